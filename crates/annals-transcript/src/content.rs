@@ -1,0 +1,197 @@
+//! Content blocks: what a message is made of.
+
+use std::borrow::Cow;
+
+use crate::entry::view::view;
+use crate::json::Value;
+
+/// The content of a message or tool result: a string, or an array of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Content<'a>(Option<Value<'a>>);
+
+/// One content block.
+#[derive(Clone, Copy, Debug)]
+pub enum Block<'a> {
+    /// `text`, or a bare string.
+    Text(Text<'a>),
+    /// `thinking`; its text is empty since 2.1.7x, the signature is not.
+    Thinking(Thinking<'a>),
+    /// `redacted_thinking`.
+    RedactedThinking(RedactedThinking<'a>),
+    /// `tool_use`.
+    ToolUse(ToolUse<'a>),
+    /// `server_tool_use`: a tool that runs on the server.
+    ServerToolUse(ToolUse<'a>),
+    /// `tool_result`.
+    ToolResult(ToolResult<'a>),
+    /// `tool_reference`: a tool that a search has found.
+    ToolReference(ToolReference<'a>),
+    /// `image`.
+    Image(Media<'a>),
+    /// `document`.
+    Document(Media<'a>),
+    /// Anything else, as found.
+    Other(Value<'a>),
+}
+
+impl<'a> Content<'a> {
+    /// Reads content from a value that may be missing.
+    pub fn new(value: Option<Value<'a>>) -> Self {
+        Self(value)
+    }
+
+    /// Returns the value as found.
+    pub fn value(self) -> Option<Value<'a>> {
+        self.0
+    }
+
+    /// Returns the blocks in order; a string is one text block.
+    pub fn blocks(self) -> impl Iterator<Item = Block<'a>> + use<'a> {
+        let (one, many) = match self.0 {
+            Some(value) if value.is_array() => (None, Some(value.items())),
+            other => (other.filter(|value| !value.is_null()), None),
+        };
+        one.into_iter().chain(many.into_iter().flatten()).map(Block::new)
+    }
+
+    /// Returns the text: a string as it is, text blocks joined by newlines.
+    pub fn text(self) -> Cow<'a, str> {
+        let mut texts = self.blocks().filter_map(|block| match block {
+            Block::Text(text) => Some(text.text()),
+            _ => None,
+        });
+        let Some(first) = texts.next() else { return Cow::Borrowed("") };
+        texts.fold(first, |all, text| all + "\n" + text)
+    }
+}
+
+impl<'a> Block<'a> {
+    /// Reads a block from a value.
+    pub fn new(value: Value<'a>) -> Self {
+        if value.as_str().is_some() {
+            return Block::Text(Text(value));
+        }
+        match value.text("type").as_deref() {
+            Some("text") => Block::Text(Text(value)),
+            Some("thinking") => Block::Thinking(Thinking(value)),
+            Some("redacted_thinking") => Block::RedactedThinking(RedactedThinking(value)),
+            Some("tool_use") => Block::ToolUse(ToolUse(value)),
+            Some("server_tool_use") => Block::ServerToolUse(ToolUse(value)),
+            Some("tool_result") => Block::ToolResult(ToolResult(value)),
+            Some("tool_reference") => Block::ToolReference(ToolReference(value)),
+            Some("image") => Block::Image(Media(value)),
+            Some("document") => Block::Document(Media(value)),
+            _ => Block::Other(value),
+        }
+    }
+
+    /// Returns the block as found.
+    pub fn value(self) -> Value<'a> {
+        match self {
+            Block::Text(Text(value))
+            | Block::Thinking(Thinking(value))
+            | Block::RedactedThinking(RedactedThinking(value))
+            | Block::ToolUse(ToolUse(value))
+            | Block::ServerToolUse(ToolUse(value))
+            | Block::ToolResult(ToolResult(value))
+            | Block::ToolReference(ToolReference(value))
+            | Block::Image(Media(value))
+            | Block::Document(Media(value))
+            | Block::Other(value) => value,
+        }
+    }
+
+    /// Returns the block's `type` as written; none for a bare string or an object without one.
+    pub fn type_name(self) -> Option<Cow<'a, str>> {
+        self.value().text("type")
+    }
+}
+
+/// Text of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a>(Value<'a>);
+
+impl<'a> Text<'a> {
+    /// Returns the text; empty if the block has none.
+    pub fn text(&self) -> Cow<'a, str> {
+        self.0.as_text().or_else(|| self.0.text("text")).unwrap_or_default()
+    }
+}
+
+view!(part:
+    /// Reasoning of the model.
+    Thinking {
+        /// Returns the reasoning; empty in most files since 2.1.7x.
+        thinking: text "thinking",
+        /// Returns the signature that lets it be sent again.
+        signature: text "signature",
+    }
+);
+
+view!(part:
+    /// Reasoning that is only kept encrypted.
+    RedactedThinking {
+        /// Returns the encrypted text.
+        data: text "data",
+    }
+);
+
+view!(part:
+    /// A call of a tool.
+    ToolUse {
+        /// Returns the id that the result will name.
+        id: text "id",
+        /// Returns the tool.
+        name: text "name",
+        /// Returns the arguments.
+        input: value "input",
+        /// Returns who made the call.
+        caller: value "caller",
+    }
+);
+
+view!(part:
+    /// What a tool answered.
+    ToolResult {
+        /// Returns the call that it answers.
+        tool_use_id: text "tool_use_id",
+        /// Returns the answer: text, or blocks with text, images and tool references.
+        content: content "content",
+        /// Returns whether the tool failed.
+        is_error: flag "is_error",
+    }
+);
+
+view!(part:
+    /// A tool that a search has found.
+    ToolReference {
+        /// Returns the tool.
+        tool_name: text "tool_name",
+    }
+);
+
+view!(part:
+    /// An image or a document.
+    Media {
+        /// Returns the title of a document.
+        title: text "title",
+    }
+);
+
+impl<'a> Media<'a> {
+    /// Returns `base64`, `url`, `file` or `text`.
+    pub fn source_type(&self) -> Option<Cow<'a, str>> {
+        self.0.get("source")?.text("type")
+    }
+
+    /// Returns the media type.
+    pub fn media_type(&self) -> Option<Cow<'a, str>> {
+        self.0.get("source")?.text("media_type")
+    }
+
+    /// Returns the encoded data, the address or the file id, whichever the source has.
+    pub fn data(&self) -> Option<Cow<'a, str>> {
+        let source = self.0.get("source")?;
+        source.text("data").or_else(|| source.text("url")).or_else(|| source.text("file_id"))
+    }
+}

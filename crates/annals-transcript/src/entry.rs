@@ -1,0 +1,164 @@
+//! One entry: its bytes, its head, what is wrong with it, and typed views over its body.
+
+mod head;
+mod kind;
+mod salvage;
+pub mod view;
+
+pub use head::{Flag, Head};
+pub use kind::Kind;
+
+use std::fmt;
+
+use crate::json::{Value, skip_space};
+use crate::line::Position;
+use view::View;
+
+/// One object of a transcript, or bytes in which none could be read.
+///
+/// An entry is borrowed from where its bytes lie: a [`Reader`](crate::Reader) or any slice.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    bytes: &'a [u8],
+    json: &'a [u8],
+    at: Position,
+    head: Head<'a>,
+    problem: Option<Problem>,
+}
+
+/// What is wrong with the bytes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Problem {
+    /// Nothing but white space.
+    Blank,
+    /// NUL bytes where a line should be: space that a file system set aside and never filled.
+    Nul,
+    /// An object behind NUL bytes.
+    NulPrefix,
+    /// An object that follows something else on its line.
+    Glued,
+    /// An object that does not end, at the end of the file: its writer was cut off.
+    Torn,
+    /// An object that does not end, in the middle of the file.
+    Unclosed,
+    /// The end of an object whose beginning is lost.
+    Headless,
+    /// Brackets match, but what is between them is not JSON.
+    Syntax,
+    /// JSON, but not an object.
+    NotObject,
+    /// None of these.
+    Garbage,
+}
+
+impl Problem {
+    /// Returns whether the entry can be read all the same.
+    pub fn is_readable(self) -> bool {
+        matches!(self, Problem::NulPrefix | Problem::Glued)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Problem::Blank => "blank line",
+            Problem::Nul => "NUL bytes instead of text",
+            Problem::NulPrefix => "NUL bytes before the object",
+            Problem::Glued => "object glued behind other bytes on one line",
+            Problem::Torn => "last line is cut off",
+            Problem::Unclosed => "object does not end on its line",
+            Problem::Headless => "beginning of the object is lost",
+            Problem::Syntax => "not valid JSON",
+            Problem::NotObject => "not a JSON object",
+            Problem::Garbage => "no JSON at all",
+        })
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// Reads the first entry of `line`, which may hold more behind it.
+    pub fn new(line: &'a [u8]) -> Self {
+        Self::first_in(line, Position { offset: 0, line: 1 }, true)
+    }
+
+    /// Reads the first entry of the rest of a line; `opens_line` tells whether the rest is all of it.
+    ///
+    /// This is the fast path for sound lines; all others are looked at by [`salvage`].
+    pub(crate) fn first_in(rest: &'a [u8], at: Position, opens_line: bool) -> Self {
+        let byte_order_mark = if at.offset == 0 { BYTE_ORDER_MARK.len() } else { 0 };
+        let start = if rest.starts_with(BYTE_ORDER_MARK) { byte_order_mark } else { 0 };
+        let start = skip_space(rest, start);
+        if rest.get(start) == Some(&b'{')
+            && let Some((head, end)) = Head::scan(rest, start)
+        {
+            let problem = (!opens_line).then_some(Problem::Glued);
+            let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
+            return Self { bytes, json: &rest[start..end], at, head, problem };
+        }
+        salvage::first_in(rest, start, at)
+    }
+
+    /// Returns all bytes of the entry, with the line's end where it has one.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Returns the object, without what surrounds it; none for [`Kind::Noise`].
+    pub fn body(&self) -> Option<Value<'a>> {
+        (!self.json.is_empty()).then(|| Value::trusted(self.json))
+    }
+
+    /// Returns where the entry starts.
+    pub fn at(&self) -> Position {
+        self.at
+    }
+
+    /// Returns what was read at the top of the object.
+    pub fn head(&self) -> &Head<'a> {
+        &self.head
+    }
+
+    /// Returns what the entry is.
+    pub fn kind(&self) -> Kind {
+        self.head.kind
+    }
+
+    /// Returns whether the fact holds; short for asking the head.
+    pub fn has(&self, flag: Flag) -> bool {
+        self.head.has(flag)
+    }
+
+    /// Returns what is wrong with the bytes, as far as finding the object tells.
+    pub fn problem(&self) -> Option<Problem> {
+        self.problem
+    }
+
+    /// Returns what is wrong with the bytes, after checking the grammar of the whole object.
+    pub fn verify(&self) -> Option<Problem> {
+        let broken = self.body().is_some_and(|body| !body.is_valid());
+        if broken { Some(Problem::Syntax) } else { self.problem }
+    }
+
+    /// Returns whether the line ends in a newline; only the last line of a file may not.
+    pub fn ends_in_newline(&self) -> bool {
+        self.bytes.ends_with(b"\n")
+    }
+
+    /// Returns the entry as the type asked for, if it is one.
+    ///
+    /// ```
+    /// use annals_transcript::{Entry, entry::view::CustomTitle};
+    ///
+    /// let entry = Entry::new(br#"{"type":"custom-title","customTitle":"Fix the parser"}"#);
+    /// let title: CustomTitle = entry.view().unwrap();
+    /// assert_eq!(title.title().unwrap(), "Fix the parser");
+    /// ```
+    pub fn view<V: View<'a>>(&self) -> Option<V> {
+        if self.kind() == V::KIND { self.body().map(V::over) } else { None }
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! The head of an entry: what lists, chains and counts need, read in one pass that builds nothing.
+
+use jiff::Timestamp;
+
+use super::kind::Kind;
+use crate::json::{JsonStr, Value, value_end, walk_object};
+
+/// The facts at the top of an entry. Strings are slices of the line.
+///
+/// Where a key stands twice the last one counts, as in the client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Head<'a> {
+    /// What the entry is.
+    pub kind: Kind,
+    /// `type` as written.
+    pub type_name: Option<JsonStr<'a>>,
+    /// What divides the type further: `subtype`, an attachment's or progress line's own type, a queue operation.
+    pub subtype: Option<JsonStr<'a>>,
+    /// `uuid`.
+    pub id: Option<JsonStr<'a>>,
+    /// `parentUuid`; see [`Flag::NullParent`] for an explicit null.
+    pub parent: Option<JsonStr<'a>>,
+    /// `logicalParentUuid`: where a compaction came from.
+    pub logical_parent: Option<JsonStr<'a>>,
+    /// `timestamp` as written.
+    pub timestamp: Option<JsonStr<'a>>,
+    /// `sessionId`.
+    pub session: Option<JsonStr<'a>>,
+    /// `agentId`.
+    pub agent: Option<JsonStr<'a>>,
+    /// `message.id`: shared by all lines of one reply.
+    pub message_id: Option<JsonStr<'a>>,
+    /// `requestId`.
+    pub request: Option<JsonStr<'a>>,
+    /// `leafUuid`: the message that a record speaks of.
+    pub leaf: Option<JsonStr<'a>>,
+    flags: u16,
+}
+
+/// A yes-or-no fact of a [`Head`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Flag {
+    /// `isSidechain`: a subagent's line.
+    Sidechain,
+    /// `isMeta`: injected by the client.
+    Meta,
+    /// `isCompactSummary`: stands for what was compacted away.
+    CompactSummary,
+    /// `isVisibleInTranscriptOnly`.
+    TranscriptOnly,
+    /// `isApiErrorMessage`: a reply that the client made up for an error.
+    ApiError,
+    /// `isAbortedMidStream`: a reply cut off by the user.
+    Aborted,
+    /// `isSnapshotUpdate`.
+    SnapshotUpdate,
+    /// `isDisplayOnly`: local output that no model sees.
+    DisplayOnly,
+    /// `explicit` of a `last-prompt`.
+    Explicit,
+    /// `parentUuid` is there and null: a root on purpose.
+    NullParent,
+    /// `message` is there.
+    Message,
+}
+
+impl<'a> Head<'a> {
+    /// Returns whether the fact holds.
+    pub fn has(&self, flag: Flag) -> bool {
+        self.flags >> flag as u8 & 1 == 1
+    }
+
+    /// Returns the time of the entry, if `timestamp` is one.
+    pub fn time(&self) -> Option<Timestamp> {
+        self.timestamp?.decode().parse().ok()
+    }
+
+    /// Reads the head of the object at `at`; returns it with the position behind the object.
+    pub(super) fn scan(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
+        let mut head = Head { kind: Kind::Other, ..Head::default() };
+        let (mut nested_type, mut operation) = (None, None);
+        let end = walk_object(bytes, at, |key, value| {
+            let Some(field) = Field::named(key) else { return value_end(bytes, value) };
+            match field {
+                Field::Message => {
+                    head.set(Flag::Message, true);
+                    head.message_id = None;
+                    nested(bytes, value, "id", &mut head.message_id)
+                }
+                Field::Payload => nested(bytes, value, "type", &mut nested_type),
+                Field::Operation => {
+                    let end = value_end(bytes, value)?;
+                    operation = Value::trusted(&bytes[value..end]).as_str();
+                    Some(end)
+                }
+                Field::Flag(flag) => {
+                    let end = value_end(bytes, value)?;
+                    head.set(flag, &bytes[value..end] == b"true");
+                    Some(end)
+                }
+                Field::Text(slot) => {
+                    let end = value_end(bytes, value)?;
+                    let found = Value::trusted(&bytes[value..end]);
+                    if key == *"parentUuid" {
+                        head.set(Flag::NullParent, found.is_null());
+                    }
+                    *slot(&mut head) = found.as_str();
+                    Some(end)
+                }
+            }
+        })?;
+        if let Some(name) = head.type_name {
+            head.kind = Kind::from_name(&name.decode());
+        }
+        match head.kind {
+            Kind::Attachment | Kind::Progress => head.subtype = nested_type,
+            Kind::QueueOperation => head.subtype = operation,
+            _ => {}
+        }
+        Some((head, end))
+    }
+
+    fn set(&mut self, flag: Flag, on: bool) {
+        self.flags = self.flags & !(1 << flag as u8) | u16::from(on) << flag as u8;
+    }
+}
+
+/// Where a top-level key goes.
+enum Field {
+    Text(for<'h, 'a> fn(&'h mut Head<'a>) -> &'h mut Option<JsonStr<'a>>),
+    Flag(Flag),
+    Message,
+    Payload,
+    Operation,
+}
+
+impl Field {
+    fn named(key: JsonStr<'_>) -> Option<Self> {
+        Some(match &*key.decode_bytes() {
+            b"type" => Field::Text(|head| &mut head.type_name),
+            b"subtype" => Field::Text(|head| &mut head.subtype),
+            b"uuid" => Field::Text(|head| &mut head.id),
+            b"parentUuid" => Field::Text(|head| &mut head.parent),
+            b"logicalParentUuid" => Field::Text(|head| &mut head.logical_parent),
+            b"timestamp" => Field::Text(|head| &mut head.timestamp),
+            b"sessionId" => Field::Text(|head| &mut head.session),
+            b"agentId" => Field::Text(|head| &mut head.agent),
+            b"requestId" => Field::Text(|head| &mut head.request),
+            b"leafUuid" => Field::Text(|head| &mut head.leaf),
+            b"isSidechain" => Field::Flag(Flag::Sidechain),
+            b"isMeta" => Field::Flag(Flag::Meta),
+            b"isCompactSummary" => Field::Flag(Flag::CompactSummary),
+            b"isVisibleInTranscriptOnly" => Field::Flag(Flag::TranscriptOnly),
+            b"isApiErrorMessage" => Field::Flag(Flag::ApiError),
+            b"isAbortedMidStream" => Field::Flag(Flag::Aborted),
+            b"isSnapshotUpdate" => Field::Flag(Flag::SnapshotUpdate),
+            b"isDisplayOnly" => Field::Flag(Flag::DisplayOnly),
+            b"explicit" => Field::Flag(Flag::Explicit),
+            b"message" => Field::Message,
+            b"attachment" | b"data" => Field::Payload,
+            b"operation" => Field::Operation,
+            _ => return None,
+        })
+    }
+}
+
+/// Passes over the value at `at`; if it is an object, notes the string that its member `key` holds.
+fn nested<'a>(bytes: &'a [u8], at: usize, key: &str, slot: &mut Option<JsonStr<'a>>) -> Option<usize> {
+    if bytes.get(at) != Some(&b'{') {
+        return value_end(bytes, at);
+    }
+    walk_object(bytes, at, |name, value| {
+        let end = value_end(bytes, value)?;
+        if name == *key {
+            *slot = Value::trusted(&bytes[value..end]).as_str();
+        }
+        Some(end)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(json: &str) -> Head<'_> {
+        let (head, end) = Head::scan(json.as_bytes(), 0).unwrap();
+        assert_eq!(end, json.len());
+        head
+    }
+
+    #[test]
+    fn a_head_holds_what_stands_at_the_top() {
+        let head = head(concat!(
+            r#"{"parentUuid":"p","isSidechain":true,"message":{"role":"assistant","content":[{"type":"x","id":"no"}],"id":"msg_1"},"#,
+            r#""toolUseResult":{"uuid":"no","isMeta":true},"type":"assistant","uuid":"u","timestamp":"2026-01-02T03:04:05.678Z","#,
+            r#""sessionId":"s","agentId":"a","requestId":"r"}"#
+        ));
+        assert_eq!(head.kind, Kind::Assistant);
+        let texts = [head.parent, head.id, head.session, head.agent, head.request, head.message_id];
+        assert_eq!(texts.map(|text| text.unwrap().decode().into_owned()), ["p", "u", "s", "a", "r", "msg_1"]);
+        assert_eq!(head.time().unwrap().as_millisecond(), 1_767_323_045_678);
+        assert!(head.has(Flag::Sidechain) && head.has(Flag::Message));
+        assert!(!head.has(Flag::Meta) && !head.has(Flag::NullParent));
+    }
+
+    #[test]
+    fn subtypes_come_from_where_the_type_keeps_them() {
+        for (json, subtype) in [
+            (r#"{"type":"system","subtype":"compact_boundary"}"#, Some("compact_boundary")),
+            (r#"{"attachment":{"x":{"type":"no"},"type":"file"},"type":"attachment"}"#, Some("file")),
+            (r#"{"type":"progress","data":{"type":"hook_progress"}}"#, Some("hook_progress")),
+            (r#"{"type":"queue-operation","operation":"enqueue"}"#, Some("enqueue")),
+            (r#"{"type":"user","data":{"type":"no"}}"#, None),
+        ] {
+            assert_eq!(
+                head(json).subtype.map(|text| text.decode().into_owned()).as_deref(),
+                subtype,
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_of_duplicate_keys_counts_and_a_null_parent_is_told_from_none() {
+        let twice =
+            head(r#"{"type":"user","uuid":"a","uuid":"b","parentUuid":null,"isMeta":true,"isMeta":false}"#);
+        assert_eq!(twice.id.unwrap().decode(), "b");
+        assert!(twice.has(Flag::NullParent) && !twice.has(Flag::Meta));
+        let changed = head(r#"{"parentUuid":null,"parentUuid":"p","\u0074ype":"us\u0065r"}"#);
+        assert!(!changed.has(Flag::NullParent) && !head("{}").has(Flag::NullParent));
+        assert_eq!((changed.kind, changed.parent.unwrap().decode().as_ref()), (Kind::User, "p"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Typed views: one small struct per entry type, read from the bytes when asked.
+//!
+//! A view never fails and never fills in: a field that is missing, null or of another JSON type is `None` (or
+//! `false`, or an empty list), and [`View::body`] has the object as found.
+
+mod assistant;
+mod attachment;
+mod progress;
+mod record;
+mod system;
+mod user;
+
+pub use assistant::{Assistant, ServerToolUse, Usage};
+pub use attachment::{Attachment, AttachmentKind, QueuedCommand};
+pub use progress::Progress;
+pub use record::{
+    AgentName, AiTitle, AttributionSnapshot, ContentReplacement, CostState, CustomTitle, FileBackup,
+    FileHistoryDelta, FileHistorySnapshot, LastPrompt, Mode, ModelCost, PermissionMode, PrLink,
+    QueueOperation, Summary, Tag, Worktree, WorktreeState,
+};
+pub use system::{
+    CompactBoundary, MicrocompactBoundary, PreservedMessages, PreservedSegment, RetriedError,
+    StopHookSummary, System, SystemKind,
+};
+pub use user::{Origin, SpilledOutput, ToolUseResult, User};
+
+use super::Kind;
+use crate::json::Value;
+
+/// A typed view over entries of one kind.
+pub trait View<'a>: Sized {
+    /// The kind it reads.
+    const KIND: Kind;
+
+    /// Views an object.
+    fn over(body: Value<'a>) -> Self;
+
+    /// Returns the object as found.
+    fn body(&self) -> Value<'a>;
+}
+
+/// Declares a struct over an object with one accessor per field: `name: type "key in the format"`.
+///
+/// `entry:` makes it the view of the kind of the same name; `part:` is for objects inside an entry.
+macro_rules! view {
+    (entry: $(#[$doc:meta])* $name:ident $fields:tt) => {
+        $crate::entry::view::view!(part: $(#[$doc])* $name $fields);
+
+        impl<'a> $crate::entry::view::View<'a> for $name<'a> {
+            const KIND: $crate::Kind = $crate::Kind::$name;
+
+            fn over(body: $crate::json::Value<'a>) -> Self {
+                Self(body)
+            }
+
+            fn body(&self) -> $crate::json::Value<'a> {
+                self.0
+            }
+        }
+    };
+    (part: $(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ident $key:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name<'a>(pub(crate) $crate::json::Value<'a>);
+
+        impl<'a> $name<'a> {
+            $($(#[$field_doc])* pub fn $field(&self) -> $crate::entry::view::accessor!(type $type) {
+                $crate::entry::view::accessor!($type self.0, $key)
+            })*
+        }
+    };
+}
+
+/// The types of fields and how each is read.
+macro_rules! accessor {
+    (type text) => { Option<std::borrow::Cow<'a, str>> };
+    (type texts) => { Vec<std::borrow::Cow<'a, str>> };
+    (type number) => { Option<u64> };
+    (type float) => { Option<f64> };
+    (type flag) => { bool };
+    (type value) => { Option<crate::json::Value<'a>> };
+    (type time) => { Option<jiff::Timestamp> };
+    (type content) => { crate::content::Content<'a> };
+    (text $body:expr, $key:literal) => { $body.text($key) };
+    (texts $body:expr, $key:literal) => { $body.texts($key).collect() };
+    (number $body:expr, $key:literal) => { $body.number($key) };
+    (float $body:expr, $key:literal) => { $body.get($key)?.as_f64() };
+    (flag $body:expr, $key:literal) => { $body.flag($key) };
+    (value $body:expr, $key:literal) => { $body.present($key) };
+    (time $body:expr, $key:literal) => { $body.text($key)?.parse().ok() };
+    (content $body:expr, $key:literal) => { crate::content::Content::new($body.get($key)) };
+}
+
+pub(crate) use {accessor, view};
+
+#[cfg(test)]
+mod tests;

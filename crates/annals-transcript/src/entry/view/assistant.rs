@@ -1,0 +1,121 @@
+//! `assistant`: one content block of a reply, with what the reply cost.
+
+use std::borrow::Cow;
+
+use super::view;
+use crate::content::Content;
+use crate::json::Value;
+
+view!(entry:
+    /// One line of a reply. The lines of one reply share `message.id`.
+    Assistant {
+        /// Returns the request that the reply answers.
+        request_id: text "requestId",
+        /// Returns the block's place in the reply.
+        block_index: number "apiBlockIndex",
+        /// Returns the effort asked for.
+        effort: text "effort",
+        /// Returns what went wrong, for replies that stand for an error.
+        error: text "error",
+        /// Returns the HTTP status of that error.
+        error_status: number "apiErrorStatus",
+        /// Returns the skill that the reply is charged to.
+        attribution_skill: text "attributionSkill",
+        /// Returns the agent that the reply is charged to.
+        attribution_agent: text "attributionAgent",
+        /// Returns the plugin that the reply is charged to.
+        attribution_plugin: text "attributionPlugin",
+        /// Returns the working directory.
+        cwd: text "cwd",
+        /// Returns the client's version.
+        version: text "version",
+    }
+);
+
+impl<'a> Assistant<'a> {
+    /// Returns the id that all lines of the reply share.
+    pub fn message_id(&self) -> Option<Cow<'a, str>> {
+        self.message()?.text("id")
+    }
+
+    /// Returns the model's name; `<synthetic>` for replies that the client made up.
+    pub fn model(&self) -> Option<Cow<'a, str>> {
+        self.message()?.text("model")
+    }
+
+    /// Returns why the reply ended; null on most lines up to 2.1.59.
+    pub fn stop_reason(&self) -> Option<Cow<'a, str>> {
+        self.message()?.text("stop_reason")
+    }
+
+    /// Returns the content: nearly always one block.
+    pub fn content(&self) -> Content<'a> {
+        match self.message() {
+            Some(message) if message.is_object() => Content::new(message.get("content")),
+            other => Content::new(other),
+        }
+    }
+
+    /// Returns what the reply cost so far: the counters of its last line are the reply's.
+    pub fn usage(&self) -> Option<Usage<'a>> {
+        self.message()?.present("usage").map(Usage)
+    }
+
+    fn message(&self) -> Option<Value<'a>> {
+        self.0.get("message")
+    }
+}
+
+view!(part:
+    /// Token counters of a reply.
+    Usage {
+        /// Returns input tokens that were neither read from nor written to the cache.
+        input_tokens: number "input_tokens",
+        /// Returns output tokens, thinking included.
+        output_tokens: number "output_tokens",
+        /// Returns input tokens written to the cache, for all lifetimes.
+        cache_creation_tokens: number "cache_creation_input_tokens",
+        /// Returns input tokens read from the cache.
+        cache_read_tokens: number "cache_read_input_tokens",
+        /// Returns the service tier.
+        service_tier: text "service_tier",
+        /// Returns where the reply was computed.
+        inference_geo: text "inference_geo",
+        /// Returns the speed: `standard` or `fast`.
+        speed: text "speed",
+        /// Returns the requests that the counters are the sum of. They repeat the totals: do not add them.
+        iterations: value "iterations",
+    }
+);
+
+impl<'a> Usage<'a> {
+    /// Returns tokens written to the cache for five minutes.
+    pub fn cache_creation_5m_tokens(&self) -> Option<u64> {
+        self.0.get("cache_creation")?.number("ephemeral_5m_input_tokens")
+    }
+
+    /// Returns tokens written to the cache for an hour.
+    pub fn cache_creation_1h_tokens(&self) -> Option<u64> {
+        self.0.get("cache_creation")?.number("ephemeral_1h_input_tokens")
+    }
+
+    /// Returns output tokens spent on thinking (from 2.1.228).
+    pub fn thinking_tokens(&self) -> Option<u64> {
+        self.0.get("output_tokens_details")?.number("thinking_tokens")
+    }
+
+    /// Returns the calls of tools that ran on the server.
+    pub fn server_tool_use(&self) -> Option<ServerToolUse<'a>> {
+        self.0.present("server_tool_use").map(ServerToolUse)
+    }
+}
+
+view!(part:
+    /// Calls of tools that ran on the server.
+    ServerToolUse {
+        /// Returns the number of web searches.
+        web_search_requests: number "web_search_requests",
+        /// Returns the number of pages fetched.
+        web_fetch_requests: number "web_fetch_requests",
+    }
+);

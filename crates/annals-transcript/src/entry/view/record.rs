@@ -1,0 +1,268 @@
+//! Records beside the conversation: titles, tags, modes, file history, queue, cost.
+
+use std::borrow::Cow;
+
+use super::view;
+use crate::json::Value;
+
+view!(entry:
+    /// A title written by clients up to 2.1.29, often for another session.
+    Summary {
+        /// Returns the title.
+        summary: text "summary",
+        /// Returns a message of the session that it names.
+        leaf: text "leafUuid",
+    }
+);
+
+view!(entry:
+    /// The title that the user gave.
+    CustomTitle {
+        /// Returns the title.
+        title: text "customTitle",
+    }
+);
+
+view!(entry:
+    /// The title that a model gave.
+    AiTitle {
+        /// Returns the title.
+        title: text "aiTitle",
+    }
+);
+
+view!(entry:
+    /// The name that the session runs under.
+    AgentName {
+        /// Returns the name.
+        name: text "agentName",
+    }
+);
+
+view!(entry:
+    /// The user's tag; empty when it was taken away.
+    Tag {
+        /// Returns the tag.
+        tag: text "tag",
+    }
+);
+
+view!(entry:
+    /// The input mode.
+    Mode {
+        /// Returns the mode.
+        mode: text "mode",
+    }
+);
+
+view!(entry:
+    /// The permission mode.
+    PermissionMode {
+        /// Returns the mode.
+        mode: text "permissionMode",
+    }
+);
+
+view!(entry:
+    /// The newest prompt and the leaf that the conversation stands on.
+    LastPrompt {
+        /// Returns the prompt, cut at some 200 characters.
+        prompt: text "lastPrompt",
+        /// Returns the leaf; all zeroes clear earlier ones.
+        leaf: text "leafUuid",
+        /// Returns whether the conversation is to end exactly there.
+        explicit: flag "explicit",
+    }
+);
+
+view!(entry:
+    /// A pull request that belongs to the session.
+    PrLink {
+        /// Returns its number.
+        number: number "prNumber",
+        /// Returns its address.
+        url: text "prUrl",
+        /// Returns its repository.
+        repository: text "prRepository",
+        /// Returns when it was linked.
+        linked_at: time "timestamp",
+    }
+);
+
+view!(entry:
+    /// A prompt entering or leaving the queue.
+    QueueOperation {
+        /// Returns `enqueue`, `dequeue`, `remove` or `popAll`.
+        operation: text "operation",
+        /// Returns the prompt.
+        content: content "content",
+        /// Returns why it left the queue.
+        reason: text "reason",
+        /// Returns the queue entry.
+        command: text "commandUuid",
+        /// Returns the delivery.
+        delivery: text "deliveryId",
+    }
+);
+
+view!(entry:
+    /// The state of tracked files before a prompt.
+    FileHistorySnapshot {
+        /// Returns the prompt.
+        message_id: text "messageId",
+        /// Returns whether it adds to an earlier snapshot of the same prompt.
+        is_update: flag "isSnapshotUpdate",
+    }
+);
+
+impl<'a> FileHistorySnapshot<'a> {
+    /// Returns when the snapshot was taken.
+    pub fn taken_at(&self) -> Option<jiff::Timestamp> {
+        self.0.get("snapshot")?.text("timestamp")?.parse().ok()
+    }
+
+    /// Returns the tracked files, by path, with their backups.
+    pub fn backups(&self) -> impl Iterator<Item = (Cow<'a, str>, FileBackup<'a>)> + use<'a> {
+        let backups = self.0.get("snapshot").and_then(|snapshot| snapshot.get("trackedFileBackups"));
+        backups.into_iter().flat_map(Value::members).map(|(path, backup)| (path.decode(), FileBackup(backup)))
+    }
+}
+
+view!(entry:
+    /// One more backup for a snapshot.
+    FileHistoryDelta {
+        /// Returns the reply that changed the file.
+        message_id: text "messageId",
+        /// Returns the prompt of the snapshot.
+        snapshot_message_id: text "snapshotMessageId",
+        /// Returns the file.
+        path: text "trackingPath",
+    }
+);
+
+impl<'a> FileHistoryDelta<'a> {
+    /// Returns the backup.
+    pub fn backup(&self) -> Option<FileBackup<'a>> {
+        self.0.present("backup").map(FileBackup)
+    }
+}
+
+view!(part:
+    /// A copy of a file as it was.
+    FileBackup {
+        /// Returns the file under `file-history/<session>/`; none when the tracked file did not exist.
+        file_name: text "backupFileName",
+        /// Returns the number of the version.
+        version: number "version",
+        /// Returns when it was made.
+        made_at: time "backupTime",
+        /// Returns the folder that the file really lies in.
+        real_parent: text "realParentDir",
+    }
+);
+
+view!(entry:
+    /// The worktree that the session works in.
+    WorktreeState {}
+);
+
+impl<'a> WorktreeState<'a> {
+    /// Returns the worktree; none after the session left it.
+    pub fn worktree(&self) -> Option<Worktree<'a>> {
+        self.0.present("worktreeSession").map(Worktree)
+    }
+}
+
+view!(part:
+    /// A git worktree made for a session.
+    Worktree {
+        /// Returns the directory that the session came from.
+        original_cwd: text "originalCwd",
+        /// Returns the worktree's directory.
+        path: text "worktreePath",
+        /// Returns its name.
+        name: text "worktreeName",
+        /// Returns its branch.
+        branch: text "worktreeBranch",
+        /// Returns the branch that the session came from.
+        original_branch: text "originalBranch",
+        /// Returns the commit that the worktree started from.
+        original_commit: text "originalHeadCommit",
+    }
+);
+
+view!(entry:
+    /// Totals of the session so far, subagents included; the last one counts.
+    CostState {
+        /// Returns the cost in dollars.
+        total_usd: float "totalCostUSD",
+        /// Returns the time spent on requests.
+        api_duration_ms: number "totalAPIDuration",
+        /// Returns the same without retries.
+        api_duration_without_retries_ms: number "totalAPIDurationWithoutRetries",
+        /// Returns the time spent in tools.
+        tool_duration_ms: number "totalToolDuration",
+        /// Returns the time since the start.
+        duration_ms: number "totalDuration",
+        /// Returns the lines added to files.
+        lines_added: number "totalLinesAdded",
+        /// Returns the lines removed from files.
+        lines_removed: number "totalLinesRemoved",
+        /// Returns the start, in milliseconds since 1970.
+        started_at_ms: number "startTime",
+        /// Returns whether a model without a known price took part.
+        has_unknown_model_cost: flag "hasUnknownModelCost",
+    }
+);
+
+impl<'a> CostState<'a> {
+    /// Returns the totals of each model.
+    pub fn models(&self) -> impl Iterator<Item = (Cow<'a, str>, ModelCost<'a>)> + use<'a> {
+        let models = self.0.get("modelUsage").into_iter().flat_map(Value::members);
+        models.map(|(name, usage)| (name.decode(), ModelCost(usage)))
+    }
+}
+
+view!(part:
+    /// Totals of one model.
+    ModelCost {
+        /// Returns input tokens outside the cache.
+        input_tokens: number "inputTokens",
+        /// Returns output tokens.
+        output_tokens: number "outputTokens",
+        /// Returns output tokens spent on thinking.
+        thinking_tokens: number "thinkingTokens",
+        /// Returns tokens read from the cache.
+        cache_read_tokens: number "cacheReadInputTokens",
+        /// Returns tokens written to the cache.
+        cache_creation_tokens: number "cacheCreationInputTokens",
+        /// Returns those written for five minutes.
+        cache_creation_5m_tokens: number "cacheCreationEphemeral5mInputTokens",
+        /// Returns those written for an hour.
+        cache_creation_1h_tokens: number "cacheCreationEphemeral1hInputTokens",
+        /// Returns the number of web searches.
+        web_search_requests: number "webSearchRequests",
+        /// Returns the cost in dollars.
+        usd: float "costUSD",
+    }
+);
+
+view!(entry:
+    /// Tool results whose content the model no longer sees as it was.
+    ContentReplacement {
+        /// Returns the subagent concerned; none for the main conversation.
+        agent_id: text "agentId",
+    }
+);
+
+impl<'a> ContentReplacement<'a> {
+    /// Returns what was replaced, as found.
+    pub fn replacements(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+        self.0.get("replacements").into_iter().flat_map(Value::items)
+    }
+}
+
+view!(entry:
+    /// Which parts of which files the session wrote. Its fields have not been seen: use the body.
+    AttributionSnapshot {}
+);

@@ -1,0 +1,150 @@
+//! `user`: prompts, tool results, injected text.
+
+use std::borrow::Cow;
+
+use super::view;
+use crate::content::Content;
+use crate::json::Value;
+
+view!(entry:
+    /// A prompt, a tool result, or text that the client injected.
+    User {
+        /// Returns the prompt that the entry belongs to, tool results included (from 2.1.77).
+        prompt_id: text "promptId",
+        /// Returns the permission mode in force (from 2.1.15, and not on every prompt).
+        permission_mode: text "permissionMode",
+        /// Returns how the prompt came in: `typed`, `sdk`, `queued` … (from 2.1.161).
+        prompt_source: text "promptSource",
+        /// Returns the working directory.
+        cwd: text "cwd",
+        /// Returns the branch, empty outside git.
+        git_branch: text "gitBranch",
+        /// Returns the client's version.
+        version: text "version",
+        /// Returns how the client was started.
+        entrypoint: text "entrypoint",
+        /// Returns the entry that made the tool call which this one answers.
+        source_assistant: text "sourceToolAssistantUUID",
+        /// Returns the tool call that this text came with.
+        source_tool_use: text "sourceToolUseID",
+        /// Returns the reply that the user interrupted.
+        interrupted_message: text "interruptedMessageId",
+        /// Returns why a tool was refused.
+        tool_denial: text "toolDenialKind",
+        /// Returns the plan that was approved with this message.
+        plan: text "planContent",
+        /// Returns the ids of pasted images.
+        image_paste_ids: value "imagePasteIds",
+        /// Returns the to-do list at the time.
+        todos: value "todos",
+    }
+);
+
+impl<'a> User<'a> {
+    /// Returns the content, wherever old exports put it.
+    pub fn content(&self) -> Content<'a> {
+        let message = self.0.get("message");
+        match message {
+            Some(message) if message.is_object() => Content::new(message.get("content")),
+            other => Content::new(other),
+        }
+    }
+
+    /// Returns the text of the message: a string as it is, text blocks joined by newlines.
+    pub fn text(&self) -> Cow<'a, str> {
+        self.content().text()
+    }
+
+    /// Returns who the message came from (from 2.1.119).
+    pub fn origin(&self) -> Option<Origin<'a>> {
+        self.0.present("origin").map(Origin)
+    }
+
+    /// Returns what the tool handed to the client beside the content block.
+    pub fn tool_use_result(&self) -> Option<ToolUseResult<'a>> {
+        self.0.present("toolUseResult").map(ToolUseResult::new)
+    }
+
+    /// Returns the message that this one was copied from, by session and uuid.
+    pub fn forked_from(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        let from = self.0.get("forkedFrom")?;
+        Some((from.text("sessionId")?, from.text("messageUuid")?))
+    }
+}
+
+view!(part:
+    /// Who a message came from.
+    Origin {
+        /// Returns `human`, `task-notification`, `peer`, `coordinator` …
+        kind: text "kind",
+        /// Returns the address of a peer.
+        from: text "from",
+        /// Returns the name of a peer.
+        name: text "name",
+    }
+);
+
+/// `toolUseResult`: what a tool returned, in one of three JSON types.
+#[derive(Clone, Copy, Debug)]
+pub enum ToolUseResult<'a> {
+    /// The tool's own object.
+    Object(Value<'a>),
+    /// An error or a refusal, usually.
+    Text(Value<'a>),
+    /// Content blocks.
+    Blocks(Content<'a>),
+}
+
+impl<'a> ToolUseResult<'a> {
+    fn new(value: Value<'a>) -> Self {
+        if value.is_array() {
+            Self::Blocks(Content::new(Some(value)))
+        } else if value.is_object() {
+            Self::Object(value)
+        } else {
+            Self::Text(value)
+        }
+    }
+
+    /// Returns the text of a [`ToolUseResult::Text`].
+    pub fn as_text(self) -> Option<Cow<'a, str>> {
+        if let Self::Text(value) = self { value.as_text() } else { None }
+    }
+
+    /// Returns the subagent that the call started.
+    pub fn agent_id(self) -> Option<Cow<'a, str>> {
+        if let Self::Object(object) = self { object.text("agentId") } else { None }
+    }
+
+    /// Returns where output lies that was too long for the transcript.
+    pub fn spilled_output(self) -> Option<SpilledOutput<'a>> {
+        let Self::Object(object) = self else { return None };
+        let path = object.text("persistedOutputPath")?;
+        Some(SpilledOutput { path, size: object.number("persistedOutputSize") })
+    }
+}
+
+/// Output that lies in a file beside the transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpilledOutput<'a> {
+    /// The file, by its path on the machine that wrote it: data from a stranger, and perhaps gone.
+    pub path: Cow<'a, str>,
+    /// How many bytes it held.
+    pub size: Option<u64>,
+}
+
+impl<'a> SpilledOutput<'a> {
+    /// Reads the notice that stands for spilled output in a tool result's text.
+    ///
+    /// ```
+    /// # use annals_transcript::entry::view::SpilledOutput;
+    /// let text = "<persisted-output>\nOutput too large (2.9MB). Full output saved to: /tmp/x.txt\n\nPreview …";
+    /// assert_eq!(SpilledOutput::in_text(text).unwrap().path, "/tmp/x.txt");
+    /// ```
+    pub fn in_text(text: &'a str) -> Option<Self> {
+        let notice = text.trim_start().strip_prefix("<persisted-output>")?;
+        let (_, path) = notice.split_once("saved to: ")?;
+        let path = path.lines().next()?.trim_end();
+        Some(Self { path: path.into(), size: None })
+    }
+}

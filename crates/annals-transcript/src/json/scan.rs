@@ -1,0 +1,316 @@
+//! The scanner: where strings, values and containers end.
+//!
+//! Most bytes of a transcript lie inside long strings inside containers that nobody asked for. Containers are
+//! therefore skipped 64 bytes at a time: bit masks of the quotes and brackets of a block say which brackets
+//! stand outside strings, and a block that cannot close the container costs no more than that.
+
+use wide::u8x16;
+
+use super::{JsonStr, Value};
+
+const BLOCK: usize = 64;
+
+/// Returns the first position from `at` on that is not JSON white space.
+pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+        at += 1;
+    }
+    at
+}
+
+/// Returns the position behind the value that starts at `at`, or `None` if it does not end.
+pub(crate) fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at)? {
+        b'"' => string_end(bytes, at),
+        b'{' => container_end(bytes, at, b'{', b'}'),
+        b'[' => container_end(bytes, at, b'[', b']'),
+        _ => scalar_end(bytes, at),
+    }
+}
+
+/// Returns the position behind the string whose opening quote stands at `at`.
+pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut from = at + 1;
+    loop {
+        let quote = from + memchr::memchr(b'"', bytes.get(from..)?)?;
+        let slashes = bytes[at + 1..quote].iter().rev().take_while(|&&byte| byte == b'\\').count();
+        if slashes % 2 == 0 {
+            return Some(quote + 1);
+        }
+        from = quote + 1;
+    }
+}
+
+/// Returns the position behind the word or number at `at`.
+fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let length = bytes[at..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        .count();
+    (length > 0).then_some(at + length)
+}
+
+/// Returns the position behind the bracket that closes the one at `at`.
+///
+/// Only brackets of the same kind are counted: in JSON the others are balanced in between.
+fn container_end(bytes: &[u8], at: usize, open: u8, close: u8) -> Option<usize> {
+    let mut depth = 0;
+    let mut in_string = 0;
+    let mut escape_carried = false;
+    let mut start = at;
+    while start < bytes.len() {
+        let block = Block::load(&bytes[start..]);
+        let escaped = escaped_bytes(block.positions_of(b'\\'), &mut escape_carried);
+        let quotes = block.positions_of(b'"') & !escaped;
+        let strings = filled_between(quotes) ^ in_string;
+        in_string = if strings >> 63 == 1 { u64::MAX } else { 0 };
+        let opens = block.positions_of(open) & !strings;
+        let closes = block.positions_of(close) & !strings;
+        if closes.count_ones() < depth {
+            depth = depth + opens.count_ones() - closes.count_ones();
+        } else if let Some(end) = close_within(opens, closes, &mut depth) {
+            return Some(start + end);
+        }
+        start += BLOCK;
+    }
+    None
+}
+
+/// Follows the brackets of one block in order; returns the position behind the one that closes all.
+fn close_within(opens: u64, closes: u64, depth: &mut u32) -> Option<usize> {
+    let mut brackets = opens | closes;
+    while brackets != 0 {
+        let at = brackets.trailing_zeros();
+        if opens >> at & 1 == 1 {
+            *depth += 1;
+        } else {
+            *depth -= 1;
+            if *depth == 0 {
+                return Some(at as usize + 1);
+            }
+        }
+        brackets &= brackets - 1;
+    }
+    None
+}
+
+/// Returns the bytes that a backslash escapes; a backslash in the last place escapes into the next block.
+fn escaped_bytes(mut slashes: u64, carried: &mut bool) -> u64 {
+    let mut escaped = u64::from(std::mem::take(carried));
+    slashes &= !escaped;
+    while slashes != 0 {
+        let slash = slashes & slashes.wrapping_neg();
+        let next = slash << 1;
+        *carried = next == 0;
+        escaped |= next;
+        slashes &= !(slash | next);
+    }
+    escaped
+}
+
+/// Returns a mask whose bits are set from each odd bit of `quotes` up to the next: the insides of strings.
+fn filled_between(mut quotes: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        quotes ^= quotes << shift;
+    }
+    quotes
+}
+
+/// Up to 64 bytes, padded with zeroes.
+struct Block([u8x16; 4]);
+
+impl Block {
+    #[inline]
+    fn load(bytes: &[u8]) -> Self {
+        if let Some(full) = bytes.first_chunk::<BLOCK>() {
+            return Self::from_array(full);
+        }
+        let mut padded = [0; BLOCK];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        Self::from_array(&padded)
+    }
+
+    #[inline]
+    fn from_array(bytes: &[u8; BLOCK]) -> Self {
+        let (lanes, _) = bytes.as_chunks::<16>();
+        Self([lanes[0].into(), lanes[1].into(), lanes[2].into(), lanes[3].into()])
+    }
+
+    /// Returns a mask with a bit for each place where `byte` stands.
+    #[inline]
+    fn positions_of(&self, byte: u8) -> u64 {
+        let wanted = u8x16::splat(byte);
+        let lane = |index: usize| u64::from(self.0[index].simd_eq(wanted).to_bitmask()) << (16 * index);
+        lane(0) | lane(1) | lane(2) | lane(3)
+    }
+}
+
+/// Calls `visit` with each key of the object at `at` and the position of its value; `visit` returns the position
+/// behind the value. Returns the position behind the object, or `None` where its structure breaks.
+#[inline]
+pub(crate) fn walk_object<'a>(
+    bytes: &'a [u8],
+    at: usize,
+    mut visit: impl FnMut(JsonStr<'a>, usize) -> Option<usize>,
+) -> Option<usize> {
+    let mut walk = Walk { bytes, at: at + 1, first: true };
+    loop {
+        match walk.next_key() {
+            Step::At((key, value)) => walk.at = visit(key, value)?,
+            Step::End => return Some(walk.at),
+            Step::Broken => return None,
+        }
+    }
+}
+
+/// A position between the members of an object or the items of an array.
+pub(crate) struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    first: bool,
+}
+
+/// What comes next in a container.
+pub(crate) enum Step<T> {
+    /// A member or an item.
+    At(T),
+    /// The closing bracket.
+    End,
+    /// Nothing that belongs there.
+    Broken,
+}
+
+impl<'a> Walk<'a> {
+    /// Starts inside `bytes` if they open with the bracket, and at the end otherwise.
+    pub(super) fn new(bytes: &'a [u8], open: u8) -> Self {
+        let at = if bytes.first() == Some(&open) { 1 } else { bytes.len() };
+        Self { bytes, at, first: true }
+    }
+
+    /// Starts in the middle of an object, where a key stands.
+    pub(crate) fn at_key(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at, first: true }
+    }
+
+    /// Returns the position: behind the object once [`next_key`](Self::next_key) has come to its end.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on behind a value.
+    pub(crate) fn move_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    pub(crate) fn next_member(&mut self) -> Option<(JsonStr<'a>, Value<'a>)> {
+        match self.next_key() {
+            Step::At((key, start)) => self.value_at(start).map(|value| (key, value)),
+            Step::End | Step::Broken => None,
+        }
+    }
+
+    pub(super) fn next_item(&mut self) -> Option<Value<'a>> {
+        match self.next_element(b']') {
+            Step::At(start) => self.value_at(start),
+            Step::End | Step::Broken => None,
+        }
+    }
+
+    fn value_at(&mut self, start: usize) -> Option<Value<'a>> {
+        let end = value_end(self.bytes, start);
+        self.at = end.unwrap_or(self.bytes.len());
+        end.map(|end| Value::trusted(&self.bytes[start..end]))
+    }
+
+    /// Returns the next key and where its value starts.
+    #[inline]
+    pub(crate) fn next_key(&mut self) -> Step<(JsonStr<'a>, usize)> {
+        let start = match self.next_element(b'}') {
+            Step::At(start) => start,
+            Step::End => return Step::End,
+            Step::Broken => return Step::Broken,
+        };
+        let Some(end) = self.key_end(start) else { return Step::Broken };
+        let colon = skip_space(self.bytes, end);
+        if self.bytes.get(colon) != Some(&b':') {
+            return Step::Broken;
+        }
+        Step::At((JsonStr::new(&self.bytes[start + 1..end - 1]), skip_space(self.bytes, colon + 1)))
+    }
+
+    #[inline]
+    fn key_end(&self, start: usize) -> Option<usize> {
+        if self.bytes.get(start) == Some(&b'"') { string_end(self.bytes, start) } else { None }
+    }
+
+    /// Moves over the comma or the closing bracket.
+    #[inline]
+    fn next_element(&mut self, close: u8) -> Step<usize> {
+        let at = skip_space(self.bytes, self.at);
+        match self.bytes.get(at) {
+            Some(&byte) if byte == close => {
+                self.at = at + 1;
+                Step::End
+            }
+            Some(_) if std::mem::take(&mut self.first) => Step::At(at),
+            Some(b',') => Step::At(skip_space(self.bytes, at + 1)),
+            _ => Step::Broken,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second opinion, one byte at a time.
+    fn naive_container_end(bytes: &[u8]) -> Option<usize> {
+        let (open, close) = if bytes[0] == b'{' { (b'{', b'}') } else { (b'[', b']') };
+        let (mut depth, mut in_string, mut escaped) = (0, false, false);
+        for (at, &byte) in bytes.iter().enumerate() {
+            let literal = std::mem::take(&mut escaped);
+            match byte {
+                b'\\' if !literal => escaped = true,
+                b'"' if !literal => in_string = !in_string,
+                _ if in_string => {}
+                _ if byte == open => depth += 1,
+                _ if byte == close => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn containers_end_where_a_byte_by_byte_reading_says() {
+        let mut seed = 42_u64;
+        let alphabet = br#"{}[]"\ax,:"#;
+        for round in 0..20_000 {
+            let mut text = vec![if round % 2 == 0 { b'{' } else { b'[' }];
+            for _ in 0..round % 300 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.push(alphabet[(seed >> 33) as usize % alphabet.len()]);
+            }
+            // Long runs of plain text push the interesting bytes over block borders.
+            text.splice(1..1, std::iter::repeat_n(b' ', round % 67));
+            assert_eq!(value_end(&text, 0), naive_container_end(&text), "{}", String::from_utf8_lossy(&text));
+        }
+    }
+
+    #[test]
+    fn quotes_behind_any_number_of_backslashes_are_told_apart() {
+        for slashes in 0..200 {
+            let text = format!("{{\"k\":\"{}\"}}\"}}", "\\".repeat(slashes));
+            let end = naive_container_end(text.as_bytes());
+            assert_eq!(value_end(text.as_bytes(), 0), end, "{slashes} backslashes");
+            let string = format!("\"{}\" \"", "\\".repeat(slashes));
+            let expected = if slashes % 2 == 0 { slashes + 2 } else { slashes + 4 };
+            assert_eq!(string_end(string.as_bytes(), 0), Some(expected), "{slashes} backslashes");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Claude Code transcripts: bytes to entries and back, without losing either.
+//!
+//! - [`Reader`] splits any source into entries and never fails on content ([`line`](mod@line)).
+//! - [`Entry`] is one of them: its bytes, its [`Head`], what is wrong with it, typed views of its body ([`entry`]).
+//! - [`content`] has the blocks of messages, [`json`] the values underneath.
+//! - [`patch`] changes one value of a line and no other byte.
+//! - [`lite`] reads the ends of a file for lists, [`prompt`] finds a person's words in an entry.
+//! - [`project`] knows where sessions lie.
+//!
+//! ```
+//! use annals_transcript::{Reader, entry::view::User};
+//!
+//! let file = concat!(
+//!     r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"Hello"}}"#, "\n",
+//!     r#"{"type":"assistant","uuid":"b","#, "\n",
+//! );
+//! let mut reader = Reader::new(file.as_bytes());
+//! while let Some(entry) = reader.read()? {              // an error is one of the source, nothing else
+//!     if let Some(problem) = entry.problem() {          // kept, shown, still written back unchanged
+//!         assert_eq!(format!("{}: {problem}", entry.at()), "line 2: object does not end on its line");
+//!     }
+//!     if let Some(user) = entry.view::<User>() {        // read from the bytes when asked
+//!         assert_eq!(user.text(), "Hello");
+//!     }
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+pub mod content;
+pub mod entry;
+pub mod json;
+pub mod line;
+pub mod lite;
+pub mod patch;
+pub mod project;
+pub mod prompt;
+
+pub use entry::{Entry, Flag, Head, Kind, Problem};
+pub use line::{Position, Reader};

@@ -1,0 +1,201 @@
+//! From bytes to lines to entries, one at a time, in memory bounded by the longest line.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use crate::entry::Entry;
+
+/// Where an entry starts in its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Bytes before it.
+    pub offset: u64,
+    /// Its line, counted from 1.
+    pub line: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)
+    }
+}
+
+/// Reads entries from any source.
+///
+/// Every byte belongs to exactly one entry, so the entries' bytes, concatenated, give the source back. Content
+/// never makes reading fail: the only errors are those of the source.
+///
+/// ```
+/// use annals_transcript::{Kind, Reader};
+///
+/// let file = b"{\"type\":\"user\",\"uuid\":\"a\"}\nnot json\n";
+/// let mut reader = Reader::new(&file[..]);
+/// let mut kinds = Vec::new();
+/// while let Some(entry) = reader.read()? {
+///     kinds.push(entry.kind());
+/// }
+/// assert_eq!(kinds, [Kind::User, Kind::Noise]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Reader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// The unread part of the current line, in `buffer`.
+    line: std::ops::Range<usize>,
+    /// How much of `buffer` holds bytes of the source.
+    filled: usize,
+    /// Where the next entry starts.
+    at: Position,
+}
+
+impl<R: Read> Reader<R> {
+    /// Enough for nearly every line, small enough to stay in cache.
+    const CHUNK: usize = 256 * 1024;
+
+    /// Reads from the start of a source.
+    pub fn new(source: R) -> Self {
+        Self::resume(source, Position { offset: 0, line: 1 })
+    }
+
+    /// Reads from a source that stands at `at`, the start of a line.
+    pub fn resume(source: R, at: Position) -> Self {
+        Self { source, buffer: Vec::new(), line: 0..0, filled: 0, at }
+    }
+
+    /// Returns the next entry, or `None` at the end of the source.
+    pub fn read(&mut self) -> io::Result<Option<Entry<'_>>> {
+        let opens_line = self.line.is_empty();
+        if opens_line && !self.read_line()? {
+            return Ok(None);
+        }
+        let at = self.at;
+        let entry = Entry::first_in(&self.buffer[self.line.clone()], at, opens_line);
+        let length = entry.bytes().len();
+        self.line.start += length;
+        self.at.offset += length as u64;
+        self.at.line += u64::from(self.line.is_empty());
+        Ok(Some(entry))
+    }
+
+    /// Returns where the next entry starts: at the end of the source, its length and number of lines plus one.
+    pub fn position(&self) -> Position {
+        self.at
+    }
+
+    /// Finds the end of the line behind the current one and makes it current.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let mut start = self.line.end;
+        let mut searched = start;
+        loop {
+            if let Some(newline) = memchr::memchr(b'\n', &self.buffer[searched..self.filled]) {
+                self.line = start..searched + newline + 1;
+                return Ok(true);
+            }
+            // What is left over moves to the front, so that the buffer grows for a long line only.
+            self.buffer.copy_within(start..self.filled, 0);
+            self.filled -= start;
+            (start, searched) = (0, self.filled);
+            self.line = 0..0;
+            if self.fill()? == 0 {
+                self.line = 0..self.filled;
+                return Ok(self.filled > 0);
+            }
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<usize> {
+        if self.filled == self.buffer.len() {
+            // A quarter at a time keeps the buffer close to the longest line.
+            let length = Self::CHUNK.max(self.filled + self.filled / 4);
+            self.buffer.reserve_exact(length - self.filled);
+            self.buffer.resize(length, 0);
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.filled..]) {
+                Ok(count) => {
+                    self.filled += count;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns offset, line and bytes of every entry, read in pieces of `piece` bytes.
+    fn entries(file: &[u8], piece: usize) -> Vec<(u64, u64, Vec<u8>)> {
+        struct Pieces<'a>(&'a [u8], usize);
+        impl Read for Pieces<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let limit = buffer.len().min(self.1);
+                self.0.read(&mut buffer[..limit])
+            }
+        }
+        let mut reader = Reader::new(Pieces(file, piece));
+        let mut entries = Vec::new();
+        while let Some(entry) = reader.read().unwrap() {
+            entries.push((entry.at().offset, entry.at().line, entry.bytes().to_vec()));
+        }
+        entries
+    }
+
+    #[test]
+    fn positions_count_bytes_and_lines() {
+        let file = b"{}\n\n{\"a\":1}{\"b\":2}\r\ntail";
+        let expected: [(u64, u64, &[u8]); 5] = [
+            (0, 1, b"{}\n"),
+            (3, 2, b"\n"),
+            (4, 3, b"{\"a\":1}"),
+            (11, 3, b"{\"b\":2}\r\n"),
+            (20, 4, b"tail"),
+        ];
+        for piece in [1, 2, 3, 7, 1000] {
+            let found = entries(file, piece);
+            let found: Vec<_> =
+                found.iter().map(|(offset, line, bytes)| (*offset, *line, &bytes[..])).collect();
+            assert_eq!(found, expected, "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn lines_longer_than_the_buffer_are_read_whole() {
+        let long = format!("{{\"type\":\"user\",\"text\":\"{}\"}}\n", "x".repeat(1_000_000));
+        let file = format!("{{}}\n{long}{{}}\n");
+        let found = entries(file.as_bytes(), 100_000);
+        assert_eq!(found.iter().map(|entry| entry.2.len()).collect::<Vec<_>>(), [3, long.len(), 3]);
+    }
+
+    #[test]
+    fn the_buffer_stays_close_to_the_longest_line() {
+        let file = format!("{}\n{{}}\n", "x".repeat(10_000_000));
+        let mut reader = Reader::new(file.as_bytes());
+        while reader.read().unwrap().is_some() {}
+        assert!(reader.buffer.capacity() < 13_000_000, "{}", reader.buffer.capacity());
+    }
+
+    #[test]
+    fn an_interrupted_source_is_asked_again_and_a_failing_one_is_an_error() {
+        struct Flaky(u32);
+        impl Read for Flaky {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.0 += 1;
+                match self.0 {
+                    1 => Err(io::ErrorKind::Interrupted.into()),
+                    2 => {
+                        buffer[..3].copy_from_slice(b"{}\n");
+                        Ok(3)
+                    }
+                    _ => Err(io::ErrorKind::PermissionDenied.into()),
+                }
+            }
+        }
+        let mut reader = Reader::new(Flaky(0));
+        assert_eq!(reader.read().unwrap().unwrap().bytes(), b"{}\n");
+        assert_eq!(reader.read().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+}

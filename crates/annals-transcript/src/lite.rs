@@ -1,0 +1,297 @@
+//! Facts about a session from the two ends of its file, so that lists need not read what lies between.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use jiff::Timestamp;
+
+use crate::entry::view::View;
+use crate::entry::{Entry, Flag, Kind};
+use crate::json::{JsonStr, Step, Value, Walk, skip_space, value_end};
+use crate::line::Reader;
+use crate::prompt;
+
+/// How much of each end is read.
+const CHUNK: u64 = 64 * 1024;
+
+/// How far an end grows for one long line. A line longer than this is read as far as it goes.
+const LIMIT: u64 = 8 * 1024 * 1024;
+
+/// Attempts at finding a key in a line without beginning: bounds the work on hostile lines.
+const ATTEMPTS: usize = 32;
+
+/// What the ends of a file tell about its session.
+#[derive(Clone, Debug, Default)]
+pub struct Lite {
+    /// The length of the file.
+    pub size: u64,
+    /// Whether all of the file was read, so that nothing was missed.
+    pub whole: bool,
+    /// `sessionId` where it stands first.
+    pub session: Option<String>,
+    /// `cwd` where it stands first: the project's path.
+    pub cwd: Option<String>,
+    /// `gitBranch` where it stands last.
+    pub git_branch: Option<String>,
+    /// `version` where it stands last.
+    pub version: Option<String>,
+    /// `entrypoint` where it stands first.
+    pub entrypoint: Option<String>,
+    /// The first words of a person, see [`prompt::own_words`].
+    pub first_prompt: Option<String>,
+    /// The earliest time seen.
+    pub first_at: Option<Timestamp>,
+    /// The latest time seen.
+    pub last_at: Option<Timestamp>,
+    /// Whether a message was seen.
+    pub has_messages: bool,
+    /// Whether a message was seen that is not a subagent's.
+    pub has_main_messages: bool,
+    records: BTreeMap<Kind, Vec<u8>>,
+}
+
+impl Lite {
+    /// Reads both ends of a file.
+    pub fn read(file: &mut (impl Read + Seek)) -> io::Result<Self> {
+        let size = file.seek(SeekFrom::End(0))?;
+        let mut lite = Lite { size, ..Lite::default() };
+        if size <= 2 * CHUNK {
+            lite.whole = true;
+            lite.add_lines(&read_range(file, 0, size)?);
+            return Ok(lite);
+        }
+        let read = lite.read_head(file)?;
+        lite.read_tail(file, read)?;
+        Ok(lite)
+    }
+
+    /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
+    pub fn last<'a, V: View<'a>>(&'a self) -> Option<V> {
+        self.records.get(&V::KIND).and_then(|line| Entry::new(line).view())
+    }
+
+    /// Reads the first lines and returns how far. The last one is read to its end if the prompt may be in it.
+    fn read_head(&mut self, file: &mut (impl Read + Seek)) -> io::Result<u64> {
+        let mut length = CHUNK;
+        loop {
+            let head = read_range(file, 0, length.min(self.size))?;
+            let lines = memchr::memrchr(b'\n', &head).map_or(0, |newline| newline + 1);
+            if length == CHUNK {
+                self.add_lines(&head[..lines]);
+            } else if lines > 0 {
+                // The chunk grew for one line; only that one is new.
+                let start = memchr::memrchr(b'\n', &head[..lines - 1]).map_or(0, |newline| newline + 1);
+                self.add_lines(&head[start..lines]);
+            }
+            let cut = &head[lines..];
+            if self.first_prompt.is_some() && lines > 0 || length >= self.size {
+                return Ok(lines as u64);
+            }
+            if length >= LIMIT {
+                self.add_cut_line(cut);
+                return Ok(lines as u64);
+            }
+            match self.line_end(file, length)? {
+                Some(end) => length = end,
+                None => {
+                    length = LIMIT;
+                }
+            }
+        }
+    }
+
+    /// Returns where the line that goes on at `from` ends, if that is not too far.
+    fn line_end(&self, file: &mut (impl Read + Seek), from: u64) -> io::Result<Option<u64>> {
+        let mut at = from;
+        while at < self.size.min(LIMIT) {
+            let piece = read_range(file, at, (at + CHUNK).min(self.size))?;
+            if let Some(newline) = memchr::memchr(b'\n', &piece) {
+                return Ok(Some(at + newline as u64 + 1));
+            }
+            if piece.is_empty() {
+                break;
+            }
+            at += piece.len() as u64;
+        }
+        Ok(None)
+    }
+
+    /// Reads the last lines, as far back as needed to see a whole one, but nothing before `read`.
+    fn read_tail(&mut self, file: &mut (impl Read + Seek), read: u64) -> io::Result<()> {
+        let mut length = CHUNK;
+        loop {
+            let start = self.size.saturating_sub(length).max(read);
+            let tail = read_range(file, start, self.size)?;
+            let body = tail.strip_suffix(b"\n").unwrap_or(&tail);
+            let first_line =
+                if start == read { Some(0) } else { memchr::memchr(b'\n', body).map(|at| at + 1) };
+            match first_line {
+                None if length < LIMIT => length *= 2,
+                first_line => {
+                    let whole = first_line.unwrap_or(tail.len());
+                    self.add_cut_line(&tail[..whole]);
+                    self.add_lines(&tail[whole..]);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn add_lines(&mut self, lines: &[u8]) {
+        let mut reader = Reader::new(lines);
+        while let Ok(Some(entry)) = reader.read() {
+            self.add(&entry);
+        }
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        let head = entry.head();
+        if let Some(time) = head.time() {
+            self.add_time(time);
+        }
+        if head.kind.last_one_wins() || head.kind == Kind::Summary || head.kind == Kind::PrLink {
+            self.records.insert(head.kind, entry.bytes().to_vec());
+        }
+        if self.session.is_none() {
+            self.session = head.session.map(|session| session.decode().into_owned());
+        }
+        if !head.kind.is_message() {
+            return;
+        }
+        self.has_messages = true;
+        self.has_main_messages |= !entry.has(Flag::Sidechain);
+        let mut texts = [("cwd", None), ("gitBranch", None), ("version", None), ("entrypoint", None)];
+        for (key, value) in entry.body().into_iter().flat_map(Value::members) {
+            if let Some((_, text)) = texts.iter_mut().find(|(name, _)| key == **name) {
+                *text = value.as_text().map(Cow::into_owned);
+            }
+        }
+        let [(_, cwd), (_, git_branch), (_, version), (_, entrypoint)] = texts;
+        self.cwd = self.cwd.take().or(cwd);
+        self.git_branch = git_branch.or(self.git_branch.take());
+        self.version = version.or(self.version.take());
+        self.entrypoint = self.entrypoint.take().or(entrypoint);
+        if self.first_prompt.is_none() {
+            self.first_prompt = prompt::own_words(entry).map(Cow::into_owned);
+        }
+    }
+
+    fn add_time(&mut self, time: Timestamp) {
+        self.first_at = Some(self.first_at.map_or(time, |first| first.min(time)));
+        self.last_at = Some(self.last_at.map_or(time, |last| last.max(time)));
+    }
+
+    /// Takes what can be had from a line whose beginning or end was not read.
+    fn add_cut_line(&mut self, line: &[u8]) {
+        if let Some(time) = field(line, "timestamp").and_then(|time| time.parse().ok()) {
+            self.add_time(time);
+        }
+        let texts: [(&mut Option<String>, &str); 3] =
+            [(&mut self.session, "sessionId"), (&mut self.cwd, "cwd"), (&mut self.entrypoint, "entrypoint")];
+        for (slot, key) in texts {
+            *slot = slot.take().or_else(|| field(line, key).map(Cow::into_owned));
+        }
+        if self.first_prompt.is_none() && field(line, "type").as_deref() == Some("user") {
+            let text = cut_prompt(line);
+            self.first_prompt = text.as_deref().and_then(prompt::strip_wrappers).map(str::to_owned);
+            self.has_messages = true;
+            self.has_main_messages = true;
+        }
+    }
+}
+
+/// Returns the string that a top-level key holds in a line of which the beginning or the end may be missing.
+///
+/// Keys inside other values are never mistaken for it. A string that is itself cut off is returned as far as it
+/// goes.
+///
+/// ```
+/// use annals_transcript::lite::field;
+///
+/// let begun = br#"{"cwd":"C:\\work","message":{"cwd":"no","content":"and then"#;
+/// assert_eq!(field(begun, "cwd").unwrap(), r"C:\work");
+/// let ended = br#""id":"no"}]},"uuid":"u1","timestamp":"2026-01-02T03:04:05.000Z"}"#;
+/// assert_eq!(field(ended, "uuid").unwrap(), "u1");
+/// assert_eq!(field(ended, "id"), None);
+/// ```
+pub fn field<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
+    let start = skip_space(line, 0);
+    if line.get(start) == Some(&b'{') {
+        return cut_member(line, start, key).and_then(cut_text);
+    }
+    let quoted = format!("\"{key}\"");
+    let candidates = memchr::memmem::rfind_iter(line, quoted.as_bytes());
+    candidates.take(ATTEMPTS).find_map(|at| field_to_the_end(line, at, key))
+}
+
+/// Reads the members from `at` on; if they run to the end of the line, they are top-level ones.
+fn field_to_the_end<'a>(line: &'a [u8], at: usize, key: &str) -> Option<Cow<'a, str>> {
+    let mut members = Walk::at_key(line, at);
+    let mut text = None;
+    while let Some((name, value)) = members.next_member() {
+        if name == *key {
+            text = value.as_text();
+        }
+    }
+    let end = members.position();
+    let closed = end > 0 && line.get(end - 1) == Some(&b'}') && skip_space(line, end) == line.len();
+    if closed { text } else { None }
+}
+
+/// Returns the member `key` of the object at `at`, as far as it goes in a line without end.
+fn cut_member<'a>(line: &'a [u8], at: usize, key: &str) -> Option<&'a [u8]> {
+    let mut walk = Walk::at_key(line, at + 1);
+    let mut found = None;
+    while let Step::At((name, value)) = walk.next_key() {
+        let end = value_end(line, value).unwrap_or(line.len());
+        if name == *key {
+            found = Some(&line[value..end]);
+        }
+        walk.move_to(end);
+    }
+    found
+}
+
+/// Returns the text of a string that may lack its closing quote.
+fn cut_text(value: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix(b"\"")?;
+    if value_end(value, 0).is_some() {
+        return Some(JsonStr::new(&inner[..inner.len() - 1]).decode());
+    }
+    let text = JsonStr::new(without_cut_escape(inner)).decode();
+    Some(Cow::Owned(text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()))
+}
+
+/// Takes off an escape that the end of the string cuts in two.
+fn without_cut_escape(string: &[u8]) -> &[u8] {
+    let mut at = 0;
+    while let Some(slash) = memchr::memchr(b'\\', &string[at..]) {
+        let escape = at + slash;
+        at = escape + if string.get(escape + 1) == Some(&b'u') { 6 } else { 2 };
+        if at > string.len() {
+            return &string[..escape];
+        }
+    }
+    string
+}
+
+/// Returns the first text of a message in a line without end.
+fn cut_prompt(line: &[u8]) -> Option<Cow<'_, str>> {
+    let message = cut_member(line, skip_space(line, 0), "message")?;
+    let content = cut_member(message, 0, "content")?;
+    match content.first()? {
+        b'[' => cut_member(content, skip_space(content, 1), "text").and_then(cut_text),
+        _ => cut_text(content),
+    }
+}
+
+fn read_range(file: &mut (impl Read + Seek), from: u64, to: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::with_capacity(usize::try_from(to - from).unwrap_or(0));
+    file.take(to - from).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Changing one value inside a line; every other byte stays.
+
+use std::fmt;
+
+use crate::entry::Entry;
+use crate::json::{Value, quote, value_end, walk_object};
+
+/// Returns `line` with the top-level member `key` set to `value`, which is JSON.
+///
+/// The value that counts is replaced where it stands (of duplicate keys, the last). A key that is missing is added
+/// behind the last member. White space, line end, byte order mark and all other members keep their bytes.
+///
+/// ```
+/// let line = b"{ \"a\":1.50, \"sessionId\":\"old\" }\r\n";
+/// let forked = annals_transcript::patch::set(line, "sessionId", "\"new\"")?;
+/// assert_eq!(forked, b"{ \"a\":1.50, \"sessionId\":\"new\" }\r\n");
+/// let tagged = annals_transcript::patch::set(line, "tag", "null")?;
+/// assert_eq!(tagged, b"{ \"a\":1.50, \"sessionId\":\"old\",\"tag\":null }\r\n");
+/// # Ok::<(), annals_transcript::patch::Error>(())
+/// ```
+pub fn set(line: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Error> {
+    if value.contains(['\n', '\r']) || !Value::new(value.as_bytes()).is_some_and(Value::is_valid) {
+        return Err(Error::Value);
+    }
+    let entry = Entry::new(line);
+    let body = entry.body().ok_or(Error::NoObject)?.bytes();
+    if entry.bytes().len() != line.len() {
+        return Err(Error::SeveralObjects);
+    }
+    let start = body.as_ptr().addr() - line.as_ptr().addr();
+    let place = Place::find(body, key).ok_or(Error::NoObject)?;
+    let (from, to) = (start + place.from, start + place.to);
+    let label = if place.found { String::new() } else { format!("{}{}:", place.comma, quote(key)) };
+    Ok([&line[..from], label.as_bytes(), value.as_bytes(), &line[to..]].concat())
+}
+
+/// Why a line could not be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no object in the line.
+    NoObject,
+    /// There is more than one object in the line: which one is meant?
+    SeveralObjects,
+    /// The new value is not JSON on one line.
+    Value,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Error::NoObject => "the line holds no JSON object",
+            Error::SeveralObjects => "the line holds more than one JSON object",
+            Error::Value => "the new value is not JSON on one line",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The bytes of an object that a new value takes the place of.
+struct Place {
+    from: usize,
+    to: usize,
+    found: bool,
+    comma: &'static str,
+}
+
+impl Place {
+    fn find(body: &[u8], key: &str) -> Option<Self> {
+        let mut place = Place { from: 1, to: 1, found: false, comma: "" };
+        walk_object(body, 0, |name, value| {
+            let end = value_end(body, value)?;
+            if name == *key {
+                place = Place { from: value, to: end, found: true, comma: "" };
+            } else if !place.found {
+                place = Place { from: end, to: end, found: false, comma: "," };
+            }
+            Some(end)
+        })?;
+        Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, key: &str, value: &str, expected: &str) {
+        let patched = set(line.as_bytes(), key, value).unwrap();
+        assert_eq!(String::from_utf8(patched).unwrap(), expected);
+    }
+
+    #[test]
+    fn values_are_replaced_where_they_stand() {
+        check(r#"{"a":1,"b":{"a":2},"c":3}"#, "a", "[]", r#"{"a":[],"b":{"a":2},"c":3}"#);
+        check("\u{feff}{\"a\" : 1.0 }\n", "a", "2", "\u{feff}{\"a\" : 2 }\n");
+        check(r#"{"a":1,"a":2}"#, "a", "3", r#"{"a":1,"a":3}"#);
+        check(r#"{"\u0061":"\ud800"}"#, "a", "3", r#"{"\u0061":3}"#);
+    }
+
+    #[test]
+    fn missing_keys_are_added_behind_the_last_member() {
+        check("{}", "a", "1", r#"{"a":1}"#);
+        check("{ }\n", "a", "1", "{\"a\":1 }\n");
+        check(r#"{"b":2 }"#, "a \"quoted\" key", "1", r#"{"b":2,"a \"quoted\" key":1 }"#);
+    }
+
+    #[test]
+    fn what_cannot_be_changed_safely_is_refused() {
+        assert_eq!(set(b"nonsense\n", "a", "1"), Err(Error::NoObject));
+        assert_eq!(set(b"{\"a\":1", "a", "1"), Err(Error::NoObject));
+        assert_eq!(set(b"{}{}\n", "a", "1"), Err(Error::SeveralObjects));
+        assert_eq!(set(b"{}\n{}\n", "a", "1"), Err(Error::SeveralObjects));
+        for value in ["", "{", "1 2", "[1,\n2]", "nope"] {
+            assert_eq!(set(b"{}\n", "a", value), Err(Error::Value), "{value:?}");
+        }
+    }
+}

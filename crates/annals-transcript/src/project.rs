@@ -1,0 +1,298 @@
+//! Where sessions lie: the folder of a project, and what each file in it is.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::entry::{Entry, Kind};
+use crate::line::Reader;
+
+/// The longest folder name that is used as it is, in UTF-16 units.
+const LONGEST: usize = 200;
+
+/// Returns the folder name that the client gives a project at `path`.
+///
+/// Every UTF-16 unit that is not an ASCII letter or digit becomes a dash, so two paths may share a name and no
+/// name can be turned back into a path: take the path from `cwd` inside the transcripts.
+///
+/// ```
+/// use annals_transcript::project::folder_name;
+///
+/// assert_eq!(folder_name(r"C:\Users\me\code"), "C--Users-me-code");
+/// assert_eq!(folder_name("/home/dev/emoji😀x"), "-home-dev-emoji--x");
+/// ```
+pub fn folder_name(path: &str) -> String {
+    let dashed = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    };
+    let mut name: String = path.encode_utf16().map(dashed).collect();
+    if name.len() > LONGEST {
+        name.truncate(LONGEST);
+        name.push('-');
+        name.push_str(&base36(path_hash(path).unsigned_abs()));
+    }
+    name
+}
+
+/// Returns the path that a working directory is filed under: symbolic links resolved, as far as it exists.
+pub fn resolve(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut missing = Vec::new();
+    let mut existing = absolute.as_path();
+    loop {
+        if let Ok(real) = dunce::canonicalize(existing) {
+            return missing.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        match (existing.parent(), existing.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name);
+                existing = parent;
+            }
+            _ => return absolute,
+        }
+    }
+}
+
+/// The 32-bit hash that tells long paths apart.
+fn path_hash(path: &str) -> i32 {
+    path.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+}
+
+fn base36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.push(char::from_digit(number % 36, 36).expect("below 36"));
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}
+
+/// What a file in a project's folder is, by its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// `<session>.jsonl`: a session's transcript.
+    Main {
+        /// The session.
+        session: String,
+    },
+    /// A subagent's transcript.
+    Subagent {
+        /// The session that it belongs to; not known from the place of old files, which lie beside the main ones.
+        session: Option<String>,
+        /// The agent.
+        agent: String,
+        /// The folders between `subagents/` and the file, for agents that belong together.
+        group: PathBuf,
+    },
+    /// `agent-<id>.meta.json`: facts about a subagent.
+    AgentMeta {
+        /// The session that it belongs to.
+        session: Option<String>,
+        /// The agent.
+        agent: String,
+    },
+    /// A file under `<session>/tool-results/`: output too long for the transcript.
+    ToolResult {
+        /// The session that it belongs to.
+        session: String,
+    },
+    /// `<session>/custom-title.json`.
+    CustomTitle {
+        /// The session that it belongs to.
+        session: String,
+    },
+    /// `<session>/archived.json`.
+    Archived {
+        /// The session that it belongs to.
+        session: String,
+    },
+    /// Another file of a session: workflow journals, scripts and summaries.
+    SessionFile {
+        /// The session that it belongs to.
+        session: String,
+    },
+    /// `sessions-index.json`: a cache of old clients, stale more often than not; never trusted.
+    SessionsIndex,
+    /// A file under `memory/`.
+    Memory,
+    /// Not the client's.
+    Other,
+}
+
+impl Role {
+    /// Returns the role of a file, given its path below the project's folder.
+    ///
+    /// ```
+    /// use annals_transcript::project::Role;
+    ///
+    /// let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// assert_eq!(Role::of(format!("{id}.jsonl").as_ref()), Role::Main { session: id.into() });
+    /// assert_eq!(Role::of("notes.jsonl".as_ref()), Role::Other);
+    /// ```
+    pub fn of(path: &Path) -> Self {
+        let names: Vec<_> = path
+            .components()
+            .map(|part| match part {
+                Component::Normal(name) => name.to_str().unwrap_or(""),
+                _ => "",
+            })
+            .collect();
+        match names[..] {
+            ["sessions-index.json"] => Role::SessionsIndex,
+            ["memory", _, ..] => Role::Memory,
+            [name] => Self::of_top_file(name),
+            [session, ref inner @ ..] if is_session_id(session) => Self::of_session_file(session, inner),
+            _ => Role::Other,
+        }
+    }
+
+    fn of_top_file(name: &str) -> Self {
+        if let Some(agent) = agent_id(name, ".jsonl") {
+            return Role::Subagent { session: None, agent, group: PathBuf::new() };
+        }
+        if let Some(agent) = agent_id(name, ".meta.json") {
+            return Role::AgentMeta { session: None, agent };
+        }
+        match name.strip_suffix(".jsonl") {
+            Some(stem) if is_session_id(stem) => Role::Main { session: stem.to_owned() },
+            _ => Role::Other,
+        }
+    }
+
+    fn of_session_file(session: &str, inner: &[&str]) -> Self {
+        let session = session.to_owned();
+        match inner {
+            ["custom-title.json"] => Role::CustomTitle { session },
+            ["archived.json"] => Role::Archived { session },
+            ["tool-results", _, ..] => Role::ToolResult { session },
+            ["subagents", group @ .., name] => {
+                if let Some(agent) = agent_id(name, ".jsonl") {
+                    return Role::Subagent { session: Some(session), agent, group: group.iter().collect() };
+                }
+                match agent_id(name, ".meta.json") {
+                    Some(agent) => Role::AgentMeta { session: Some(session), agent },
+                    None => Role::SessionFile { session },
+                }
+            }
+            _ => Role::SessionFile { session },
+        }
+    }
+
+    /// Returns whether the file is a transcript.
+    pub fn is_transcript(&self) -> bool {
+        matches!(self, Role::Main { .. } | Role::Subagent { .. })
+    }
+}
+
+/// Returns whether a name is a session's id: a UUID.
+pub fn is_session_id(name: &str) -> bool {
+    let groups = [8, 4, 4, 4, 12];
+    let mut parts = name.split('-');
+    groups.iter().all(|&length| {
+        parts
+            .next()
+            .is_some_and(|part| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    }) && parts.next().is_none()
+}
+
+/// Returns whether the beginning of a file is a transcript's, for files outside the client's folders.
+///
+/// Other programs' logs have lines of the same `type` but not the fields that make them entries.
+pub fn is_transcript(beginning: &[u8]) -> bool {
+    let mut reader = Reader::new(beginning);
+    while let Ok(Some(entry)) = reader.read() {
+        if is_typical(&entry) {
+            return true;
+        }
+    }
+    false
+}
+
+fn is_typical(entry: &Entry<'_>) -> bool {
+    let head = entry.head();
+    match head.kind {
+        Kind::Other | Kind::Noise | Kind::Launched | Kind::Started | Kind::Result | Kind::SessionId => false,
+        Kind::FileHistorySnapshot | Kind::FileHistoryDelta => true,
+        kind if kind.joins_chain() => head.id.is_some(),
+        _ => head.session.is_some() || head.leaf.is_some(),
+    }
+}
+
+fn agent_id(name: &str, suffix: &str) -> Option<String> {
+    let id = name.strip_prefix("agent-")?.strip_suffix(suffix)?;
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    #[test]
+    fn long_paths_are_cut_and_hashed() {
+        let path = format!("/home/dev/{}", "b".repeat(190));
+        assert_eq!(folder_name(&path), path.replace('/', "-"));
+        let longer = format!("{path}b");
+        assert_eq!(folder_name(&longer), format!("{}-vgbz53", &longer.replace('/', "-")[..200]));
+    }
+
+    #[test]
+    fn roles_follow_from_the_place() {
+        let session = || SESSION.to_owned();
+        let subagent =
+            |session, group: &str| Role::Subagent { session, agent: "a1".into(), group: group.into() };
+        for (path, role) in [
+            ("{}.jsonl", Role::Main { session: session() }),
+            ("agent-a1.jsonl", subagent(None, "")),
+            ("{}/subagents/agent-a1.jsonl", subagent(Some(session()), "")),
+            ("{}/subagents/workflows/wf_1/agent-a1.jsonl", subagent(Some(session()), "workflows/wf_1")),
+            (
+                "{}/subagents/agent-a1.meta.json",
+                Role::AgentMeta { session: Some(session()), agent: "a1".into() },
+            ),
+            ("{}/subagents/workflows/wf_1/journal.jsonl", Role::SessionFile { session: session() }),
+            ("{}/tool-results/toolu_1.txt", Role::ToolResult { session: session() }),
+            ("{}/custom-title.json", Role::CustomTitle { session: session() }),
+            ("{}/archived.json", Role::Archived { session: session() }),
+            ("sessions-index.json", Role::SessionsIndex),
+            ("memory/notes.md", Role::Memory),
+            ("memory/{}.jsonl", Role::Memory),
+            ("ses_123.jsonl", Role::Other),
+            ("{}.jsonl.bak", Role::Other),
+            ("agent-.jsonl", Role::Other),
+            ("backup/{}.jsonl", Role::Other),
+        ] {
+            assert_eq!(Role::of(path.replace("{}", SESSION).as_ref()), role, "{path}");
+        }
+    }
+
+    #[test]
+    fn other_programs_logs_are_not_transcripts() {
+        let transcripts: [&[u8]; 3] = [
+            b"garbage\n{\"type\":\"user\",\"uuid\":\"a\",\"message\":{}}\n",
+            b"{\"type\":\"custom-title\",\"customTitle\":\"x\",\"sessionId\":\"s\"}\n",
+            b"{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"l\"}\n",
+        ];
+        let others: [&[u8]; 4] = [
+            b"{\"type\":\"user\",\"timestamp\":\"2026-01-02T03:04:05Z\",\"content\":\"hi\"}\n{\"type\":\"tool_use\",\"tool_name\":\"x\"}\n",
+            b"{\"display\":\"hi\",\"project\":\"/x\",\"sessionId\":\"s\",\"timestamp\":1}\n",
+            b"{\"type\":\"started\",\"key\":\"k\",\"agentId\":\"a\"}\n",
+            b"",
+        ];
+        assert!(transcripts.iter().all(|file| is_transcript(file)));
+        assert!(!others.iter().any(|file| is_transcript(file)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_resolved_and_missing_folders_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let home = dunce::canonicalize(home.path()).unwrap();
+        std::fs::create_dir(home.join("real")).unwrap();
+        std::os::unix::fs::symlink(home.join("real"), home.join("link")).unwrap();
+        assert_eq!(resolve(&home.join("link/gone/deeper")), home.join("real/gone/deeper"));
+        assert_eq!(resolve(&home.join("real/../link")), home.join("real"));
+    }
+}
