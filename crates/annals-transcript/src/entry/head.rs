@@ -81,7 +81,7 @@ impl<'a> Head<'a> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
         let (mut nested_type, mut operation) = (None, None);
         let end = walk_object(bytes, at, |key, value| {
-            let Some(field) = Field::named(key) else { return value_end(bytes, value) };
+            let Some(field) = Field::of(key) else { return value_end(bytes, value) };
             match field {
                 Field::Message => {
                     head.set(Flag::Message, true);
@@ -136,8 +136,14 @@ enum Field {
 }
 
 impl Field {
-    fn named(key: JsonStr<'_>) -> Option<Self> {
-        Some(match &*key.decode_bytes() {
+    fn of(key: JsonStr<'_>) -> Option<Self> {
+        let raw = key.raw();
+        Self::named(raw)
+            .or_else(|| if raw.contains(&b'\\') { Self::named(&key.decode_bytes()) } else { None })
+    }
+
+    fn named(key: &[u8]) -> Option<Self> {
+        Some(match key {
             b"type" => Field::Text(|head| &mut head.type_name),
             b"subtype" => Field::Text(|head| &mut head.subtype),
             b"uuid" => Field::Text(|head| &mut head.id),

@@ -1,14 +1,14 @@
 //! The scanner: where strings, values and containers end.
 //!
-//! Most bytes of a transcript lie inside long strings inside containers that nobody asked for. Containers are
-//! therefore skipped 64 bytes at a time: bit masks of the quotes and brackets of a block say which brackets
-//! stand outside strings, and a block that cannot close the container costs no more than that.
+//! Most bytes of a transcript lie inside long strings that nobody asked for, so the time goes to finding closing
+//! quotes, 32 bytes at a time. What stands between strings is little and is read byte by byte.
 
 use wide::u8x16;
 
 use super::{JsonStr, Value};
 
-const BLOCK: usize = 64;
+/// How many bytes of a string are looked at together.
+const BLOCK: usize = 32;
 
 /// Returns the first position from `at` on that is not JSON white space.
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
@@ -29,16 +29,38 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the position behind the string whose opening quote stands at `at`.
+///
+/// Only quotes stop the search; whether one is escaped is seen from the backslashes before it.
+#[inline]
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut from = at + 1;
-    loop {
-        let quote = from + memchr::memchr(b'"', bytes.get(from..)?)?;
-        let slashes = bytes[at + 1..quote].iter().rev().take_while(|&&byte| byte == b'\\').count();
-        if slashes % 2 == 0 {
-            return Some(quote + 1);
+    while let Some(block) = bytes.get(from..)?.first_chunk::<BLOCK>() {
+        let mut quotes = quotes_in(block);
+        while quotes != 0 {
+            let quote = from + quotes.trailing_zeros() as usize;
+            if !is_escaped(&bytes[at + 1..quote]) {
+                return Some(quote + 1);
+            }
+            quotes &= quotes - 1;
         }
-        from = quote + 1;
+        from += BLOCK;
     }
+    let mut quotes = (from..bytes.len()).filter(|&quote| bytes[quote] == b'"');
+    quotes.find(|&quote| !is_escaped(&bytes[at + 1..quote])).map(|quote| quote + 1)
+}
+
+/// Returns whether what follows `before` is escaped: an odd number of backslashes precedes it.
+#[inline]
+fn is_escaped(before: &[u8]) -> bool {
+    before.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
+}
+
+/// Returns a mask with a bit for each quote.
+#[inline]
+fn quotes_in(block: &[u8; BLOCK]) -> u32 {
+    let (lanes, _) = block.as_chunks::<16>();
+    let quotes = |lane: [u8; 16]| u8x16::from(lane).simd_eq(u8x16::splat(b'"')).to_bitmask();
+    quotes(lanes[0]) | quotes(lanes[1]) << 16
 }
 
 /// Returns the position behind the word or number at `at`.
@@ -54,94 +76,23 @@ fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
 ///
 /// Only brackets of the same kind are counted: in JSON the others are balanced in between.
 fn container_end(bytes: &[u8], at: usize, open: u8, close: u8) -> Option<usize> {
-    let mut depth = 0;
-    let mut in_string = 0;
-    let mut escape_carried = false;
-    let mut start = at;
-    while start < bytes.len() {
-        let block = Block::load(&bytes[start..]);
-        let escaped = escaped_bytes(block.positions_of(b'\\'), &mut escape_carried);
-        let quotes = block.positions_of(b'"') & !escaped;
-        let strings = filled_between(quotes) ^ in_string;
-        in_string = if strings >> 63 == 1 { u64::MAX } else { 0 };
-        let opens = block.positions_of(open) & !strings;
-        let closes = block.positions_of(close) & !strings;
-        if closes.count_ones() < depth {
-            depth = depth + opens.count_ones() - closes.count_ones();
-        } else if let Some(end) = close_within(opens, closes, &mut depth) {
-            return Some(start + end);
+    let mut depth = 0_usize;
+    let mut at = at;
+    loop {
+        let byte = *bytes.get(at)?;
+        if byte == b'"' {
+            at = string_end(bytes, at)?;
+            continue;
         }
-        start += BLOCK;
-    }
-    None
-}
-
-/// Follows the brackets of one block in order; returns the position behind the one that closes all.
-fn close_within(opens: u64, closes: u64, depth: &mut u32) -> Option<usize> {
-    let mut brackets = opens | closes;
-    while brackets != 0 {
-        let at = brackets.trailing_zeros();
-        if opens >> at & 1 == 1 {
-            *depth += 1;
-        } else {
-            *depth -= 1;
-            if *depth == 0 {
-                return Some(at as usize + 1);
+        at += 1;
+        if byte == open {
+            depth += 1;
+        } else if byte == close {
+            depth -= 1;
+            if depth == 0 {
+                return Some(at);
             }
         }
-        brackets &= brackets - 1;
-    }
-    None
-}
-
-/// Returns the bytes that a backslash escapes; a backslash in the last place escapes into the next block.
-fn escaped_bytes(mut slashes: u64, carried: &mut bool) -> u64 {
-    let mut escaped = u64::from(std::mem::take(carried));
-    slashes &= !escaped;
-    while slashes != 0 {
-        let slash = slashes & slashes.wrapping_neg();
-        let next = slash << 1;
-        *carried = next == 0;
-        escaped |= next;
-        slashes &= !(slash | next);
-    }
-    escaped
-}
-
-/// Returns a mask whose bits are set from each odd bit of `quotes` up to the next: the insides of strings.
-fn filled_between(mut quotes: u64) -> u64 {
-    for shift in [1, 2, 4, 8, 16, 32] {
-        quotes ^= quotes << shift;
-    }
-    quotes
-}
-
-/// Up to 64 bytes, padded with zeroes.
-struct Block([u8x16; 4]);
-
-impl Block {
-    #[inline]
-    fn load(bytes: &[u8]) -> Self {
-        if let Some(full) = bytes.first_chunk::<BLOCK>() {
-            return Self::from_array(full);
-        }
-        let mut padded = [0; BLOCK];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        Self::from_array(&padded)
-    }
-
-    #[inline]
-    fn from_array(bytes: &[u8; BLOCK]) -> Self {
-        let (lanes, _) = bytes.as_chunks::<16>();
-        Self([lanes[0].into(), lanes[1].into(), lanes[2].into(), lanes[3].into()])
-    }
-
-    /// Returns a mask with a bit for each place where `byte` stands.
-    #[inline]
-    fn positions_of(&self, byte: u8) -> u64 {
-        let wanted = u8x16::splat(byte);
-        let lane = |index: usize| u64::from(self.0[index].simd_eq(wanted).to_bitmask()) << (16 * index);
-        lane(0) | lane(1) | lane(2) | lane(3)
     }
 }
 
@@ -270,7 +221,7 @@ mod tests {
         for (at, &byte) in bytes.iter().enumerate() {
             let literal = std::mem::take(&mut escaped);
             match byte {
-                b'\\' if !literal => escaped = true,
+                b'\\' if in_string && !literal => escaped = true,
                 b'"' if !literal => in_string = !in_string,
                 _ if in_string => {}
                 _ if byte == open => depth += 1,
