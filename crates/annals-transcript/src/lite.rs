@@ -225,8 +225,12 @@ pub fn field<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
     candidates.take(ATTEMPTS).find_map(|at| field_to_the_end(line, at, key))
 }
 
-/// Reads the members from `at` on; if they run to the end of the line, they are top-level ones.
+/// Reads the members from `at` on; if a key stands there and they run to the end of the line, they are top-level
+/// ones.
 fn field_to_the_end<'a>(line: &'a [u8], at: usize, key: &str) -> Option<Cow<'a, str>> {
+    if !line[..at].trim_ascii_end().ends_with(b",") {
+        return None;
+    }
     let mut members = Walk::at_key(line, at);
     let mut text = None;
     while let Some((name, value)) = members.next_member() {

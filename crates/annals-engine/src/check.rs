@@ -1,0 +1,272 @@
+//! What is wrong with the lines of a transcript, and what it costs.
+
+use annals_transcript::{Entry, Flag, Kind, Problem};
+
+/// Something wrong in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The line where it is, or where a run of such lines begins, counted from 1.
+    pub line: u64,
+    /// How many lines in a row have it.
+    pub lines: u64,
+    /// How many bytes are concerned.
+    pub bytes: u64,
+    /// What it is.
+    pub issue: Issue,
+}
+
+/// What may be wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Issue {
+    /// The bytes are not one sound object.
+    Damage(Problem),
+    /// The file begins with a byte order mark.
+    ByteOrderMark,
+    /// Lines end in CR LF.
+    CarriageReturns,
+    /// The last line is whole but does not end in a newline.
+    NoFinalNewline,
+    /// Some bytes are not UTF-8.
+    InvalidUtf8,
+    /// A message lacks a field without which the client does not restore it.
+    MissingField(&'static str),
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is lost.
+    Info,
+    /// Something may be lost or shown wrongly.
+    Warning,
+    /// History is lost to the client.
+    Error,
+}
+
+impl Severity {
+    /// Returns the word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl Issue {
+    /// Returns how much it matters.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Issue::Damage(Problem::Blank)
+            | Issue::ByteOrderMark
+            | Issue::CarriageReturns
+            | Issue::NoFinalNewline => Severity::Info,
+            Issue::Damage(Problem::Torn) | Issue::InvalidUtf8 | Issue::MissingField(_) => Severity::Warning,
+            Issue::Damage(_) => Severity::Error,
+        }
+    }
+
+    /// Returns what it is, in words.
+    pub fn title(&self) -> String {
+        match self {
+            Issue::Damage(problem) => problem.to_string(),
+            Issue::ByteOrderMark => "byte order mark at the start".to_owned(),
+            Issue::CarriageReturns => "lines end in CR LF".to_owned(),
+            Issue::NoFinalNewline => "no newline at the end".to_owned(),
+            Issue::InvalidUtf8 => "bytes that are not UTF-8".to_owned(),
+            Issue::MissingField(field) => format!("message without a valid `{field}`"),
+        }
+    }
+
+    /// Returns what it costs, in words.
+    pub fn effect(&self) -> &'static str {
+        match self {
+            Issue::Damage(Problem::Blank) => "none: passed over",
+            Issue::Damage(Problem::Nul) => "what should stand here was never written",
+            Issue::Damage(Problem::NulPrefix) => "the client loses the entry; annals reads it",
+            Issue::Damage(Problem::Glued) => "the client reads the first object only; annals reads all",
+            Issue::Damage(Problem::Torn) => "the entry being written when its writer stopped is lost",
+            Issue::Damage(Problem::Unclosed | Problem::Headless | Problem::Syntax) => "the entry is lost",
+            Issue::Damage(Problem::NotObject | Problem::Garbage) => "passed over: no entry can be read here",
+            Issue::ByteOrderMark => "the client reads the line; its SDKs lose it",
+            Issue::CarriageReturns => "none: another program rewrote the line ends",
+            Issue::NoFinalNewline => "a program that appends without looking glues its line to this one",
+            Issue::InvalidUtf8 => "shown as U+FFFD; kept as they are",
+            Issue::MissingField("uuid") => "the client does not load the message",
+            Issue::MissingField("parentUuid") => "the client does not see what came before the message",
+            Issue::MissingField("timestamp") => "the client refuses to resume a conversation that ends here",
+            Issue::MissingField(_) => "there is nothing to restore",
+        }
+    }
+
+    /// Returns whether the file can be mended without losing anything more.
+    pub fn is_repairable(&self) -> bool {
+        match self {
+            Issue::Damage(problem) => !matches!(
+                problem,
+                Problem::NotObject | Problem::Garbage | Problem::Headless | Problem::Syntax
+            ),
+            Issue::ByteOrderMark | Issue::CarriageReturns | Issue::NoFinalNewline => true,
+            Issue::InvalidUtf8 | Issue::MissingField(_) => false,
+        }
+    }
+}
+
+/// Collects findings while the entries of one file pass by.
+#[derive(Debug, Default)]
+pub struct Checker {
+    findings: Vec<Finding>,
+    carriage_returns: Option<usize>,
+    ends_in_newline: bool,
+    last_line: u64,
+}
+
+impl Checker {
+    /// Looks at the next entry of the file.
+    pub fn add(&mut self, entry: &Entry<'_>) {
+        let line = entry.at().line;
+        let bytes = entry.bytes();
+        let problem = entry.verify();
+        if let Some(problem) = problem {
+            self.report(line, bytes.len(), Issue::Damage(problem));
+        }
+        if entry.at().offset == 0 && bytes.starts_with(b"\xEF\xBB\xBF") {
+            self.report(line, 3, Issue::ByteOrderMark);
+        }
+        if bytes.ends_with(b"\r\n") {
+            self.report_carriage_return(line);
+        }
+        if entry.kind() != Kind::Noise && std::str::from_utf8(bytes).is_err() {
+            self.report(line, bytes.len(), Issue::InvalidUtf8);
+        }
+        if problem.is_none_or(Problem::is_readable)
+            && let Some(field) = missing_field(entry)
+        {
+            self.report(line, bytes.len(), Issue::MissingField(field));
+        }
+        self.ends_in_newline =
+            entry.ends_in_newline() || problem.is_some_and(|problem| !problem.is_readable());
+        self.last_line = line;
+    }
+
+    /// Returns what was found, in the order of lines.
+    pub fn finish(mut self) -> Vec<Finding> {
+        if self.last_line > 0 && !self.ends_in_newline {
+            self.report(self.last_line, 0, Issue::NoFinalNewline);
+        }
+        self.findings.sort_by_key(|finding| finding.line);
+        self.findings
+    }
+
+    /// Notes a finding; damage that goes on over several lines is one.
+    fn report(&mut self, line: u64, bytes: usize, issue: Issue) {
+        let bytes = bytes as u64;
+        if let Some(last) = self.findings.last_mut()
+            && last.issue == issue
+            && matches!(issue, Issue::Damage(problem) if !problem.is_readable())
+            && line <= last.line + last.lines
+        {
+            last.lines = line + 1 - last.line;
+            last.bytes += bytes;
+            return;
+        }
+        self.findings.push(Finding { line, lines: 1, bytes, issue });
+    }
+
+    /// Counts lines that end in CR LF in one finding for the file.
+    fn report_carriage_return(&mut self, line: u64) {
+        let index = *self.carriage_returns.get_or_insert_with(|| {
+            self.findings.push(Finding { line, lines: 0, bytes: 0, issue: Issue::CarriageReturns });
+            self.findings.len() - 1
+        });
+        self.findings[index].lines += 1;
+        self.findings[index].bytes += 1;
+    }
+}
+
+/// Returns what keeps a message from being restored.
+fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
+    let head = entry.head();
+    if !head.kind.is_message() {
+        return None;
+    }
+    if head.id.is_none() {
+        return Some("uuid");
+    }
+    if head.parent.is_none() && !head.has(Flag::NullParent) {
+        return Some("parentUuid");
+    }
+    if head.time().is_none() {
+        return Some("timestamp");
+    }
+    let speaks = matches!(head.kind, Kind::User | Kind::Assistant);
+    (speaks && !head.has(Flag::Message)).then_some("message")
+}
+
+#[cfg(test)]
+mod tests {
+    use annals_transcript::Reader;
+
+    use super::*;
+
+    const SOUND: &str =
+        r#"{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{}}"#;
+
+    fn check(file: &[u8]) -> Vec<(u64, u64, Issue)> {
+        let mut reader = Reader::new(file);
+        let mut checker = Checker::default();
+        while let Some(entry) = reader.read().unwrap() {
+            checker.add(&entry);
+        }
+        checker.finish().into_iter().map(|finding| (finding.line, finding.lines, finding.issue)).collect()
+    }
+
+    #[test]
+    fn a_sound_file_has_no_findings() {
+        let file = format!("{SOUND}\n{{\"type\":\"mode\"}}\n{{\"type\":\"new\"}}\n");
+        assert_eq!(check(file.as_bytes()), []);
+        assert_eq!(check(b""), []);
+    }
+
+    #[test]
+    fn findings_name_their_line() {
+        let file = format!(
+            "\u{feff}{SOUND}\r\n{SOUND}\r\n\n\nx\ny\n{SOUND}{SOUND}\n{{\"type\":\"user\",,}}\n{{\"type\""
+        );
+        assert_eq!(
+            check(file.as_bytes()),
+            [
+                (1, 1, Issue::ByteOrderMark),
+                (1, 2, Issue::CarriageReturns),
+                (3, 2, Issue::Damage(Problem::Blank)),
+                (5, 2, Issue::Damage(Problem::Garbage)),
+                (7, 1, Issue::Damage(Problem::Glued)),
+                (8, 1, Issue::Damage(Problem::Syntax)),
+                (9, 1, Issue::Damage(Problem::Torn)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_whole_last_line_without_newline_is_told_from_a_torn_one() {
+        assert_eq!(check(SOUND.as_bytes()), [(1, 1, Issue::NoFinalNewline)]);
+    }
+
+    #[test]
+    fn messages_need_four_fields_and_records_none() {
+        for field in ["uuid", "parentUuid", "timestamp", "message"] {
+            let line = SOUND.replace(&format!("\"{field}\":"), "\"x\":") + "\n";
+            assert_eq!(check(line.as_bytes()), [(1, 1, Issue::MissingField(field))], "{field}");
+        }
+        let no_time = SOUND.replace("2026-01", "yesterday") + "\n";
+        assert_eq!(check(no_time.as_bytes()), [(1, 1, Issue::MissingField("timestamp"))]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_reported_with_their_line() {
+        let file =
+            [SOUND.as_bytes(), b"\n", &SOUND.as_bytes()[..SOUND.len() - 3], b"{\"a\":\"\xff\"}}\n"].concat();
+        assert_eq!(check(&file), [(2, 1, Issue::InvalidUtf8)]);
+    }
+}

@@ -1,0 +1,172 @@
+//! The engine: what annals can do. Read this first.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use annals_transcript::Reader;
+use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
+use annals_transcript::lite::Lite;
+use jiff::Timestamp;
+use rayon::prelude::*;
+
+use crate::check::{Checker, Finding};
+use crate::error::{Candidate, Error, ErrorKind};
+use crate::files::{self, TranscriptFile};
+use crate::roots::Roots;
+use crate::stats::Stats;
+
+/// The shortest beginning of an id that names a session.
+const SHORTEST_PREFIX: usize = 4;
+
+/// Finds sessions in the client's folders and answers questions about them.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    roots: Roots,
+}
+
+/// What reading one transcript told.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The transcript.
+    pub file: TranscriptFile,
+    /// What it is made of.
+    pub stats: Stats,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+}
+
+impl Engine {
+    /// Opens the client's folders.
+    pub fn open(roots: Roots) -> Self {
+        Self { roots }
+    }
+
+    /// Returns the folders that are searched.
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    /// Returns every transcript in the client's folders, subagents' included.
+    pub fn transcripts(&self) -> Result<Vec<TranscriptFile>, Error> {
+        let mut found = Vec::new();
+        for projects in self.roots.projects() {
+            found.extend(files::in_projects(&projects)?);
+        }
+        Ok(found)
+    }
+
+    /// Returns the transcripts that an argument names: a file, all below a folder, or a session.
+    pub fn select(&self, selector: &str) -> Result<Vec<TranscriptFile>, Error> {
+        match fs::metadata(selector) {
+            Ok(metadata) if metadata.is_dir() => files::in_folder(Path::new(selector)),
+            Ok(_) => Ok(vec![TranscriptFile::at(Path::new(selector))]),
+            Err(source) if looks_like_a_path(selector) => Err(Error::read(Path::new(selector), source)),
+            Err(_) => self.session(selector).map(|file| vec![file]),
+        }
+    }
+
+    /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, `latest`.
+    pub fn session(&self, selector: &str) -> Result<TranscriptFile, Error> {
+        if Path::new(selector).exists() || looks_like_a_path(selector) {
+            return Ok(TranscriptFile::at(Path::new(selector)));
+        }
+        let mut sessions = self.transcripts()?;
+        sessions.retain(|file| file.agent.is_none());
+        if selector == "latest" {
+            let latest = sessions.into_iter().max_by_key(|file| last_activity(&file.path));
+            return latest.ok_or_else(|| not_found(selector));
+        }
+        let by_id = |file: &&TranscriptFile| file.session.as_deref() == Some(selector);
+        let by_prefix = |file: &&TranscriptFile| {
+            selector.len() >= SHORTEST_PREFIX
+                && file.session.as_ref().is_some_and(|id| id.starts_with(selector))
+        };
+        let by_title = |file: &&TranscriptFile| titles(&file.path).iter().any(|title| title == selector);
+        let rules: [&dyn Fn(&&TranscriptFile) -> bool; 3] = [&by_id, &by_prefix, &by_title];
+        for rule in rules {
+            let found: Vec<_> = sessions.iter().filter(rule).cloned().collect();
+            match found.len() {
+                0 => {}
+                1 => return found.into_iter().next().ok_or_else(|| not_found(selector)),
+                _ => return Err(ambiguous(selector, found)),
+            }
+        }
+        Err(not_found(selector))
+    }
+
+    /// Reads transcripts on all cores, largest first, and calls `done` with the bytes of each as it is finished.
+    /// Returns the reports in the order of `files`; a file that cannot be read does not end the work.
+    pub fn read_all(
+        &self,
+        files: Vec<TranscriptFile>,
+        done: impl Fn(u64) + Sync,
+    ) -> Vec<Result<Report, Error>> {
+        let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
+        let mut queue: Vec<_> =
+            files.into_iter().enumerate().map(|(place, file)| (size(&file), place, file)).collect();
+        queue.sort_by_key(|(size, ..)| std::cmp::Reverse(*size));
+        let read = queue.into_par_iter().with_max_len(1).map(|(size, place, file)| {
+            let report = self.read(file);
+            done(size);
+            (place, report)
+        });
+        read.collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    /// Reads one transcript: counts it and checks it.
+    pub fn read(&self, file: TranscriptFile) -> Result<Report, Error> {
+        let failed = |source| Error::read(&file.path, source);
+        let mut reader = Reader::new(File::open(&file.path).map_err(failed)?);
+        let (mut stats, mut checker) = (Stats::default(), Checker::default());
+        while let Some(entry) = reader.read().map_err(failed)? {
+            stats.add(&entry);
+            checker.add(&entry);
+            stats.lines = entry.at().line;
+            stats.bytes += entry.bytes().len() as u64;
+        }
+        stats.finish();
+        let findings = checker.finish();
+        stats.problems = findings.len() as u64;
+        Ok(Report { file, stats, findings })
+    }
+}
+
+/// Returns whether an argument that names no file was meant as one.
+fn looks_like_a_path(selector: &str) -> bool {
+    selector.contains(['/', '\\'])
+        || Path::new(selector).extension().is_some_and(|extension| extension == "jsonl")
+}
+
+fn not_found(selector: &str) -> Error {
+    Error::new(ErrorKind::NotFound { selector: selector.to_owned() })
+}
+
+fn ambiguous(selector: &str, files: Vec<TranscriptFile>) -> Error {
+    let candidate =
+        |file: TranscriptFile| Candidate { session: file.session.unwrap_or_default(), path: file.path };
+    let candidates = files.into_iter().map(candidate).collect();
+    Error::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
+}
+
+/// Returns when a session was last active: by its entries, or where they tell nothing, by its file.
+fn last_activity(path: &Path) -> Option<Timestamp> {
+    let by_entries = lite(path).and_then(|lite| lite.last_at);
+    by_entries.or_else(|| fs::metadata(path).ok()?.modified().ok()?.try_into().ok())
+}
+
+/// Returns the names that a session goes by. A file that cannot be read has none.
+fn titles(path: &Path) -> Vec<String> {
+    let Some(lite) = lite(path) else { return Vec::new() };
+    let custom = lite.last::<CustomTitle>().and_then(|record| record.title());
+    let agent = lite.last::<AgentName>().and_then(|record| record.name());
+    let ai = lite.last::<AiTitle>().and_then(|record| record.title());
+    [custom, agent, ai].into_iter().flatten().map(std::borrow::Cow::into_owned).collect()
+}
+
+fn lite(path: &Path) -> Option<Lite> {
+    Lite::read(&mut File::open(PathBuf::from(path)).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+//! What annals can do with session histories, without a terminal or a transport.
+//!
+//! Start with [`Engine`]: it knows the client's folders, finds sessions in them, counts and checks.
+
+mod check;
+mod engine;
+mod error;
+mod files;
+mod roots;
+mod stats;
+
+pub use check::{Checker, Finding, Issue, Severity};
+pub use engine::{Engine, Report};
+pub use error::{Candidate, Error};
+pub use files::TranscriptFile;
+pub use roots::Roots;
+pub use stats::{Stats, ToolCount};

@@ -1,0 +1,233 @@
+//! Counts over the entries of a transcript.
+
+use std::collections::{BTreeMap, HashSet};
+
+use annals_transcript::content::{Block, Content};
+use annals_transcript::entry::view::{Assistant, User};
+use annals_transcript::json::{JsonStr, Value};
+use annals_transcript::{Entry, Kind};
+use jiff::Timestamp;
+
+/// What a transcript is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Lines of the file.
+    pub lines: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Entries by `type`; those without one under `(none)`.
+    pub types: BTreeMap<String, u64>,
+    /// Entries by `type:subtype`, where a type is divided further.
+    pub subtypes: BTreeMap<String, u64>,
+    /// Content blocks of messages by their `type`; content that is a plain string has none.
+    pub blocks: BTreeMap<String, u64>,
+    /// Client versions, in the order first seen.
+    pub versions: Vec<String>,
+    /// Replies by model; a reply of several lines counts once.
+    pub models: BTreeMap<String, u64>,
+    /// The earliest time.
+    pub first_at: Option<Timestamp>,
+    /// The latest time.
+    pub last_at: Option<Timestamp>,
+    /// Calls by tool.
+    pub tools: BTreeMap<String, ToolCount>,
+    /// Compactions.
+    pub compactions: u64,
+    /// Findings of the check.
+    pub problems: u64,
+    calls: BTreeMap<String, String>,
+    failed_calls: HashSet<String>,
+    replies: HashSet<String>,
+}
+
+/// Calls of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolCount {
+    /// How often it was called.
+    pub calls: u64,
+    /// How many of the calls failed.
+    pub errors: u64,
+}
+
+impl Stats {
+    /// Counts an entry.
+    pub fn add(&mut self, entry: &Entry<'_>) {
+        if entry.kind() == Kind::Noise {
+            return;
+        }
+        let head = entry.head();
+        let name = head.type_name.map_or("(none)".into(), JsonStr::decode);
+        if let Some(subtype) = head.subtype {
+            count(&mut self.subtypes, &format!("{name}:{}", subtype.decode()));
+            self.compactions += u64::from(head.kind == Kind::System && subtype == *"compact_boundary");
+        }
+        count(&mut self.types, &name);
+        if let Some(time) = head.time() {
+            self.first_at = Some(self.first_at.map_or(time, |first| first.min(time)));
+            self.last_at = Some(self.last_at.map_or(time, |last| last.max(time)));
+        }
+        if head.kind.joins_chain() {
+            self.add_version(entry);
+        }
+        if let Some(user) = entry.view::<User>() {
+            self.add_content(user.content());
+        } else if let Some(reply) = entry.view::<Assistant>() {
+            self.add_reply(&reply);
+        }
+    }
+
+    /// Settles what is only known once all entries were seen: which calls failed, wherever their results stand.
+    pub fn finish(&mut self) {
+        for (id, name) in std::mem::take(&mut self.calls) {
+            let tool = self.tools.entry(name).or_default();
+            tool.calls += 1;
+            tool.errors += u64::from(self.failed_calls.contains(&id));
+        }
+        self.failed_calls.clear();
+        self.replies.clear();
+    }
+
+    /// Adds the counts of another transcript.
+    pub fn merge(&mut self, other: &Stats) {
+        self.lines += other.lines;
+        self.bytes += other.bytes;
+        self.compactions += other.compactions;
+        self.problems += other.problems;
+        for (mine, theirs) in [
+            (&mut self.types, &other.types),
+            (&mut self.subtypes, &other.subtypes),
+            (&mut self.blocks, &other.blocks),
+            (&mut self.models, &other.models),
+        ] {
+            for (name, number) in theirs {
+                *mine.entry(name.clone()).or_default() += number;
+            }
+        }
+        for (name, theirs) in &other.tools {
+            let tool = self.tools.entry(name.clone()).or_default();
+            tool.calls += theirs.calls;
+            tool.errors += theirs.errors;
+        }
+        for version in &other.versions {
+            if !self.versions.contains(version) {
+                self.versions.push(version.clone());
+            }
+        }
+        self.first_at = [self.first_at, other.first_at].into_iter().flatten().min();
+        self.last_at = self.last_at.max(other.last_at);
+    }
+
+    fn add_version(&mut self, entry: &Entry<'_>) {
+        let Some(version) = entry.body().and_then(|body| body.text("version")) else { return };
+        if self.versions.last().is_none_or(|last| *last != version)
+            && !self.versions.iter().any(|seen| *seen == version)
+        {
+            self.versions.push(version.into_owned());
+        }
+    }
+
+    fn add_reply(&mut self, reply: &Assistant<'_>) {
+        let is_new = reply.message_id().is_none_or(|id| self.replies.insert(id.into_owned()));
+        if let Some(model) = reply.model().filter(|_| is_new) {
+            count(&mut self.models, &model);
+        }
+        self.add_content(reply.content());
+    }
+
+    fn add_content(&mut self, content: Content<'_>) {
+        if !content.value().is_some_and(Value::is_array) {
+            return;
+        }
+        for block in content.blocks() {
+            count(&mut self.blocks, &block.type_name().unwrap_or("(none)".into()));
+            match block {
+                Block::ToolUse(call) => {
+                    let name = call.name().unwrap_or("(none)".into()).into_owned();
+                    match call.id() {
+                        Some(id) => _ = self.calls.insert(id.into_owned(), name),
+                        None => self.tools.entry(name).or_default().calls += 1,
+                    }
+                }
+                Block::ToolResult(result) if result.is_error() => {
+                    self.failed_calls.extend(result.tool_use_id().map(std::borrow::Cow::into_owned));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
+    match counts.get_mut(name) {
+        Some(number) => *number += 1,
+        None => _ = counts.insert(name.to_owned(), 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(lines: &[&str]) -> Stats {
+        let mut stats = Stats::default();
+        for line in lines {
+            stats.add(&Entry::new(line.as_bytes()));
+        }
+        stats.finish();
+        stats
+    }
+
+    #[test]
+    fn calls_are_paired_with_results_wherever_they_stand() {
+        let result = |id, error| {
+            format!(
+                r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{error}}}]}}}}"#
+            )
+        };
+        let call = |id, name| {
+            format!(
+                r#"{{"type":"assistant","message":{{"id":"m","model":"x","content":[{{"type":"tool_use","id":"{id}","name":"{name}"}}]}}}}"#
+            )
+        };
+        let found = stats(&[
+            &result("1", true),
+            &call("1", "Bash"),
+            &call("2", "Bash"),
+            &call("3", "Read"),
+            &result("2", false),
+        ]);
+        assert_eq!(found.tools["Bash"], ToolCount { calls: 2, errors: 1 });
+        assert_eq!(found.tools["Read"], ToolCount { calls: 1, errors: 0 });
+        assert_eq!(found.models, BTreeMap::from([("x".to_owned(), 1)]));
+        assert_eq!(found.blocks, BTreeMap::from([("tool_result".to_owned(), 2), ("tool_use".to_owned(), 3)]));
+    }
+
+    #[test]
+    fn types_subtypes_versions_and_times_are_counted() {
+        let found = stats(&[
+            r#"{"type":"system","subtype":"compact_boundary","version":"2.1.0","timestamp":"2026-01-02T00:00:00Z"}"#,
+            r#"{"type":"user","version":"2.0.0","timestamp":"2026-01-01T00:00:00Z","message":{"content":"plain"}}"#,
+            r#"{"type":"user","version":"2.1.0"}"#,
+            r#"{"type":"unheard-of"}"#,
+            "{}",
+            "noise",
+        ]);
+        let types: Vec<_> = found.types.iter().map(|(name, number)| (name.as_str(), *number)).collect();
+        assert_eq!(types, [("(none)", 1), ("system", 1), ("unheard-of", 1), ("user", 2)]);
+        assert_eq!(found.subtypes, BTreeMap::from([("system:compact_boundary".to_owned(), 1)]));
+        assert_eq!((found.versions, found.compactions), (vec!["2.1.0".to_owned(), "2.0.0".to_owned()], 1));
+        assert_eq!(found.first_at.unwrap().to_string(), "2026-01-01T00:00:00Z");
+        assert_eq!(found.last_at.unwrap().to_string(), "2026-01-02T00:00:00Z");
+        assert_eq!(found.blocks, BTreeMap::new());
+    }
+
+    #[test]
+    fn merging_adds_up() {
+        let one = stats(&[r#"{"type":"user","timestamp":"2026-01-01T00:00:00Z"}"#]);
+        let two = stats(&[r#"{"type":"user","version":"2"}"#, r#"{"type":"mode"}"#]);
+        let mut all = one.clone();
+        all.merge(&two);
+        assert_eq!((all.types["user"], all.types["mode"]), (2, 1));
+        assert_eq!((all.first_at, all.versions), (one.first_at, vec!["2".to_owned()]));
+    }
+}

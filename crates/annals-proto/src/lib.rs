@@ -1,0 +1,12 @@
+//! The JSON that annals speaks: types only.
+//!
+//! Fields are added freely and never change their meaning. Unknown values are null, never invented. Times are
+//! RFC 3339 in UTC with milliseconds.
+
+mod check;
+mod stats;
+mod text;
+
+pub use check::Problem;
+pub use stats::{Stats, ToolCount};
+pub use text::Text;

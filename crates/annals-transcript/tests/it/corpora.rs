@@ -1,0 +1,114 @@
+//! Every transcript at hand is read without a panic and gives its bytes back.
+
+use std::fs;
+use std::io::Cursor;
+
+use annals_transcript::content::Block;
+use annals_transcript::entry::view::{Assistant, Attachment, System, ToolUseResult, User};
+use annals_transcript::lite::Lite;
+use annals_transcript::{Entry, Kind, Reader, patch, prompt};
+use testkit::corpora;
+
+#[test]
+fn every_transcript_gives_its_bytes_back() {
+    for path in corpora::transcripts() {
+        let file = fs::read(&path).unwrap();
+        let mut reader = Reader::new(&file[..]);
+        let mut bytes = Vec::with_capacity(file.len());
+        let mut lines = 0;
+        while let Some(entry) = reader.read().unwrap() {
+            assert_eq!(entry.at().offset, bytes.len() as u64, "{}", path.display());
+            bytes.extend_from_slice(entry.bytes());
+            lines = entry.at().line;
+        }
+        assert_eq!(bytes, file, "{}", path.display());
+        let newlines = memchr::memchr_iter(b'\n', &file).count() as u64;
+        let torn = u64::from(!file.is_empty() && !file.ends_with(b"\n"));
+        assert_eq!(lines, newlines + torn, "{}", path.display());
+    }
+}
+
+#[test]
+fn every_view_of_every_entry_can_be_read() {
+    for path in corpora::transcripts() {
+        let file = fs::read(&path).unwrap();
+        let mut reader = Reader::new(&file[..]);
+        while let Some(entry) = reader.read().unwrap() {
+            read_views(&entry);
+        }
+        let lite = Lite::read(&mut Cursor::new(&file)).unwrap();
+        assert_eq!(lite.size, file.len() as u64);
+    }
+}
+
+#[test]
+fn lite_reads_of_small_files_agree_with_whole_reads() {
+    for path in corpora::transcripts() {
+        let file = fs::read(&path).unwrap();
+        let lite = Lite::read(&mut Cursor::new(&file)).unwrap();
+        if !lite.whole {
+            continue;
+        }
+        let (mut times, mut first_prompt) = (Vec::new(), None);
+        let mut reader = Reader::new(&file[..]);
+        while let Some(entry) = reader.read().unwrap() {
+            times.extend(entry.head().time());
+            first_prompt =
+                first_prompt.or_else(|| prompt::own_words(&entry).map(std::borrow::Cow::into_owned));
+        }
+        assert_eq!(lite.first_at, times.iter().min().copied(), "{}", path.display());
+        assert_eq!(lite.last_at, times.iter().max().copied(), "{}", path.display());
+        assert_eq!(lite.first_prompt, first_prompt, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_patch_changes_one_value_of_any_entry() {
+    for path in corpora::transcripts() {
+        let file = fs::read(&path).unwrap();
+        let mut reader = Reader::new(&file[..]);
+        while let Some(entry) = reader.read().unwrap() {
+            if entry.problem().is_some() {
+                continue;
+            }
+            let patched = patch::set(entry.bytes(), "sessionId", "\"patched\"").unwrap();
+            let body = Entry::new(&patched).body().unwrap();
+            assert_eq!(body.text("sessionId").unwrap(), "patched", "{} {}", path.display(), entry.at());
+            let others = |bytes| {
+                let members = Entry::new(bytes).body().unwrap().members();
+                members
+                    .filter(|(key, _)| key != "sessionId")
+                    .map(|(_, value)| value.bytes())
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(others(&patched), others(entry.bytes()), "{} {}", path.display(), entry.at());
+        }
+    }
+}
+
+/// Reads whatever the views of an entry offer, blocks inside blocks included.
+fn read_views(entry: &Entry<'_>) {
+    let content = match entry.kind() {
+        Kind::User => entry.view::<User>().map(|user| {
+            let _ = (user.text(), user.origin(), user.tool_use_result().map(ToolUseResult::spilled_output));
+            user.content()
+        }),
+        Kind::Assistant => entry.view::<Assistant>().map(|reply| {
+            let _ = (reply.model(), reply.usage().map(|usage| usage.cache_creation_1h_tokens()));
+            reply.content()
+        }),
+        Kind::Attachment => {
+            entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())
+        }
+        _ => {
+            let _ = entry.view::<System>().map(|system| system.kind());
+            None
+        }
+    };
+    for block in content.into_iter().flat_map(annals_transcript::content::Content::blocks) {
+        if let Block::ToolResult(result) = block {
+            let _ = (result.content().text(), result.content().blocks().count());
+        }
+    }
+    let _ = (entry.verify(), entry.head().time(), prompt::own_words(entry));
+}

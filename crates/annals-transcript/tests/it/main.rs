@@ -1,0 +1,5 @@
+//! What must hold for any input, and for every transcript at hand.
+
+mod corpora;
+mod project_names;
+mod props;

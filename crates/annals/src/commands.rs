@@ -1,0 +1,42 @@
+//! One file per command: asks the engine, hands the answer to `output`.
+
+pub(crate) mod check;
+pub(crate) mod show;
+pub(crate) mod stats;
+
+use annals_engine::{Engine, Report, TranscriptFile};
+
+use crate::failure::{FAILED, Failure};
+use crate::output;
+
+/// Reads transcripts with a progress bar. Returns what could be read; complains about the rest.
+fn read_all(engine: &Engine, files: Vec<TranscriptFile>) -> (Vec<Report>, Option<u8>) {
+    let progress = output::Progress::over(&files);
+    let reports = engine.read_all(files, |bytes| progress.add(bytes));
+    progress.finish();
+    let mut code = None;
+    let read = reports.into_iter().filter_map(|report| {
+        report
+            .inspect_err(|error| {
+                output::complain(&error.to_string());
+                code = Some(FAILED);
+            })
+            .ok()
+    });
+    (read.collect(), code)
+}
+
+/// Returns the transcripts that an argument names; all of the client's if there is none.
+fn select(engine: &Engine, target: Option<&str>) -> Result<Vec<TranscriptFile>, Failure> {
+    let files = match target {
+        Some(target) => engine.select(target)?,
+        None => engine.transcripts()?,
+    };
+    if files.is_empty() {
+        return Err(Failure::nothing(target.map_or_else(
+            || "no sessions found".to_owned(),
+            |target| format!("no transcripts in {}", output::clean(target)),
+        )));
+    }
+    Ok(files)
+}

@@ -1,0 +1,94 @@
+//! `annals check`: what is wrong with transcripts.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use annals_engine::{Engine, Finding, Report, Severity};
+
+use crate::args;
+use crate::commands::{read_all, select};
+use crate::failure::{FOUND_NOTHING, Failure};
+use crate::output;
+use crate::to_wire;
+
+pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) -> Result<ExitCode, Failure> {
+    if args.target.is_none() && !args.all {
+        return Err(Failure::usage("what should be checked?", "name a session or a path, or give `--all`"));
+    }
+    let files = select(engine, args.target.as_deref())?;
+    let (reports, code) = read_all(engine, files);
+    let mut out = output::stdout();
+    for report in &reports {
+        if global.json {
+            for finding in &report.findings {
+                output::json_line(&mut out, &to_wire::problem(&report.file, finding))?;
+            }
+        } else {
+            print_findings(&mut out, report)?;
+        }
+    }
+    out.flush()?;
+    let problems: usize = reports.iter().map(|report| report.findings.len()).sum();
+    let files = reports.iter().filter(|report| !report.findings.is_empty()).count();
+    if !global.json {
+        let of = output::count(reports.len(), "transcript");
+        output::note(&match problems {
+            0 => format!("no problems in {of}"),
+            _ => format!("{} in {files} of {of}", output::count(problems, "problem")),
+        });
+    }
+    let code = code.or((problems > 0).then_some(FOUND_NOTHING));
+    Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
+}
+
+/// Prints the findings of a file; those of one kind that follow each other take one line.
+fn print_findings(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
+    if report.findings.is_empty() {
+        return Ok(());
+    }
+    output::heading(out, &report.file.path.to_string_lossy())?;
+    for group in report.findings.chunk_by(|one, next| one.issue == next.issue) {
+        let issue = &group[0].issue;
+        let severity = issue.severity();
+        let style = match severity {
+            Severity::Info => output::DIM,
+            Severity::Warning => output::YELLOW,
+            Severity::Error => output::RED,
+        };
+        let repairable = if issue.is_repairable() { " (repairable)" } else { "" };
+        let (name, title, effect) = (severity.name(), issue.title(), issue.effect());
+        writeln!(out, "  {}: {style}{name}{style:#}: {title}: {effect}{repairable}", lines(group))?;
+    }
+    Ok(())
+}
+
+/// Returns `line 3`, `lines 3, 5 and 8`, `lines 3, 4, 5 and 96 more`.
+fn lines(group: &[Finding]) -> String {
+    let total: u64 = group.iter().map(|finding| finding.lines).sum();
+    let mut named: Vec<String> = Vec::new();
+    for finding in group {
+        named.extend((finding.line..finding.line + finding.lines).take(4).map(|line| line.to_string()));
+        named.truncate(4);
+    }
+    match (total, &named[..]) {
+        (1, [line]) => format!("line {line}"),
+        (2..=4, [first @ .., last]) => format!("lines {} and {last}", first.join(", ")),
+        _ => format!("lines {} and {} more", named[..3].join(", "), output::number(total - 3)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use annals_engine::Issue;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_named_as_far_as_they_are_few() {
+        let finding = |line, lines| Finding { line, lines, bytes: 0, issue: Issue::InvalidUtf8 };
+        assert_eq!(lines(&[finding(7, 1)]), "line 7");
+        assert_eq!(lines(&[finding(7, 2)]), "lines 7 and 8");
+        assert_eq!(lines(&[finding(1, 1), finding(5, 2), finding(9, 1)]), "lines 1, 5, 6 and 9");
+        assert_eq!(lines(&[finding(1, 1), finding(5, 4000)]), "lines 1, 5, 6 and 3,998 more");
+    }
+}

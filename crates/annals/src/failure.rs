@@ -1,0 +1,95 @@
+//! What went wrong, in words: the one place where errors become messages and exit codes.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+use crate::output::{self, clean};
+
+/// Nothing was found, or problems were.
+pub(crate) const FOUND_NOTHING: u8 = 1;
+/// Something failed.
+pub(crate) const FAILED: u8 = 2;
+
+/// Why a command ends without having done its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The reader of our output went away: that is success.
+    BrokenPipe,
+    /// Anything else.
+    Message { text: String, hints: Vec<String>, code: u8 },
+}
+
+impl Failure {
+    /// Says that there is nothing to work on.
+    pub(crate) fn nothing(text: impl Display) -> Self {
+        Failure::Message { text: text.to_string(), hints: vec![ROOT_HINT.to_owned()], code: FOUND_NOTHING }
+    }
+
+    /// Says that a command needs more words.
+    pub(crate) fn usage(text: &str, hint: &str) -> Self {
+        Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }
+    }
+
+    /// Prints the message and returns the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Failure::BrokenPipe => ExitCode::SUCCESS,
+            Failure::Message { text, hints, code } => {
+                output::complain(&text);
+                for hint in hints {
+                    output::hint(&hint);
+                }
+                ExitCode::from(code)
+            }
+        }
+    }
+}
+
+const ROOT_HINT: &str = "name the client's folder with `--root DIR`, or a transcript by its path";
+
+impl From<annals_engine::Error> for Failure {
+    fn from(error: annals_engine::Error) -> Self {
+        let code = if error.is_not_found() { FOUND_NOTHING } else { FAILED };
+        let mut hints: Vec<_> = error
+            .candidates()
+            .iter()
+            .map(|candidate| {
+                format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()))
+            })
+            .collect();
+        if error.is_not_found() {
+            hints.push(
+                "a session is named by its id, 4 or more of its first characters, its title, or `latest`"
+                    .into(),
+            );
+        }
+        if error.is_no_projects() {
+            hints.push(
+                "a client's folder is the one that contains `projects`; for any other, name it as a path"
+                    .into(),
+            );
+        }
+        Failure::Message { text: error.to_string(), hints, code }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Reading errors come from the engine with their path; what is left is writing to standard output.
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::BrokenPipe;
+        }
+        Failure::Message {
+            text: format!("cannot write the output: {error}"),
+            hints: Vec::new(),
+            code: FAILED,
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}

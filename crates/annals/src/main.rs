@@ -1,0 +1,34 @@
+//! `annals`: the session-history engine on the command line.
+//!
+//! The flow is: [`args`] says what was typed, a file in [`commands`] asks the engine, [`output`] prints the answer,
+//! [`failure`] words what went wrong.
+
+mod args;
+mod commands;
+mod failure;
+mod output;
+mod to_wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let engine = args.global.engine()?;
+    match &args.command {
+        Command::Show(show) => commands::show::run(&engine, show),
+        Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
+        Command::Check(check) => commands::check::run(&engine, check, &args.global),
+    }
+}

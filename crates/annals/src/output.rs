@@ -1,0 +1,103 @@
+//! What people see: tables, numbers, times, progress. Data goes to stdout, all else to stderr.
+
+mod clean;
+mod progress;
+mod table;
+
+use std::io::{self, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+pub(crate) use clean::{clean, clean_lines};
+pub(crate) use progress::Progress;
+pub(crate) use table::Table;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Returns standard output, buffered. Styles are dropped when it is not a terminal or `NO_COLOR` is set.
+pub(crate) fn stdout() -> impl Write {
+    io::BufWriter::new(AutoStream::auto(io::stdout()))
+}
+
+/// Says what went wrong.
+pub(crate) fn complain(text: &str) {
+    stderr_line(&format!("{RED}annals:{RED:#} {}", clean(text)));
+}
+
+/// Says what may help.
+pub(crate) fn hint(text: &str) {
+    stderr_line(&format!("{CYAN}hint:{CYAN:#} {text}"));
+}
+
+/// Says something that is not data.
+pub(crate) fn note(text: &str) {
+    stderr_line(text);
+}
+
+/// Writes a line to stderr; if that fails there is nobody left to tell.
+fn stderr_line(text: &str) {
+    let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
+}
+
+/// Prints an object on a line of its own.
+pub(crate) fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints a heading.
+pub(crate) fn heading(out: &mut impl Write, text: &str) -> Result<(), Failure> {
+    writeln!(out, "{BOLD}{}{BOLD:#}", clean(text))?;
+    Ok(())
+}
+
+/// Returns a number with thousands apart.
+pub(crate) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Returns `1 line`, `2 lines`.
+pub(crate) fn count(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", number(count as u64))
+}
+
+/// Returns a size in bytes, for people.
+pub(crate) fn size(bytes: u64) -> String {
+    indicatif::DecimalBytes(bytes).to_string()
+}
+
+/// Returns a time in the local zone, with the zone.
+pub(crate) fn time(time: Timestamp) -> String {
+    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %:z").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_nouns_agree() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 2].map(|n| count(n, "line")), ["0 lines", "1 line", "2 lines"]);
+    }
+}

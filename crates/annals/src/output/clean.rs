@@ -1,0 +1,42 @@
+//! Text from strangers, made safe for a terminal.
+
+use std::borrow::Cow;
+
+/// Returns text for one line: control characters and marks that reorder text become U+FFFD.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    replaced(text, is_harmful)
+}
+
+/// Returns text of several lines: the same, but line ends and tabs stay.
+pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
+    replaced(text, |character| !matches!(character, '\n' | '\t') && is_harmful(character))
+}
+
+fn replaced(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&harmful) {
+        return Cow::Borrowed(text);
+    }
+    text.chars()
+        .map(|character| if harmful(character) { char::REPLACEMENT_CHARACTER } else { character })
+        .collect()
+}
+
+/// Control characters steer the terminal; bidirectional overrides make text read as what it is not.
+fn is_harmful(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal_gets_through() {
+        assert_eq!(
+            clean("a\u{1b}[31mred\u{9b}1m\r\n\t"),
+            "a\u{FFFD}[31mred\u{FFFD}1m\u{FFFD}\u{FFFD}\u{FFFD}"
+        );
+        assert_eq!(clean_lines("a\r\n\tb\u{7f}\u{202e}"), "a\u{FFFD}\n\tb\u{FFFD}\u{FFFD}");
+        assert!(matches!(clean("天气 😀 👩‍💻"), Cow::Borrowed(_)));
+    }
+}

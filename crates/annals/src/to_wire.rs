@@ -1,0 +1,50 @@
+//! From the engine's types to the wire's.
+
+use annals_engine::{Finding, Report, TranscriptFile};
+use annals_proto as wire;
+use jiff::Timestamp;
+
+pub(crate) fn stats(report: &Report) -> wire::Stats {
+    let (file, stats) = (&report.file, &report.stats);
+    let tool = |(name, count): (&String, &annals_engine::ToolCount)| {
+        (name.clone(), wire::ToolCount { calls: count.calls, errors: count.errors })
+    };
+    wire::Stats {
+        path: file.path.as_path().into(),
+        session: file.session.clone(),
+        agent_id: file.agent.clone(),
+        lines: stats.lines,
+        bytes: stats.bytes,
+        types: stats.types.clone(),
+        subtypes: stats.subtypes.clone(),
+        blocks: stats.blocks.clone(),
+        versions: stats.versions.clone(),
+        models: stats.models.clone(),
+        first_at: stats.first_at.map(time),
+        last_at: stats.last_at.map(time),
+        tools: stats.tools.iter().map(tool).collect(),
+        turns: None,
+        compactions: stats.compactions,
+        branches: None,
+        gaps: None,
+        subagents: file.subagents(),
+        problems: stats.problems,
+    }
+}
+
+pub(crate) fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
+    wire::Problem {
+        session: file.session.clone(),
+        path: file.path.as_path().into(),
+        line: finding.line,
+        lines: finding.lines,
+        problem: finding.issue.title(),
+        severity: finding.issue.severity().name().to_owned(),
+        effect: finding.issue.effect().to_owned(),
+        repairable: finding.issue.is_repairable(),
+    }
+}
+
+fn time(time: Timestamp) -> String {
+    format!("{time:.3}")
+}

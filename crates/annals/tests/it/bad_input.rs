@@ -1,0 +1,118 @@
+//! Bad input gets a clear line and an exit code, never a panic.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+
+use insta::assert_snapshot;
+use testkit::command::Home;
+
+use crate::{annals, small_home};
+
+/// Runs all commands on a target; returns the exit codes and the first message, which must be one line.
+fn on(home: &Home, target: &str) -> (Vec<i32>, String) {
+    let mut codes = Vec::new();
+    let mut message = String::new();
+    for command in ["show", "stats", "check"] {
+        let ran = annals(home, &[command, target]);
+        assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+        codes.push(ran.code.expect("it was not killed"));
+        if message.is_empty() {
+            message = ran.stderr;
+        }
+    }
+    (codes, message)
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let (codes, message) = on(&Home::new(), "./gone.jsonl");
+    assert_eq!(codes, [2, 2, 2]);
+    assert_snapshot!(message, @r"");
+}
+
+#[test]
+fn a_missing_session_is_named() {
+    let (codes, message) = on(&small_home(), "ffff");
+    assert_eq!(codes, [1, 1, 1]);
+    assert_snapshot!(message, @r"");
+}
+
+#[test]
+fn an_ambiguous_session_lists_its_candidates() {
+    let home = small_home();
+    home.write(".claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl", "");
+    let (codes, message) = on(&home, "3e11");
+    assert_eq!(codes, [2, 2, 2]);
+    assert_snapshot!(message, @r"");
+}
+
+#[test]
+fn a_folder_is_read_by_stats_and_check_and_refused_by_show() {
+    let home = small_home();
+    let (codes, message) = on(&home, ".claude");
+    assert_eq!(codes, [2, 0, 0]);
+    assert_snapshot!(message, @r"");
+    fs::create_dir(home.path().join("empty")).unwrap();
+    let nothing = annals(&home, &["stats", "empty"]);
+    assert_eq!(nothing.code, Some(1));
+    assert_snapshot!(nothing.stderr, @r"");
+}
+
+#[test]
+fn a_machine_without_history_says_so() {
+    let ran = annals(&Home::new(), &["stats"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert_snapshot!(ran.stderr, @r"");
+    let home = Home::new();
+    let ran = annals(&home, &["stats", "--root", "."]);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @r"");
+}
+
+#[test]
+fn a_binary_file_is_read_and_reported() {
+    let home = Home::new();
+    let noise: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    home.write("noise.jsonl", noise);
+    let (codes, _) = on(&home, "noise.jsonl");
+    assert_eq!(codes, [0, 0, 1]);
+}
+
+#[test]
+fn a_line_of_300_megabytes_is_read() {
+    let home = Home::new();
+    let path = home.path().join("long.jsonl");
+    let mut out = BufWriter::new(fs::File::create(&path).unwrap());
+    out.write_all(br#"{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","message":{"content":""#).unwrap();
+    for _ in 0..300 {
+        out.write_all(&[b'x'; 1_000_000]).unwrap();
+    }
+    out.write_all(b"\"}}\n{\"type\":\"mode\"}\n").unwrap();
+    out.flush().unwrap();
+    let ran = annals(&home, &["stats", "long.jsonl"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("2 lines, 300.00 MB"), "{}", ran.stdout);
+}
+
+/// As root, nothing is forbidden; the program then runs as nobody.
+#[cfg(unix)]
+#[test]
+fn a_file_without_permission_is_named() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    let home = Home::new();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let secret = home.write("secret.jsonl", "{}\n");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
+    // The program may lie where nobody may look: it is copied to the home.
+    let program = home.path().join("annals");
+    fs::copy(crate::ANNALS, &program).unwrap();
+    let mut command = home.command(program.to_str().unwrap());
+    if fs::metadata(home.path()).unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    let ran = home.ran(&command.args(["stats", "secret.jsonl"]).output().unwrap());
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @r"");
+}

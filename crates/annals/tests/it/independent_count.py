@@ -1,0 +1,69 @@
+"""Counts entry types of transcripts with Python's own JSON parser: a second opinion on `annals stats`.
+
+usage: independent_count.py FILE..   prints one JSON object per file: {"path", "lines", "types", "blocks"}
+"""
+
+import collections
+import json
+import re
+import sys
+
+decoder = json.JSONDecoder(strict=True)
+
+
+def objects(line):
+    """Returns the objects on a line: one, or several glued together, with or without NUL bytes before them."""
+    found = []
+    at = 0
+    while True:
+        while at < len(line) and line[at] in " \t\r\0":
+            at += 1
+        if at == len(line):
+            return found
+        try:
+            value, at = decoder.raw_decode(line, at)
+        except (ValueError, RecursionError):
+            # Behind a torn or headless object, a whole entry may still run to the end of the line.
+            for start in (match.start() for match in re.finditer(r'\{"', line[at + 1 :])):
+                try:
+                    value, end = decoder.raw_decode(line, at + 1 + start)
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(value, dict) and is_entry(value) and line[end:].strip(" \t\r\0") == "":
+                    return found + [value]
+            return found
+        if isinstance(value, dict):
+            found.append(value)
+
+
+def is_entry(value):
+    return value.get("type") in KNOWN
+
+
+KNOWN = {"user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot", "queue-operation", "mode"}
+
+
+def count(path):
+    types, blocks = collections.Counter(), collections.Counter()
+    with open(path, "rb") as file:
+        data = file.read()
+    lines = data.split(b"\n")
+    number = len(lines) - (lines[-1] == b"")
+    if data.startswith(b"\xef\xbb\xbf"):
+        lines[0] = lines[0][3:]
+    for line in lines:
+        for entry in objects(line.decode("utf-8", "replace")):
+            kind = entry.get("type")
+            types[kind if isinstance(kind, str) else "(none)"] += 1
+            message = entry.get("message")
+            content = message.get("content") if isinstance(message, dict) else message
+            if kind in ("user", "assistant") and isinstance(content, list):
+                for block in content:
+                    name = block.get("type") if isinstance(block, dict) else None
+                    blocks[name if isinstance(name, str) else "(none)"] += 1
+    return {"path": path, "lines": number, "types": dict(types), "blocks": dict(blocks)}
+
+
+sys.setrecursionlimit(20_000)
+for path in sys.argv[1:]:
+    print(json.dumps(count(path)))

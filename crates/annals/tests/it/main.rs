@@ -1,0 +1,35 @@
+//! The program as its users meet it.
+
+mod bad_input;
+mod check;
+mod independent_count;
+mod show;
+mod stats;
+
+use testkit::command::{Home, Ran};
+
+const ANNALS: &str = env!("CARGO_BIN_EXE_annals");
+
+const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+fn annals(home: &Home, args: &[&str]) -> Ran {
+    home.run(ANNALS, args)
+}
+
+/// A home with one session of two messages and a title, written by hand.
+fn small_home() -> Home {
+    let home = Home::new();
+    let lines = [
+        r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"Why is 天气 empty?"},"uuid":"u1","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/home/mia/tea","sessionId":"s","version":"2.1.325"}"#,
+        r#"{"parentUuid":"u1","isSidechain":false,"message":{"id":"m1","model":"claude-opus-5-5","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]},"type":"assistant","uuid":"a1","timestamp":"2026-03-01T10:00:02.500Z","version":"2.1.325"}"#,
+        r#"{"parentUuid":"a1","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"no such folder","is_error":true}]},"uuid":"u2","timestamp":"2026-03-01T10:00:03.000Z","version":"2.1.325"}"#,
+        r#"{"type":"custom-title","customTitle":"Tea timer","sessionId":"s"}"#,
+    ];
+    home.write(transcript(), lines.join("\n") + "\n");
+    home
+}
+
+/// Where the small home keeps its session.
+fn transcript() -> String {
+    format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl")
+}

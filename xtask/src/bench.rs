@@ -1,0 +1,212 @@
+//! `cargo x bench`: speed and memory as ratios in one run.
+//!
+//! Seconds differ between machines and minutes; what is compared here runs interleaved in one run on the same
+//! bytes, and the best of several rounds counts.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::{BufWriter, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use annals_transcript::{Entry, Reader};
+use rayon::prelude::*;
+use testkit::generate;
+
+use crate::{Outcome, call};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A folder of transcripts to measure on [default: generated ones]
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+    /// Rounds; the best counts
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Size of the file for the memory measurement, in megabytes
+    #[arg(long, default_value_t = 1000)]
+    megabytes: u64,
+    /// Reads the heads of one file and prints the peak memory of doing so (used by the bench itself)
+    #[arg(long, hide = true, value_name = "FILE")]
+    memory_of: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    if let Some(file) = &args.memory_of {
+        return print_memory_of(file);
+    }
+    if cfg!(debug_assertions) {
+        let mut again = vec!["run", "--quiet", "--release", "--package", "xtask", "--"];
+        let typed: Vec<String> = std::env::args().skip(1).collect();
+        again.extend(typed.iter().map(String::as_str));
+        return call(env!("CARGO"), &again);
+    }
+    let scratch = tempfile::tempdir()?;
+    let files = match &args.corpus {
+        Some(folder) => transcripts(folder)?,
+        None => generated(scratch.path())?,
+    };
+    let total: u64 = files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
+    println!("{} files, {:.1} MB, best of {} rounds\n", files.len(), megabytes(total), args.rounds);
+    speed(&files, total, args.rounds)?;
+    memory(scratch.path(), args.megabytes)
+}
+
+/// Compares ways of reading all files.
+fn speed(files: &[PathBuf], total: u64, rounds: usize) -> Outcome {
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    let two = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
+    let loaded = files.iter().map(fs::read).collect::<Result<Vec<_>, _>>()?;
+    let over_files =
+        |work: fn(&Path) -> u64| files.par_iter().with_max_len(1).map(|path| work(path)).sum::<u64>();
+    let contenders: [(&str, &dyn Fn() -> u64); 8] = [
+        ("newlines in memory, memchr", &|| {
+            loaded.iter().map(|file| memchr::memchr_iter(b'\n', file).count() as u64).sum()
+        }),
+        ("heads in memory", &|| loaded.iter().map(|file| heads_in_memory(file)).sum()),
+        ("wc -l", &|| wc(files)),
+        ("heads, one core", &|| one.install(|| over_files(heads))),
+        ("heads, two cores", &|| two.install(|| over_files(heads))),
+        ("heads and grammar, one core", &|| one.install(|| over_files(verified))),
+        ("serde_json::Value, one core", &|| one.install(|| over_files(value_trees))),
+        ("serde_json::Value, two cores", &|| two.install(|| over_files(value_trees))),
+    ];
+    let mut best = [f64::INFINITY; 8];
+    let mut answers = [0; 8];
+    for _ in 0..rounds {
+        for (index, (_, work)) in contenders.iter().enumerate() {
+            let start = Instant::now();
+            answers[index] = black_box(work());
+            best[index] = best[index].min(start.elapsed().as_secs_f64());
+        }
+    }
+    println!("{:30} {:>8} {:>8} {:>10} {:>12}", "", "GB/s", "× wc -l", "× memchr", "entries");
+    for (index, (name, _)) in contenders.iter().enumerate() {
+        let rate = |seconds: f64| megabytes(total) / 1000.0 / seconds;
+        let (to_wc, to_memchr) = (best[2] / best[index], best[0] / best[index]);
+        println!("{name:30} {:8.2} {to_wc:8.2} {to_memchr:10.3} {:12}", rate(best[index]), answers[index]);
+    }
+    println!(
+        "\nheads against serde_json::Value: {:.1} × on one core, {:.1} × on two\n",
+        best[6] / best[3],
+        best[7] / best[4]
+    );
+    Ok(())
+}
+
+/// Reads a large file in a process of its own and compares its peak memory with the longest line.
+fn memory(scratch: &Path, size: u64) -> Outcome {
+    let path = scratch.join("large.jsonl");
+    let mut out = BufWriter::new(File::create(&path)?);
+    let longest = 20_000_000_u64;
+    writeln!(out, "{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}", "x".repeat(20_000_000))?;
+    let (_, lines) = generate::session(&mut out, 7, size * 1_000_000 - longest)?;
+    out.flush()?;
+    drop(out);
+    println!(
+        "memory, one file of {size} MB in {} lines, the longest of {:.1} MB:",
+        lines + 1,
+        megabytes(longest)
+    );
+    call(
+        std::env::current_exe()?.to_str().ok_or("a path that is not UTF-8")?,
+        &["bench", "--memory-of", path.to_str().ok_or("a path that is not UTF-8")?],
+    )
+}
+
+fn print_memory_of(file: &Path) -> Outcome {
+    let before = peak_memory()?;
+    let entries = heads(file);
+    let after = peak_memory()?;
+    println!("  {entries} entries, peak {after:.1} MB, of which {before:.1} MB before reading");
+    Ok(())
+}
+
+/// Returns the peak resident memory of this process in megabytes.
+fn peak_memory() -> Result<f64, Box<dyn std::error::Error>> {
+    let status = fs::read_to_string("/proc/self/status").map_err(|_| "memory is measured on Linux only")?;
+    let line =
+        status.lines().find(|line| line.starts_with("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
+    let kilobytes: f64 = line.split_whitespace().nth(1).ok_or("no number in VmHWM")?.parse()?;
+    Ok(kilobytes * 1024.0 / 1e6)
+}
+
+fn heads(path: &Path) -> u64 {
+    count(path, |entry| entry.head().type_name.is_some())
+}
+
+fn verified(path: &Path) -> u64 {
+    count(path, |entry| entry.verify().is_none())
+}
+
+fn count(path: &Path, counts: fn(&Entry<'_>) -> bool) -> u64 {
+    let mut reader = Reader::new(File::open(path).expect("a corpus file can be opened"));
+    let mut number = 0;
+    while let Some(entry) = reader.read().expect("a corpus file can be read") {
+        number += u64::from(counts(&entry));
+    }
+    number
+}
+
+fn heads_in_memory(file: &[u8]) -> u64 {
+    let mut number = 0;
+    let mut rest = file;
+    while let Some(newline) = memchr::memchr(b'\n', rest) {
+        number += u64::from(Entry::new(&rest[..=newline]).head().type_name.is_some());
+        rest = &rest[newline + 1..];
+    }
+    number
+}
+
+fn value_trees(path: &Path) -> u64 {
+    let mut text = Vec::new();
+    File::open(path).and_then(|mut file| file.read_to_end(&mut text)).expect("a corpus file can be read");
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .filter(|line| {
+            serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|value| value["type"].is_string())
+        })
+        .count() as u64
+}
+
+fn wc(files: &[PathBuf]) -> u64 {
+    let output = Command::new("wc").arg("-l").args(files).output().expect("wc can be run");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().last().and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Writes 200 MB of sessions of uneven sizes.
+fn generated(scratch: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
+    let sizes = [60_000_000, 20_000_000].into_iter().chain(std::iter::repeat_n(300_000, 400));
+    let mut files = Vec::new();
+    for (seed, bytes) in sizes.enumerate() {
+        let path = scratch.join(format!("{seed}.jsonl"));
+        let mut out = BufWriter::new(File::create(&path)?);
+        generate::session(&mut out, seed as u64, bytes)?;
+        out.flush()?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                waiting.push(entry?.path());
+            }
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            found.push(path);
+        }
+    }
+    found.sort_by_key(|path| std::cmp::Reverse(fs::metadata(path).map_or(0, |metadata| metadata.len())));
+    if found.is_empty() { Err(format!("no transcripts in {}", folder.display()).into()) } else { Ok(found) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}

@@ -1,0 +1,32 @@
+//! `cargo x ci`: all of CI, in the order in which mistakes are cheapest to find.
+
+use std::process::Command;
+use std::time::Instant;
+
+use crate::{Outcome, call, call_with, corpus, tidy};
+
+pub(crate) fn run() -> Outcome {
+    let cargo = env!("CARGO");
+    step("formatting", || call(cargo, &["fmt", "--all", "--check"]))?;
+    step("tidy", tidy::run)?;
+    step("lints", || {
+        call(cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    })?;
+    step("tests", || call(cargo, &["test", "--quiet", "--workspace"]))?;
+    step("corpus", || corpus::run(false))?;
+    step("documentation", || {
+        let mut doc = Command::new(cargo);
+        doc.args(["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
+        call_with(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    println!("all checks passed");
+    Ok(())
+}
+
+fn step(name: &str, work: impl FnOnce() -> Outcome) -> Outcome {
+    println!("── {name}");
+    let start = Instant::now();
+    work()?;
+    println!("   {name}: {:.0} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Chores of the project: `cargo x <chore>`.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the people who work on annals")]
+
+mod bench;
+mod ci;
+mod corpus;
+mod fuzz;
+mod tidy;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::{Parser, Subcommand};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Chores of the project
+#[derive(Parser)]
+#[command(name = "cargo x", max_term_width = 100)]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run all checks: formatting, lints, tests, documentation, tidy
+    Ci,
+    /// Check what no compiler checks: documents, cases and dependencies that must agree with the code
+    Tidy,
+    /// Compare what annals makes of `corpus/` with the answers kept there
+    Corpus {
+        /// Write the answers anew; read the diff before you commit it
+        #[arg(long)]
+        update: bool,
+    },
+    /// Measure speed and memory, as ratios in one run
+    Bench(bench::Args),
+    /// Fuzz a target, or all of them, for a while
+    Fuzz(fuzz::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().chore {
+        Chore::Ci => ci::run(),
+        Chore::Tidy => tidy::run(),
+        Chore::Corpus { update } => corpus::run(update),
+        Chore::Bench(args) => bench::run(&args),
+        Chore::Fuzz(args) => fuzz::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo x: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns the project's folder.
+fn project() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the project")
+}
+
+/// Returns the files below a folder of the project, in order.
+fn files_below(folder: &str) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut found = Vec::new();
+    let mut waiting = vec![project().join(folder)];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            for entry in std::fs::read_dir(&path)? {
+                waiting.push(entry?.path());
+            }
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Runs a program in the project's folder and shows what it prints.
+fn call(program: &str, args: &[&str]) -> Outcome {
+    call_with(Command::new(program).args(args))
+}
+
+fn call_with(command: &mut Command) -> Outcome {
+    let status = command.current_dir(project()).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} failed ({status})").into()) }
+}
