@@ -82,7 +82,7 @@ impl Issue {
     /// Returns what it costs, in words.
     pub fn effect(&self) -> &'static str {
         match self {
-            Issue::Damage(Problem::Blank) => "none: passed over",
+            Issue::Damage(Problem::Blank) => "costs nothing",
             Issue::Damage(Problem::Nul) => "what should stand here was never written",
             Issue::Damage(Problem::NulPrefix) => "the client loses the entry; annals reads it",
             Issue::Damage(Problem::Glued) => "the client reads the first object only; annals reads all",
@@ -90,7 +90,7 @@ impl Issue {
             Issue::Damage(Problem::Unclosed | Problem::Headless | Problem::Syntax) => "the entry is lost",
             Issue::Damage(Problem::NotObject | Problem::Garbage) => "passed over: no entry can be read here",
             Issue::ByteOrderMark => "the client reads the line; its SDKs lose it",
-            Issue::CarriageReturns => "none: another program rewrote the line ends",
+            Issue::CarriageReturns => "costs nothing; another program rewrote the line ends",
             Issue::NoFinalNewline => "a program that appends without looking glues its line to this one",
             Issue::InvalidUtf8 => "shown as U+FFFD; kept as they are",
             Issue::MissingField("uuid") => "the client does not load the message",

@@ -10,7 +10,7 @@ pub struct Error(Box<ErrorKind>);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ErrorKind {
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {}", path.display(), reason(source))]
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
@@ -18,6 +18,16 @@ pub(crate) enum ErrorKind {
     Ambiguous { selector: String, candidates: Vec<Candidate> },
     #[error("{} has no `projects` folder", path.display())]
     NoProjects { path: PathBuf },
+}
+
+/// Words the usual causes; the rest is worded by the system.
+fn reason(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        _ => source.to_string(),
+    }
 }
 
 /// A session that an ambiguous name may mean.

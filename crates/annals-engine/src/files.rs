@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn only_transcripts_are_found() {
         let root = tempfile::tempdir().unwrap();
-        let line = "{\"type\":\"user\",\"uuid\":\"u\"}\n";
+        let line = "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null}\n";
         for (path, content) in [
             (format!("projects/-p/{SESSION}.jsonl"), line),
             (format!("projects/-p/{SESSION}/subagents/agent-a1.jsonl"), line),

@@ -2,7 +2,6 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::entry::{Entry, Kind};
 use crate::line::Reader;
 
 /// The longest folder name that is used as it is, in UTF-16 units.
@@ -202,21 +201,11 @@ pub fn is_session_id(name: &str) -> bool {
 pub fn is_transcript(beginning: &[u8]) -> bool {
     let mut reader = Reader::new(beginning);
     while let Ok(Some(entry)) = reader.read() {
-        if is_typical(&entry) {
+        if entry.head().is_typical() {
             return true;
         }
     }
     false
-}
-
-fn is_typical(entry: &Entry<'_>) -> bool {
-    let head = entry.head();
-    match head.kind {
-        Kind::Other | Kind::Noise | Kind::Launched | Kind::Started | Kind::Result | Kind::SessionId => false,
-        Kind::FileHistorySnapshot | Kind::FileHistoryDelta => true,
-        kind if kind.joins_chain() => head.id.is_some(),
-        _ => head.session.is_some() || head.leaf.is_some(),
-    }
 }
 
 fn agent_id(name: &str, suffix: &str) -> Option<String> {
@@ -271,7 +260,7 @@ mod tests {
     #[test]
     fn other_programs_logs_are_not_transcripts() {
         let transcripts: [&[u8]; 3] = [
-            b"garbage\n{\"type\":\"user\",\"uuid\":\"a\",\"message\":{}}\n",
+            b"garbage\n{\"type\":\"user\",\"uuid\":\"a\",\"parentUuid\":null,\"message\":{}}\n",
             b"{\"type\":\"custom-title\",\"customTitle\":\"x\",\"sessionId\":\"s\"}\n",
             b"{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"l\"}\n",
         ];

@@ -76,6 +76,20 @@ impl<'a> Head<'a> {
         self.timestamp?.decode().parse().ok()
     }
 
+    /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the
+    /// same `type`, and messages copied into progress lines, have not.
+    pub(crate) fn is_typical(&self) -> bool {
+        let linked = self.parent.is_some() || self.has(Flag::NullParent) || self.session.is_some();
+        match self.kind {
+            Kind::Other | Kind::Noise | Kind::Launched | Kind::Started | Kind::Result | Kind::SessionId => {
+                false
+            }
+            Kind::FileHistorySnapshot | Kind::FileHistoryDelta => true,
+            kind if kind.joins_chain() => self.id.is_some() && linked,
+            _ => self.session.is_some() || self.leaf.is_some(),
+        }
+    }
+
     /// Reads the head of the object at `at`; returns it with the position behind the object.
     pub(super) fn scan(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };

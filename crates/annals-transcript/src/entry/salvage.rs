@@ -4,7 +4,7 @@
 //! runs after a power cut, and mixtures. An object behind noise counts as an entry only when it looks like a
 //! transcript's and runs to the end of the line or to the next object; an object inside a broken one does not.
 
-use super::{Entry, Head, Kind, Problem};
+use super::{Entry, Head, Problem};
 use crate::json::{Value, skip_space};
 use crate::line::Position;
 
@@ -68,9 +68,8 @@ fn next_record(rest: &[u8], start: usize) -> Option<usize> {
 
 fn is_record(rest: &[u8], brace: usize) -> bool {
     let Some((head, end)) = Head::scan(rest, brace) else { return false };
-    let known = !matches!(head.kind, Kind::Other | Kind::Noise);
     let after = end + rest[end..].iter().take_while(|byte| is_filler(**byte)).count();
-    known && matches!(rest.get(after), None | Some(b'{'))
+    head.is_typical() && matches!(rest.get(after), None | Some(b'{'))
 }
 
 /// Names what is wrong with bytes that hold no entry.

@@ -23,7 +23,8 @@ fn check(file: &str, expected: &[(&str, &str)]) {
     assert_eq!(found, expected);
 }
 
-const USER: &str = r#"{"type":"user","uuid":"a","message":{"content":[{"type":"text","text":"}{"}]}}"#;
+const USER: &str =
+    r#"{"parentUuid":null,"type":"user","uuid":"a","message":{"content":[{"type":"text","text":"}{"}]}}"#;
 
 #[test]
 fn sound_lines_have_no_problem() {
@@ -70,6 +71,8 @@ fn an_object_behind_a_torn_or_headless_one_is_found() {
 fn an_object_inside_a_broken_one_is_not_an_entry() {
     let copy = format!("{{\"type\":\"progress\",\"data\":{{\"message\":{USER},\"x\":1\n");
     check(&copy, &[("Unclosed", &copy)]);
+    let bare_copy = r#"{"type":"progress","data":{"message":{"type":"user","uuid":"a","message":{}}"#;
+    check(bare_copy, &[("Torn", bare_copy)]);
     let tail = format!("\"message\":{USER}}}\n");
     check(&tail, &[("Headless", &tail)]);
     let other = r#"cut {"type":"text","text":"x"}"#;

@@ -57,23 +57,25 @@ fn print_findings(out: &mut impl Write, report: &Report) -> Result<(), Failure> 
         };
         let repairable = if issue.is_repairable() { " (repairable)" } else { "" };
         let (name, title, effect) = (severity.name(), issue.title(), issue.effect());
-        writeln!(out, "  {}: {style}{name}{style:#}: {title}: {effect}{repairable}", lines(group))?;
+        writeln!(out, "  {}: {style}{name}{style:#}: {title}; {effect}{repairable}", lines(group))?;
     }
     Ok(())
 }
 
 /// Returns `line 3`, `lines 3, 5 and 8`, `lines 3, 4, 5 and 96 more`.
 fn lines(group: &[Finding]) -> String {
-    let total: u64 = group.iter().map(|finding| finding.lines).sum();
-    let mut named: Vec<String> = Vec::new();
+    let mut named: Vec<u64> = Vec::new();
+    let mut total = 0;
     for finding in group {
-        named.extend((finding.line..finding.line + finding.lines).take(4).map(|line| line.to_string()));
-        named.truncate(4);
+        let new = finding.line.max(named.last().map_or(0, |last| last + 1))..finding.line + finding.lines;
+        total += new.clone().count();
+        named.extend(new.take(4));
     }
+    let text = |lines: &[u64]| lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     match (total, &named[..]) {
-        (1, [line]) => format!("line {line}"),
-        (2..=4, [first @ .., last]) => format!("lines {} and {last}", first.join(", ")),
-        _ => format!("lines {} and {} more", named[..3].join(", "), output::number(total - 3)),
+        (1, [line, ..]) => format!("line {line}"),
+        (2..=4, [first @ .., last]) => format!("lines {} and {last}", text(first)),
+        _ => format!("lines {} and {} more", text(&named[..3]), output::number(total as u64 - 3)),
     }
 }
 
@@ -87,6 +89,7 @@ mod tests {
     fn lines_are_named_as_far_as_they_are_few() {
         let finding = |line, lines| Finding { line, lines, bytes: 0, issue: Issue::InvalidUtf8 };
         assert_eq!(lines(&[finding(7, 1)]), "line 7");
+        assert_eq!(lines(&[finding(7, 1), finding(7, 1)]), "line 7", "two glued objects on one line");
         assert_eq!(lines(&[finding(7, 2)]), "lines 7 and 8");
         assert_eq!(lines(&[finding(1, 1), finding(5, 2), finding(9, 1)]), "lines 1, 5, 6 and 9");
         assert_eq!(lines(&[finding(1, 1), finding(5, 4000)]), "lines 1, 5, 6 and 3,998 more");

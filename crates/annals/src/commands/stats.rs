@@ -39,23 +39,20 @@ fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
 fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     let mut table = Table::new(&[
         "session",
-        "",
-        "lines",
-        "size",
-        "replies",
-        "calls",
-        "errors",
-        "problems",
+        "subagent",
+        ">lines",
+        ">size",
+        ">replies",
+        ">calls",
+        ">errors",
+        ">problems",
         "last active",
     ]);
     let mut total = Stats::default();
     for report in reports {
         let stats = &report.stats;
-        let name = report
-            .file
-            .session
-            .as_deref()
-            .map_or_else(|| file_name(report), |id| id.chars().take(8).collect());
+        let name =
+            report.file.session.as_deref().map_or_else(|| unnamed(report), |id| id.chars().take(8).collect());
         let agent = report.file.agent.clone().unwrap_or_default();
         table.row(&[
             name,
@@ -85,7 +82,11 @@ fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     print_counts(out, &total, agents as u64)
 }
 
-fn file_name(report: &Report) -> String {
+/// Returns what to call a transcript whose place does not tell its session.
+fn unnamed(report: &Report) -> String {
+    if report.file.agent.is_some() {
+        return "-".to_owned();
+    }
     report.file.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
@@ -108,7 +109,7 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
         "compactions: {}   subagents: {subagents}   problems: {}",
         stats.compactions, stats.problems
     )?;
-    let mut types = Table::new(&["entries", "number"]);
+    let mut types = Table::new(&["entries", ">number"]);
     for (name, number) in &stats.types {
         types.row(&[name.clone(), output::number(*number)]);
         let prefix = format!("{name}:");
@@ -117,7 +118,7 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
             types.row(&[format!("  {subtype}"), output::number(*number)]);
         }
     }
-    let mut tools = Table::new(&["tools", "calls", "errors"]);
+    let mut tools = Table::new(&["tools", ">calls", ">errors"]);
     for (name, tool) in &stats.tools {
         tools.row(&[name.clone(), output::number(tool.calls), output::number(tool.errors)]);
     }
@@ -133,7 +134,7 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
 }
 
 fn counts(title: &str, counts: &std::collections::BTreeMap<String, u64>) -> Table {
-    let mut table = Table::new(&[title, "number"]);
+    let mut table = Table::new(&[title, ">number"]);
     for (name, number) in counts {
         table.row(&[name.clone(), output::number(*number)]);
     }

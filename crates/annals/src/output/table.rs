@@ -7,27 +7,31 @@ use comfy_table::{Cell, CellAlignment, Table as Grid, presets};
 use super::{BOLD, clean};
 use crate::failure::Failure;
 
-/// A table whose first column is text and whose cells may come from strangers.
+/// A table whose cells may come from strangers.
 pub(crate) struct Table {
     grid: Grid,
-    rows: usize,
+    alignments: Vec<CellAlignment>,
 }
 
 impl Table {
+    /// Makes a table with these columns; those whose title begins with `>` are set to the right.
     pub(crate) fn new(titles: &[&str]) -> Self {
-        let mut grid = Grid::new();
-        grid.load_style(presets::NOTHING);
-        grid.set_header(titles.iter().enumerate().map(|(column, title)| cell(column, title)));
-        Self { grid, rows: 0 }
+        let alignment =
+            |title: &&str| if title.starts_with('>') { CellAlignment::Right } else { CellAlignment::Left };
+        let mut table = Self { grid: Grid::new(), alignments: titles.iter().map(alignment).collect() };
+        let titles: Vec<_> = titles.iter().map(|title| title.trim_start_matches('>').to_owned()).collect();
+        let header = table.cells(&titles);
+        table.grid.load_style(presets::NOTHING).set_header(header);
+        table
     }
 
     pub(crate) fn row(&mut self, cells: &[String]) {
-        self.rows += 1;
-        self.grid.add_row(cells.iter().enumerate().map(|(column, text)| cell(column, text)));
+        let cells = self.cells(cells);
+        self.grid.add_row(cells);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.grid.is_empty()
     }
 
     pub(crate) fn print(&mut self, out: &mut impl Write) -> Result<(), Failure> {
@@ -42,10 +46,9 @@ impl Table {
         }
         Ok(())
     }
-}
 
-fn cell(column: usize, text: &str) -> Cell {
-    let numeric = column > 0 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
-    let alignment = if numeric { CellAlignment::Right } else { CellAlignment::Left };
-    Cell::new(clean(text)).set_alignment(alignment)
+    fn cells(&self, texts: &[String]) -> Vec<Cell> {
+        let aligned = texts.iter().zip(&self.alignments);
+        aligned.map(|(text, alignment)| Cell::new(clean(text)).set_alignment(*alignment)).collect()
+    }
 }

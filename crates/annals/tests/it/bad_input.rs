@@ -27,14 +27,17 @@ fn on(home: &Home, target: &str) -> (Vec<i32>, String) {
 fn a_missing_file_is_named() {
     let (codes, message) = on(&Home::new(), "./gone.jsonl");
     assert_eq!(codes, [2, 2, 2]);
-    assert_snapshot!(message, @r"");
+    assert_snapshot!(message, @"annals: cannot read ./gone.jsonl: there is no such file");
 }
 
 #[test]
 fn a_missing_session_is_named() {
     let (codes, message) = on(&small_home(), "ffff");
     assert_eq!(codes, [1, 1, 1]);
-    assert_snapshot!(message, @r"");
+    assert_snapshot!(message, @"
+    annals: no session `ffff`
+    hint: a session is named by its id, 4 or more of its first characters, its title, or `latest`
+    ");
 }
 
 #[test]
@@ -43,7 +46,11 @@ fn an_ambiguous_session_lists_its_candidates() {
     home.write(".claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl", "");
     let (codes, message) = on(&home, "3e11");
     assert_eq!(codes, [2, 2, 2]);
-    assert_snapshot!(message, @r"");
+    assert_snapshot!(message, @"
+    annals: `3e11` may be any of 2 sessions
+    hint: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
+    hint: 3e11ffff-0000-4000-8000-000000000000  [home]/.claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl
+    ");
 }
 
 #[test]
@@ -51,28 +58,37 @@ fn a_folder_is_read_by_stats_and_check_and_refused_by_show() {
     let home = small_home();
     let (codes, message) = on(&home, ".claude");
     assert_eq!(codes, [2, 0, 0]);
-    assert_snapshot!(message, @r"");
+    assert_snapshot!(message, @"annals: cannot read .claude: it is a folder");
     fs::create_dir(home.path().join("empty")).unwrap();
     let nothing = annals(&home, &["stats", "empty"]);
     assert_eq!(nothing.code, Some(1));
-    assert_snapshot!(nothing.stderr, @r"");
+    assert_snapshot!(nothing.stderr, @"
+    annals: no transcripts in empty
+    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    ");
 }
 
 #[test]
 fn a_machine_without_history_says_so() {
     let ran = annals(&Home::new(), &["stats"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    assert_snapshot!(ran.stderr, @r"");
+    assert_snapshot!(ran.stderr, @"
+    annals: no sessions found
+    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    ");
     let home = Home::new();
     let ran = annals(&home, &["stats", "--root", "."]);
     assert_eq!(ran.code, Some(2));
-    assert_snapshot!(ran.stderr, @r"");
+    assert_snapshot!(ran.stderr, @"
+    annals: . has no `projects` folder
+    hint: a client's folder is the one that contains `projects`; for any other, name it as a path
+    ");
 }
 
 #[test]
 fn a_binary_file_is_read_and_reported() {
     let home = Home::new();
-    let noise: Vec<u8> = (0..200_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let noise: Vec<u8> = (0..200_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
     home.write("noise.jsonl", noise);
     let (codes, _) = on(&home, "noise.jsonl");
     assert_eq!(codes, [0, 0, 1]);
@@ -85,7 +101,7 @@ fn a_line_of_300_megabytes_is_read() {
     let mut out = BufWriter::new(fs::File::create(&path).unwrap());
     out.write_all(br#"{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","message":{"content":""#).unwrap();
     for _ in 0..300 {
-        out.write_all(&[b'x'; 1_000_000]).unwrap();
+        out.write_all(&vec![b'x'; 1_000_000]).unwrap();
     }
     out.write_all(b"\"}}\n{\"type\":\"mode\"}\n").unwrap();
     out.flush().unwrap();
@@ -114,5 +130,5 @@ fn a_file_without_permission_is_named() {
     }
     let ran = home.ran(&command.args(["stats", "secret.jsonl"]).output().unwrap());
     assert_eq!(ran.code, Some(2));
-    assert_snapshot!(ran.stderr, @r"");
+    assert_snapshot!(ran.stderr, @"annals: cannot read secret.jsonl: permission denied");
 }

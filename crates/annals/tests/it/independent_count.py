@@ -36,11 +36,14 @@ def objects(line):
             found.append(value)
 
 
+MESSAGES = {"user", "assistant", "system", "attachment", "progress"}
+
+
 def is_entry(value):
-    return value.get("type") in KNOWN
-
-
-KNOWN = {"user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot", "queue-operation", "mode"}
+    """Tells entries from objects inside entries, copied messages among them."""
+    if value.get("type") in MESSAGES:
+        return "uuid" in value and ("parentUuid" in value or "sessionId" in value)
+    return value.get("type") == "file-history-snapshot" or "sessionId" in value and "type" in value
 
 
 def count(path):
