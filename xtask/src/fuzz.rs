@@ -24,15 +24,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     for target in TARGETS.iter().filter(|name| args.target.as_ref().is_none_or(|target| target == *name)) {
         println!("── fuzzing {target} for {} s", args.seconds);
-        let seeds = project().join("fuzz/seeds").join(target);
         let mut fuzz = Command::new("cargo");
         fuzz.args(["+nightly", "fuzz", "run", target]);
         let corpus = project().join("fuzz/corpus").join(target);
         std::fs::create_dir_all(&corpus)?;
-        fuzz.arg(corpus);
-        if seeds.is_dir() {
-            fuzz.arg(seeds);
-        }
+        fuzz.args([corpus, project().join("corpus")]);
         fuzz.args(["--", "-max_len=65536", "-timeout=10", &format!("-max_total_time={}", args.seconds)]);
         call_with(&mut fuzz)?;
     }

@@ -34,6 +34,7 @@ pub mod lite;
 pub mod patch;
 pub mod project;
 pub mod prompt;
+pub mod session;
 
 pub use entry::{Entry, Flag, Head, Kind, Problem};
 pub use line::{Position, Reader};

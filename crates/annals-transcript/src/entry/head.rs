@@ -65,10 +65,21 @@ pub enum Flag {
     Message,
 }
 
+impl Flag {
+    pub(crate) fn bit(self) -> u16 {
+        1 << self as u8
+    }
+}
+
 impl<'a> Head<'a> {
     /// Returns whether the fact holds.
     pub fn has(&self, flag: Flag) -> bool {
-        self.flags >> flag as u8 & 1 == 1
+        self.flags & flag.bit() != 0
+    }
+
+    /// Returns all facts at once, as bits.
+    pub(crate) fn flags(&self) -> u16 {
+        self.flags
     }
 
     /// Returns the time of the entry, if `timestamp` is one.
@@ -136,7 +147,7 @@ impl<'a> Head<'a> {
     }
 
     fn set(&mut self, flag: Flag, on: bool) {
-        self.flags = self.flags & !(1 << flag as u8) | u16::from(on) << flag as u8;
+        self.flags = if on { self.flags | flag.bit() } else { self.flags & !flag.bit() };
     }
 }
 

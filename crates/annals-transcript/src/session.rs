@@ -1,0 +1,243 @@
+//! A session in memory: one small node per entry, and where its bytes lie. Bodies stay on disk.
+
+mod ids;
+
+use std::borrow::Cow;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+pub use ids::Id;
+
+use crate::content::{self, Content};
+use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind, User};
+use crate::entry::{Entry, Flag, Head, Kind, Problem};
+use crate::line::{Position, Reader};
+use ids::Ids;
+
+/// The entries of one transcript, in file order.
+///
+/// ```
+/// use annals_transcript::session::Session;
+///
+/// let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"Hi"}}"#;
+/// let session = Session::read(&file[..])?;
+/// assert_eq!(session.nodes().len(), 1);
+/// assert_eq!(session.blocks(&session.nodes()[0]).len(), 1);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Session {
+    nodes: Vec<Node>,
+    blocks: Vec<BlockSpan>,
+    boundaries: Vec<Boundary>,
+    ids: Ids,
+    size: u64,
+}
+
+/// One entry, without its body.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Where it starts.
+    pub at: Position,
+    /// How many bytes it has.
+    pub length: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// `uuid`.
+    pub id: Option<Id>,
+    /// `parentUuid`.
+    pub parent: Option<Id>,
+    /// `logicalParentUuid`.
+    pub logical_parent: Option<Id>,
+    /// `message.id`.
+    pub message_id: Option<Id>,
+    /// `leafUuid`.
+    pub leaf: Option<Id>,
+    /// The time, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// What is wrong with its bytes.
+    pub problem: Option<Problem>,
+    flags: u16,
+    blocks: Range<u32>,
+    boundary: Option<u32>,
+}
+
+impl Node {
+    /// Returns whether the fact holds.
+    pub fn has(&self, flag: Flag) -> bool {
+        self.flags & flag.bit() != 0
+    }
+
+    /// Returns whether the client reads the entry. It loses what annals salvages.
+    pub fn is_seen_by_client(&self) -> bool {
+        self.kind != Kind::Noise && self.problem.is_none()
+    }
+}
+
+/// A content block, by where its bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockSpan {
+    /// What it is.
+    pub kind: BlockKind,
+    /// The call that a `tool_use` makes or a `tool_result` answers.
+    pub tool: Option<Id>,
+    /// Where its value starts in the file.
+    pub offset: u64,
+    /// How many bytes the value has.
+    pub length: u64,
+}
+
+/// What the chain needs to know about a content block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// Text.
+    Text,
+    /// Text of white space only.
+    BlankText,
+    /// Reasoning, readable or not.
+    Thinking,
+    /// A call.
+    ToolUse,
+    /// A result; `true` if it says that the call failed.
+    ToolResult(bool),
+    /// Anything else.
+    Other,
+}
+
+/// What a compaction kept, by ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Boundary {
+    /// The ends of a run of kept messages: head, anchor, tail.
+    pub segment: Option<[Option<Id>; 3]>,
+    /// The kept messages, and the message that they hang on.
+    pub messages: Option<(Option<Id>, Vec<Id>)>,
+}
+
+impl Session {
+    /// Reads a whole transcript.
+    pub fn read(source: impl Read) -> io::Result<Self> {
+        let mut session = Self::default();
+        let mut reader = Reader::new(source);
+        while let Some(entry) = reader.read()? {
+            session.add(&entry);
+        }
+        session.size = reader.position().offset;
+        Ok(session)
+    }
+
+    /// Returns all entries in file order.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Returns the content blocks of an entry.
+    pub fn blocks(&self, node: &Node) -> &[BlockSpan] {
+        &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
+    }
+
+    /// Returns what a `compact_boundary` kept; none for other entries.
+    pub fn boundary(&self, node: &Node) -> Option<&Boundary> {
+        node.boundary.map(|index| &self.boundaries[index as usize])
+    }
+
+    /// Returns the length of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the handle of an id, if it stands anywhere in the file.
+    pub fn id(&self, text: &str) -> Option<Id> {
+        self.ids.get(text)
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        let head = *entry.head();
+        let start = index(self.blocks.len());
+        self.add_blocks(entry);
+        let node = Node {
+            at: entry.at(),
+            length: entry.bytes().len() as u64,
+            kind: head.kind,
+            id: self.intern(head.id),
+            parent: self.intern(head.parent),
+            logical_parent: self.intern(head.logical_parent),
+            message_id: self.intern(head.message_id),
+            leaf: self.intern(head.leaf),
+            time: head.time().map(|time| time.as_millisecond()),
+            problem: entry.verify(),
+            flags: head.flags(),
+            blocks: start..index(self.blocks.len()),
+            boundary: self.add_boundary(entry, &head),
+        };
+        self.nodes.push(node);
+    }
+
+    fn add_blocks(&mut self, entry: &Entry<'_>) {
+        let content = match entry.kind() {
+            Kind::User => entry.view::<User>().map(|user| user.content()),
+            Kind::Assistant => entry.view::<Assistant>().map(|reply| reply.content()),
+            Kind::Attachment => {
+                entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())
+            }
+            _ => None,
+        };
+        for block in content.into_iter().flat_map(Content::blocks) {
+            let (kind, tool) = match block {
+                content::Block::Text(text) if text.text().trim().is_empty() => (BlockKind::BlankText, None),
+                content::Block::Text(_) => (BlockKind::Text, None),
+                content::Block::Thinking(_) | content::Block::RedactedThinking(_) => {
+                    (BlockKind::Thinking, None)
+                }
+                content::Block::ToolUse(call) => (BlockKind::ToolUse, call.id()),
+                content::Block::ToolResult(result) => {
+                    (BlockKind::ToolResult(result.is_error()), result.tool_use_id())
+                }
+                _ => (BlockKind::Other, None),
+            };
+            let bytes = block.value().bytes();
+            let offset = entry.at().offset + (bytes.as_ptr().addr() - entry.bytes().as_ptr().addr()) as u64;
+            let tool = tool.map(|id| self.ids.intern(&id));
+            self.blocks.push(BlockSpan { kind, tool, offset, length: bytes.len() as u64 });
+        }
+    }
+
+    fn add_boundary(&mut self, entry: &Entry<'_>, head: &Head<'_>) -> Option<u32> {
+        if head.kind != Kind::System || head.subtype.is_none_or(|subtype| subtype != *"compact_boundary") {
+            return None;
+        }
+        let SystemKind::CompactBoundary(metadata) = entry.view::<System>()?.kind() else { return None };
+        let boundary = self.read_boundary(&metadata);
+        self.boundaries.push(boundary);
+        Some(index(self.boundaries.len() - 1))
+    }
+
+    fn read_boundary(&mut self, metadata: &CompactBoundary<'_>) -> Boundary {
+        let ids = &mut self.ids;
+        let mut intern = |text: Option<Cow<'_, str>>| text.map(|text| ids.intern(&text));
+        let segment = metadata
+            .preserved_segment()
+            .map(|segment| [intern(segment.head()), intern(segment.anchor()), intern(segment.tail())]);
+        let messages = metadata.preserved_messages().map(|messages| {
+            let kept = messages.ids().into_iter().filter_map(|id| intern(Some(id))).collect();
+            (intern(messages.anchor()), kept)
+        });
+        Boundary { segment, messages }
+    }
+
+    fn intern(&mut self, text: Option<crate::json::JsonStr<'_>>) -> Option<Id> {
+        text.map(|text| self.ids.intern(&text.decode()))
+    }
+}
+
+/// Returns a count as an index; files with more entries than that do not exist.
+fn index(count: usize) -> u32 {
+    u32::try_from(count).expect("a transcript has fewer than four billion entries")
+}
+
+/// Reads a range of the file that a session was read from.
+pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
