@@ -14,6 +14,7 @@ use crate::check::{Checker, Finding};
 use crate::error::{Candidate, Error, ErrorKind};
 use crate::files::{self, TranscriptFile};
 use crate::roots::Roots;
+use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 
 /// The shortest beginning of an id that names a session.
@@ -93,6 +94,11 @@ impl Engine {
             }
         }
         Err(not_found(selector))
+    }
+
+    /// Opens one transcript: its entries in memory, their bodies on disk.
+    pub fn snapshot(&self, file: TranscriptFile) -> Result<Snapshot, Error> {
+        Snapshot::take(file)
     }
 
     /// Reads transcripts on all cores, largest first, and calls `done` with the bytes of each as it is finished.

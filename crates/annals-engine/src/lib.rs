@@ -7,6 +7,7 @@ mod engine;
 mod error;
 mod files;
 mod roots;
+mod snapshot;
 mod stats;
 
 pub use check::{Checker, Finding, Issue, Severity};
@@ -14,4 +15,5 @@ pub use engine::{Engine, Report};
 pub use error::{Candidate, Error};
 pub use files::TranscriptFile;
 pub use roots::Roots;
+pub use snapshot::Snapshot;
 pub use stats::{Stats, ToolCount};

@@ -4,9 +4,11 @@
 //! RFC 3339 in UTC with milliseconds.
 
 mod check;
+mod model;
 mod stats;
 mod text;
 
 pub use check::Problem;
+pub use model::ModelMessage;
 pub use stats::{Stats, ToolCount};
 pub use text::Text;

@@ -26,11 +26,13 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+pub mod chain;
 pub mod content;
 pub mod entry;
 pub mod json;
 pub mod line;
 pub mod lite;
+pub mod model;
 pub mod patch;
 pub mod project;
 pub mod prompt;

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
-pub use ids::Id;
+pub use ids::{Id, IdTexts};
 
 use crate::content::{self, Content};
 use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind, User};
@@ -145,9 +145,19 @@ impl Session {
         self.size
     }
 
+    /// Returns how many different ids the file has; their indices lie below.
+    pub fn id_count(&self) -> usize {
+        self.ids.len()
+    }
+
     /// Returns the handle of an id, if it stands anywhere in the file.
     pub fn id(&self, text: &str) -> Option<Id> {
         self.ids.get(text)
+    }
+
+    /// Returns the texts of all ids.
+    pub fn id_texts(&self) -> IdTexts<'_> {
+        self.ids.texts()
     }
 
     fn add(&mut self, entry: &Entry<'_>) {

@@ -63,6 +63,8 @@ pub(crate) struct Show {
 /// How a session is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
+    /// What the client would send to the model if the session were resumed
+    Model,
     /// The lines of the file as they are; on a terminal, control characters are replaced
     Raw,
 }

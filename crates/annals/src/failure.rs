@@ -26,6 +26,12 @@ impl Failure {
         Failure::Message { text: text.to_string(), hints: vec![ROOT_HINT.to_owned()], code: FOUND_NOTHING }
     }
 
+    /// Says that the client would not resume a session.
+    pub(crate) fn not_resumable(obstacle: &str) -> Self {
+        let text = format!("the client would not resume this session: {obstacle}");
+        Failure::Message { text, hints: Vec::new(), code: FOUND_NOTHING }
+    }
+
     /// Says that a command needs more words.
     pub(crate) fn usage(text: &str, hint: &str) -> Self {
         Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }

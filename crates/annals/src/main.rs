@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     let engine = args.global.engine()?;
     match &args.command {
-        Command::Show(show) => commands::show::run(&engine, show),
+        Command::Show(show) => commands::show::run(&engine, show, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
     }

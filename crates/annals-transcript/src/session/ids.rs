@@ -46,6 +46,42 @@ impl Ids {
     }
 }
 
+/// The texts of all ids of a session, by handle.
+#[derive(Debug)]
+pub struct IdTexts<'a>(Vec<IdText<'a>>);
+
+#[derive(Clone, Copy, Debug)]
+enum IdText<'a> {
+    Uuid(u128),
+    Other(&'a str),
+}
+
+impl IdTexts<'_> {
+    /// Returns the text of an id.
+    pub fn get(&self, id: Id) -> String {
+        match self.0[id.index()] {
+            IdText::Uuid(number) => spell_uuid(number),
+            IdText::Other(text) => text.to_owned(),
+        }
+    }
+}
+
+impl Ids {
+    /// Turns the table round: from handles to texts.
+    pub(super) fn texts(&self) -> IdTexts<'_> {
+        let mut texts = vec![IdText::Other(""); self.len()];
+        let uuids = self.uuids.iter().map(|(number, id)| (*id, IdText::Uuid(*number)));
+        let others = self.others.iter().map(|(text, id)| (*id, IdText::Other(text)));
+        uuids.chain(others).for_each(|(id, text)| texts[id.index()] = text);
+        IdTexts(texts)
+    }
+}
+
+fn spell_uuid(number: u128) -> String {
+    let hex = format!("{number:032x}");
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
 /// Returns the number that a UUID spells, if it is spelled as the client does: lower case, five groups.
 fn uuid(text: &str) -> Option<u128> {
     let bytes = text.as_bytes();
@@ -85,5 +121,6 @@ mod tests {
         assert_eq!(texts.map(|text| ids.intern(text)), handles);
         assert_eq!(texts.map(|text| ids.get(text).unwrap()), handles);
         assert_eq!((ids.get("unknown"), ids.len()), (None, 6));
+        assert_eq!(handles.map(|id| ids.texts().get(id)), texts);
     }
 }

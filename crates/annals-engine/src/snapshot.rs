@@ -1,0 +1,53 @@
+//! A session as it was when it was opened.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::Path;
+
+use annals_transcript::session::{self, Node, Session};
+
+use crate::error::Error;
+use crate::files::TranscriptFile;
+
+/// One transcript: its entries in memory, their bodies on disk.
+#[derive(Debug)]
+pub struct Snapshot {
+    file: TranscriptFile,
+    session: Session,
+    source: RefCell<File>,
+}
+
+impl Snapshot {
+    pub(crate) fn take(file: TranscriptFile) -> Result<Self, Error> {
+        let failed = |source| Error::read(&file.path, source);
+        let source = File::open(&file.path).map_err(failed)?;
+        let session = Session::read(&source).map_err(failed)?;
+        Ok(Self { file, session, source: RefCell::new(source) })
+    }
+
+    /// Returns where the transcript lies.
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Returns whose transcript it is.
+    pub fn file(&self) -> &TranscriptFile {
+        &self.file
+    }
+
+    /// Returns its entries.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Reads the bytes of an entry.
+    pub fn body(&self, node: &Node) -> Result<Vec<u8>, Error> {
+        self.span(node.at.offset, node.length)
+    }
+
+    /// Reads a range of the file.
+    pub fn span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+        session::read_span(&mut *self.source.borrow_mut(), offset, length)
+            .map_err(|source| Error::read(self.path(), source))
+    }
+}

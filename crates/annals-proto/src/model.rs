@@ -1,0 +1,13 @@
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A message that the client would send on resume: a line of `annals show --view model --json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ModelMessage {
+    /// `user` or `assistant`.
+    pub role: String,
+    /// The content blocks as they stand in the file; those made up for the request carry `"synthetic":true`.
+    pub parts: Vec<Box<RawValue>>,
+    /// The entries that it is made from.
+    pub entries: Vec<String>,
+}

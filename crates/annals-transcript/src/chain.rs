@@ -1,0 +1,85 @@
+//! The conversation in a transcript, as the client resolves it.
+//!
+//! The rules are stated in `docs/CHAIN.md`; each function here is one of them. Everything works on nodes: bodies
+//! are not needed to say which entries a conversation is made of and in which order.
+
+mod gather;
+mod leaf;
+mod load;
+mod preserve;
+mod walk;
+
+use crate::session::{Node, Session};
+use load::Loaded;
+
+/// The conversation that the client would go on with, and the graph it was found in.
+#[derive(Debug)]
+pub struct Chain<'s> {
+    session: &'s Session,
+    loaded: Loaded,
+    leaf: Option<usize>,
+}
+
+/// An entry's place in [`Session::nodes`].
+pub type NodeIndex = usize;
+
+impl<'s> Chain<'s> {
+    /// Resolves the conversation of a session. Any graph will do: cycles, missing parents, duplicates.
+    pub fn build(session: &'s Session) -> Self {
+        let mut loaded = Loaded::from(session);
+        preserve::relink(session, &mut loaded);
+        let leaf = leaf::choose(session, &loaded);
+        Self { session, loaded, leaf }
+    }
+
+    /// Returns the session.
+    pub fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    /// Returns the entry that the conversation ends with.
+    pub fn leaf(&self) -> Option<NodeIndex> {
+        self.leaf.map(|slot| self.loaded.slots[slot].node)
+    }
+
+    /// Returns why the client would not resume the session; none if it would.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        match self.leaf() {
+            None => Some(Obstacle::NoConversation),
+            Some(leaf) if self.node(leaf).time.is_none() => Some(Obstacle::NoTime),
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the entries that the client restores, in order: those behind the last compaction, and what it kept.
+    pub fn restored(&self) -> Vec<NodeIndex> {
+        let Some(leaf) = self.leaf else { return Vec::new() };
+        let path = walk::from(self.session, &self.loaded, leaf);
+        let path = gather::with_siblings(self.session, &self.loaded, &path);
+        let nodes: Vec<_> = path.into_iter().map(|slot| self.loaded.slots[slot].node).collect();
+        let start = nodes.iter().rposition(|&node| self.session.boundary(self.node(node)).is_some());
+        nodes[start.unwrap_or(0)..].to_vec()
+    }
+
+    fn node(&self, index: NodeIndex) -> &'s Node {
+        &self.session.nodes()[index]
+    }
+}
+
+/// Why a session cannot be resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// There is no message to go on from.
+    NoConversation,
+    /// The last entry of the conversation has no valid time.
+    NoTime,
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Obstacle::NoConversation => "there is no message to go on from",
+            Obstacle::NoTime => "the last entry of the conversation has no valid timestamp",
+        })
+    }
+}

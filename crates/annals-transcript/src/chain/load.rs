@@ -1,0 +1,108 @@
+//! Loading: which entries count, and what each hangs on.
+
+use crate::entry::{Flag, Kind};
+use crate::session::{Id, Node, Session};
+
+/// The entries that the client loads, one slot per id.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    /// In the order in which their ids first stand in the file.
+    pub(super) slots: Vec<Slot>,
+    /// The slot of each id, by the id's index.
+    slot_of: Vec<Option<u32>>,
+    /// Where the conversation was last said to end.
+    pub(super) last_prompt: Option<LastPrompt>,
+}
+
+/// A loaded entry.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// The entry: the last one of its id.
+    pub(super) node: usize,
+    /// What it hangs on, legacy progress bridged and kept messages re-linked.
+    pub(super) parent: Option<Id>,
+    /// Whether a compaction made the client forget it.
+    pub(super) forgotten: bool,
+}
+
+/// The newest `last-prompt` that still counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastPrompt {
+    pub(super) leaf: Id,
+    pub(super) explicit: bool,
+    /// Whether a message was written after it.
+    pub(super) overtaken: bool,
+}
+
+impl Loaded {
+    /// Reads all entries in file order.
+    pub(super) fn from(session: &Session) -> Self {
+        let mut loaded =
+            Self { slots: Vec::new(), slot_of: vec![None; session.id_count()], last_prompt: None };
+        let mut bridges: Vec<Option<Option<Id>>> = vec![None; session.id_count()];
+        for (index, node) in session.nodes().iter().enumerate() {
+            if !node.is_seen_by_client() {
+                continue;
+            }
+            match (node.kind, node.id) {
+                (Kind::Progress, Some(id)) => bridges[id.index()] = Some(bridged(node, &bridges)),
+                (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
+                (kind, Some(id)) if kind.is_message() => {
+                    loaded.note_message(session.boundary(node).is_some());
+                    loaded.add(id, Slot { node: index, parent: bridged(node, &bridges), forgotten: false });
+                }
+                _ => {}
+            }
+        }
+        loaded
+    }
+
+    /// Returns the slot of an id, unless it is unknown or forgotten.
+    pub(super) fn slot(&self, id: Id) -> Option<usize> {
+        let slot = self.slot_of[id.index()]? as usize;
+        (!self.slots[slot].forgotten).then_some(slot)
+    }
+
+    /// Returns the slot of what a slot hangs on, by written parents.
+    pub(super) fn parent(&self, slot: usize) -> Option<usize> {
+        self.slots[slot].parent.and_then(|id| self.slot(id))
+    }
+
+    /// Returns the slots that are not forgotten.
+    pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        (0..self.slots.len()).filter(|&slot| !self.slots[slot].forgotten)
+    }
+
+    /// A duplicate takes the place of the first and the content of the last.
+    fn add(&mut self, id: Id, slot: Slot) {
+        match self.slot_of[id.index()] {
+            Some(place) => self.slots[place as usize] = slot,
+            None => {
+                self.slot_of[id.index()] = u32::try_from(self.slots.len()).ok();
+                self.slots.push(slot);
+            }
+        }
+    }
+
+    fn add_last_prompt(&mut self, node: &Node) {
+        if let Some(leaf) = node.leaf {
+            self.last_prompt =
+                Some(LastPrompt { leaf, explicit: node.has(Flag::Explicit), overtaken: false });
+        }
+    }
+
+    /// A boundary clears the last prompt; any other message overtakes it.
+    fn note_message(&mut self, is_boundary: bool) {
+        if is_boundary {
+            self.last_prompt = None;
+        } else if let Some(last) = &mut self.last_prompt {
+            last.overtaken = true;
+        }
+    }
+}
+
+/// Returns what an entry hangs on; in place of a progress entry read before, what that hangs on.
+fn bridged(node: &Node, bridges: &[Option<Option<Id>>]) -> Option<Id> {
+    let parent = node.parent?;
+    bridges[parent.index()].unwrap_or(Some(parent))
+}
