@@ -5,6 +5,7 @@
 //! still in the bytes. Only the structure (strings and brackets) is looked at; [`Value::is_valid`] checks the
 //! grammar in full.
 
+mod block;
 mod scan;
 
 use std::borrow::Cow;
@@ -214,8 +215,8 @@ impl<'a> JsonStr<'a> {
 
 impl PartialEq<str> for JsonStr<'_> {
     fn eq(&self, other: &str) -> bool {
-        // An escape makes a string longer than what it stands for, which settles nearly every comparison.
-        self.0 == other.as_bytes() || self.0.len() > other.len() && *self.decode_bytes() == *other.as_bytes()
+        let other = other.as_bytes();
+        self.0 == other || may_decode_to(self.0, other) && *self.decode_bytes() == *other
     }
 }
 
@@ -236,6 +237,17 @@ impl fmt::Debug for JsonStr<'_> {
 /// Returns `text` as a JSON string, quotes included.
 pub fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("text is always a JSON string")
+}
+
+/// Returns `false` for nearly all strings that do not decode to `text`, at a glance.
+#[inline]
+fn may_decode_to(raw: &[u8], text: &[u8]) -> bool {
+    // An escape makes a string longer, and ASCII at the front stays what it is unless it is escaped itself.
+    let same_start = match (raw.first(), text.first()) {
+        (Some(first), Some(start)) if start.is_ascii() => first == start || *first == b'\\',
+        _ => true,
+    };
+    same_start && raw.len() > text.len()
 }
 
 fn unescape(raw: &[u8]) -> String {

@@ -105,34 +105,22 @@ impl<'a> Head<'a> {
     pub(super) fn scan(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
         let (mut nested_type, mut operation) = (None, None);
-        let end = walk_object(bytes, at, |key, value| {
-            let Some(field) = Field::of(key) else { return value_end(bytes, value) };
-            match field {
-                Field::Message => {
-                    head.set(Flag::Message, true);
-                    head.message_id = None;
-                    nested(bytes, value, "id", &mut head.message_id)
+        let end = walk_object(bytes, at, |key, value| match Field::of(key) {
+            Some(Field::Message) => {
+                head.set(Flag::Message, true);
+                head.message_id = None;
+                nested(bytes, value, "id", &mut head.message_id)
+            }
+            Some(Field::Payload) => nested(bytes, value, "type", &mut nested_type),
+            field => {
+                let end = value_end(bytes, value)?;
+                let found = Value::trusted(&bytes[value..end]);
+                match field {
+                    Some(Field::Operation) => operation = found.as_str(),
+                    Some(field) => head.note(field, found),
+                    None => {}
                 }
-                Field::Payload => nested(bytes, value, "type", &mut nested_type),
-                Field::Operation => {
-                    let end = value_end(bytes, value)?;
-                    operation = Value::trusted(&bytes[value..end]).as_str();
-                    Some(end)
-                }
-                Field::Flag(flag) => {
-                    let end = value_end(bytes, value)?;
-                    head.set(flag, &bytes[value..end] == b"true");
-                    Some(end)
-                }
-                Field::Text(slot) => {
-                    let end = value_end(bytes, value)?;
-                    let found = Value::trusted(&bytes[value..end]);
-                    if key == *"parentUuid" {
-                        head.set(Flag::NullParent, found.is_null());
-                    }
-                    *slot(&mut head) = found.as_str();
-                    Some(end)
-                }
+                Some(end)
             }
         })?;
         if let Some(name) = head.type_name {
@@ -146,48 +134,99 @@ impl<'a> Head<'a> {
         Some((head, end))
     }
 
+    /// Notes what a top-level member says.
+    fn note(&mut self, field: Field, value: Value<'a>) {
+        let text = value.as_str();
+        let on = value.bytes() == b"true";
+        match field {
+            Field::Type => self.type_name = text,
+            Field::Subtype => self.subtype = text,
+            Field::Uuid => self.id = text,
+            Field::ParentUuid => {
+                self.parent = text;
+                self.set(Flag::NullParent, value.is_null());
+            }
+            Field::LogicalParentUuid => self.logical_parent = text,
+            Field::Timestamp => self.timestamp = text,
+            Field::SessionId => self.session = text,
+            Field::AgentId => self.agent = text,
+            Field::RequestId => self.request = text,
+            Field::LeafUuid => self.leaf = text,
+            Field::IsSidechain => self.set(Flag::Sidechain, on),
+            Field::IsMeta => self.set(Flag::Meta, on),
+            Field::IsCompactSummary => self.set(Flag::CompactSummary, on),
+            Field::IsVisibleInTranscriptOnly => self.set(Flag::TranscriptOnly, on),
+            Field::IsApiErrorMessage => self.set(Flag::ApiError, on),
+            Field::IsAbortedMidStream => self.set(Flag::Aborted, on),
+            Field::IsSnapshotUpdate => self.set(Flag::SnapshotUpdate, on),
+            Field::IsDisplayOnly => self.set(Flag::DisplayOnly, on),
+            Field::Explicit => self.set(Flag::Explicit, on),
+            Field::Message | Field::Payload | Field::Operation => {}
+        }
+    }
+
     fn set(&mut self, flag: Flag, on: bool) {
         self.flags = if on { self.flags | flag.bit() } else { self.flags & !flag.bit() };
     }
 }
 
-/// Where a top-level key goes.
+/// A top-level key that heads know: a plain number, so that it travels in a register.
+#[derive(Clone, Copy)]
 enum Field {
-    Text(for<'h, 'a> fn(&'h mut Head<'a>) -> &'h mut Option<JsonStr<'a>>),
-    Flag(Flag),
+    Type,
+    Subtype,
+    Uuid,
+    ParentUuid,
+    LogicalParentUuid,
+    Timestamp,
+    SessionId,
+    AgentId,
+    RequestId,
+    LeafUuid,
+    IsSidechain,
+    IsMeta,
+    IsCompactSummary,
+    IsVisibleInTranscriptOnly,
+    IsApiErrorMessage,
+    IsAbortedMidStream,
+    IsSnapshotUpdate,
+    IsDisplayOnly,
+    Explicit,
     Message,
     Payload,
     Operation,
 }
 
 impl Field {
+    /// Returns the field that a key names, escaped or not.
     fn of(key: JsonStr<'_>) -> Option<Self> {
         let raw = key.raw();
         Self::named(raw)
             .or_else(|| if raw.contains(&b'\\') { Self::named(&key.decode_bytes()) } else { None })
     }
 
+    /// Returns the field that the decoded bytes of a key name.
     fn named(key: &[u8]) -> Option<Self> {
         Some(match key {
-            b"type" => Field::Text(|head| &mut head.type_name),
-            b"subtype" => Field::Text(|head| &mut head.subtype),
-            b"uuid" => Field::Text(|head| &mut head.id),
-            b"parentUuid" => Field::Text(|head| &mut head.parent),
-            b"logicalParentUuid" => Field::Text(|head| &mut head.logical_parent),
-            b"timestamp" => Field::Text(|head| &mut head.timestamp),
-            b"sessionId" => Field::Text(|head| &mut head.session),
-            b"agentId" => Field::Text(|head| &mut head.agent),
-            b"requestId" => Field::Text(|head| &mut head.request),
-            b"leafUuid" => Field::Text(|head| &mut head.leaf),
-            b"isSidechain" => Field::Flag(Flag::Sidechain),
-            b"isMeta" => Field::Flag(Flag::Meta),
-            b"isCompactSummary" => Field::Flag(Flag::CompactSummary),
-            b"isVisibleInTranscriptOnly" => Field::Flag(Flag::TranscriptOnly),
-            b"isApiErrorMessage" => Field::Flag(Flag::ApiError),
-            b"isAbortedMidStream" => Field::Flag(Flag::Aborted),
-            b"isSnapshotUpdate" => Field::Flag(Flag::SnapshotUpdate),
-            b"isDisplayOnly" => Field::Flag(Flag::DisplayOnly),
-            b"explicit" => Field::Flag(Flag::Explicit),
+            b"type" => Field::Type,
+            b"subtype" => Field::Subtype,
+            b"uuid" => Field::Uuid,
+            b"parentUuid" => Field::ParentUuid,
+            b"logicalParentUuid" => Field::LogicalParentUuid,
+            b"timestamp" => Field::Timestamp,
+            b"sessionId" => Field::SessionId,
+            b"agentId" => Field::AgentId,
+            b"requestId" => Field::RequestId,
+            b"leafUuid" => Field::LeafUuid,
+            b"isSidechain" => Field::IsSidechain,
+            b"isMeta" => Field::IsMeta,
+            b"isCompactSummary" => Field::IsCompactSummary,
+            b"isVisibleInTranscriptOnly" => Field::IsVisibleInTranscriptOnly,
+            b"isApiErrorMessage" => Field::IsApiErrorMessage,
+            b"isAbortedMidStream" => Field::IsAbortedMidStream,
+            b"isSnapshotUpdate" => Field::IsSnapshotUpdate,
+            b"isDisplayOnly" => Field::IsDisplayOnly,
+            b"explicit" => Field::Explicit,
             b"message" => Field::Message,
             b"attachment" | b"data" => Field::Payload,
             b"operation" => Field::Operation,

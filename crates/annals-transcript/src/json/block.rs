@@ -1,0 +1,162 @@
+//! The ends of containers, 64 bytes at a time.
+//!
+//! Where quotes, backslashes and brackets stand in a block becomes one bit mask each. Arithmetic on the masks
+//! then tells which brackets lie outside strings, without a branch for each string: containers are full of short
+//! strings, and of long ones with escaped quotes, whose lengths no processor can predict.
+
+use wide::u8x16;
+
+/// How many bytes are looked at together: one for each bit of a mask.
+const BLOCK: usize = 64;
+
+/// The bits at odd positions.
+const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+
+/// Returns the position behind the bracket that closes the one at `at`.
+///
+/// Only brackets of the same kind are counted: in JSON the others are balanced in between.
+pub(super) fn container_end(bytes: &[u8], mut at: usize, open: u8, close: u8) -> Option<usize> {
+    let mut state = State { depth: 0, in_string: 0, escaped: 0 };
+    let mut padding = [0; BLOCK];
+    while let Some(block) = block_at(bytes, at, &mut padding) {
+        match state.read(block, open, close) {
+            Outcome::Open(next) => state = next,
+            Outcome::Closed(length) => return Some(at + length),
+            Outcome::StrayBackslash => return state.read_bytewise(bytes, at, open, close),
+        }
+        at += BLOCK;
+    }
+    None
+}
+
+/// Returns the block at `at`, filled up with zeros if it is the last, or `None` behind the end.
+#[inline]
+fn block_at<'a>(bytes: &'a [u8], at: usize, padding: &'a mut [u8; BLOCK]) -> Option<&'a [u8; BLOCK]> {
+    let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
+    if let Some(block) = rest.first_chunk() {
+        return Some(block);
+    }
+    padding[..rest.len()].copy_from_slice(rest);
+    Some(padding)
+}
+
+/// What is known before a block. It is small and goes by value, so that it stays in registers.
+#[derive(Clone, Copy)]
+struct State {
+    /// How many brackets are open.
+    depth: usize,
+    /// All ones if the block starts inside a string.
+    in_string: u64,
+    /// One if the first byte of the block is escaped.
+    escaped: u64,
+}
+
+/// What reading a block comes to.
+enum Outcome {
+    /// The container goes on in the next block.
+    Open(State),
+    /// The container ends behind so many bytes of the block.
+    Closed(usize),
+    /// A backslash stands outside strings: not JSON, and the masks would take it for an escape.
+    StrayBackslash,
+}
+
+impl State {
+    /// Reads one block.
+    #[inline]
+    fn read(self, block: &[u8; BLOCK], open: u8, close: u8) -> Outcome {
+        let slashes = bytes_equal(block, b'\\');
+        let (escaped, escapes_next) = escaped_bytes(slashes, self.escaped);
+        let quotes = bytes_equal(block, b'"') & !escaped;
+        let strings = parities(quotes) ^ self.in_string;
+        if slashes & !strings != 0 {
+            return Outcome::StrayBackslash;
+        }
+        let mut depth = self.depth;
+        // Most blocks lie inside a long string.
+        if strings != u64::MAX {
+            let opens = bytes_equal(block, open) & !strings;
+            let closes = bytes_equal(block, close) & !strings;
+            match depth_behind(depth, opens, closes) {
+                Ok(behind) => depth = behind,
+                Err(length) => return Outcome::Closed(length),
+            }
+        }
+        let in_string = (strings >> (BLOCK - 1)).wrapping_neg();
+        Outcome::Open(State { depth, in_string, escaped: escapes_next })
+    }
+
+    /// Reads all blocks from `at` on byte by byte; returns the position behind the container.
+    #[cold]
+    fn read_bytewise(self, bytes: &[u8], at: usize, open: u8, close: u8) -> Option<usize> {
+        let State { mut depth, .. } = self;
+        let (mut in_string, mut escaped) = (self.in_string != 0, self.escaped != 0);
+        for (at, &byte) in bytes.iter().enumerate().skip(at) {
+            let literal = std::mem::take(&mut escaped);
+            if byte == b'"' && !literal {
+                in_string = !in_string;
+            } else if in_string {
+                escaped = byte == b'\\' && !literal;
+            } else if byte == open {
+                depth += 1;
+            } else if byte == close {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Returns a mask of the bytes that equal `byte`.
+#[inline]
+fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
+    let (lanes, _) = block.as_chunks::<16>();
+    let equal = |lane: [u8; 16]| u64::from(u8x16::from(lane).simd_eq(u8x16::splat(byte)).to_bitmask());
+    equal(lanes[0]) | equal(lanes[1]) << 16 | equal(lanes[2]) << 32 | equal(lanes[3]) << 48
+}
+
+/// Returns a mask of the bytes behind an odd number of `slashes`, and one if the byte behind the block is such;
+/// `first` is one if the first byte of the block is.
+#[inline]
+fn escaped_bytes(slashes: u64, first: u64) -> (u64, u64) {
+    // A backslash that is escaped itself escapes nothing.
+    let slashes = slashes & !first;
+    let behind = slashes << 1;
+    let odd_starts = slashes & !behind & ODD;
+    // The sum carries through each run that starts at an odd position and sets the bit behind it.
+    let (carried, escapes_next) = slashes.overflowing_add(odd_starts);
+    // A run is of odd length if it starts at an odd position and ends before an even one, or the other way round.
+    let escaped = behind & !slashes & (carried ^ ODD);
+    (escaped | first, u64::from(escapes_next))
+}
+
+/// Returns a mask in which each bit is the parity of `bits` up to and including it: the bytes from each opening
+/// quote to before the closing one.
+#[inline]
+fn parities(mut bits: u64) -> u64 {
+    for distance in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << distance;
+    }
+    bits
+}
+
+/// Returns how many brackets are open behind a block; if the last one closes in it, the length up to there.
+#[inline]
+fn depth_behind(mut depth: usize, opens: u64, closes: u64) -> Result<usize, usize> {
+    let mut brackets = opens | closes;
+    while brackets != 0 {
+        let lowest = brackets & brackets.wrapping_neg();
+        if opens & lowest != 0 {
+            depth += 1;
+        } else if depth == 1 {
+            return Err(brackets.trailing_zeros() as usize + 1);
+        } else {
+            depth -= 1;
+        }
+        brackets ^= lowest;
+    }
+    Ok(depth)
+}
