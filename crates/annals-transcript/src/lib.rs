@@ -29,6 +29,7 @@
 pub mod chain;
 pub mod content;
 pub mod entry;
+pub mod history;
 pub mod json;
 pub mod line;
 pub mod lite;

@@ -1,0 +1,294 @@
+//! The full view: everything ever recorded, in conversation order, each entry once.
+//!
+//! The live conversation is the line from the leaf back to the first entry, across compactions. What hangs beside
+//! it follows the entry it hangs on: results and hook output as they are, abandoned prompts as branches. What
+//! hangs on nothing stands where it stands in the file.
+
+use std::collections::HashSet;
+
+use crate::chain::{Chain, NodeIndex};
+use crate::entry::{Flag, Kind};
+use crate::session::{BlockKind, Id, Session};
+
+/// One step of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An entry.
+    Entry {
+        /// The entry.
+        node: NodeIndex,
+        /// Whether it belongs to the live conversation.
+        live: bool,
+    },
+    /// What follows was abandoned, or never belonged to the live conversation. It ends where an entry is live again
+    /// or the next branch starts.
+    Branch {
+        /// The entry that it leaves from; none if it hangs on nothing.
+        from: Option<NodeIndex>,
+        /// How many entries it has.
+        entries: usize,
+    },
+    /// The parent of the next entry is not in the file.
+    Gap {
+        /// The missing parent.
+        missing: Id,
+    },
+}
+
+/// Returns the history of a session; `leaf` says which line of it is the live one.
+pub fn steps(session: &Session, leaf: Option<NodeIndex>) -> Vec<Step> {
+    let graph = Graph::of(session);
+    let path = graph.path_to(leaf);
+    Emitter::new(session, &graph, &path).run(&path)
+}
+
+/// Returns the history of a session with the conversation that the client would go on with as the live one.
+pub fn of(chain: &Chain<'_>) -> Vec<Step> {
+    steps(chain.session(), chain.leaf())
+}
+
+/// Every entry with what it hangs on, as far as that is in the file.
+struct Graph {
+    parent: Vec<Option<NodeIndex>>,
+    children: Vec<Vec<NodeIndex>>,
+    /// The parent that an entry names and that is not in the file.
+    missing: Vec<Option<Id>>,
+    /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
+    before: Vec<Option<NodeIndex>>,
+}
+
+impl Graph {
+    fn of(session: &Session) -> Self {
+        let nodes = session.nodes();
+        let mut by_id = vec![None; session.id_count()];
+        for (index, node) in nodes.iter().enumerate() {
+            if let Some(id) = node.id {
+                by_id[id.index()] = Some(index);
+            }
+        }
+        let mut graph = Self {
+            parent: vec![None; nodes.len()],
+            children: vec![Vec::new(); nodes.len()],
+            missing: vec![None; nodes.len()],
+            before: vec![None; nodes.len()],
+        };
+        let mut last_message = None;
+        for (index, node) in nodes.iter().enumerate() {
+            graph.before[index] = last_message;
+            if node.kind.is_message() && !node.has(Flag::Sidechain) {
+                last_message = Some(index);
+            }
+            let Some(named) = node.parent.or(node.logical_parent) else { continue };
+            match by_id[named.index()].filter(|&parent| parent != index) {
+                Some(parent) => {
+                    graph.parent[index] = Some(parent);
+                    graph.children[parent].push(index);
+                }
+                None => graph.missing[index] = Some(named),
+            }
+        }
+        graph
+    }
+
+    /// Returns the line from the first entry to the leaf. Where a parent is missing, the line goes on with the last
+    /// message before it in the file.
+    fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
+        let mut seen = vec![false; self.parent.len()];
+        let mut path = Vec::new();
+        let mut at = leaf;
+        while let Some(index) = at.filter(|&index| !seen[index]) {
+            seen[index] = true;
+            path.push(index);
+            at = self.parent[index].or_else(|| self.missing[index].and(self.before[index]));
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// Puts the steps in order, each entry once.
+struct Emitter<'a> {
+    session: &'a Session,
+    graph: &'a Graph,
+    on_path: Vec<bool>,
+    /// Replies on the path, and calls that they made: lines and results of these are live wherever they hang.
+    replies: HashSet<Id>,
+    calls: HashSet<Id>,
+    done: Vec<bool>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(session: &'a Session, graph: &'a Graph, path: &[NodeIndex]) -> Self {
+        let nodes = session.nodes();
+        let mut on_path = vec![false; nodes.len()];
+        path.iter().for_each(|&index| on_path[index] = true);
+        let replies: HashSet<_> = path.iter().filter_map(|&index| nodes[index].message_id).collect();
+        let lines = nodes.iter().filter(|node| node.message_id.is_some_and(|id| replies.contains(&id)));
+        let blocks = lines.flat_map(|node| session.blocks(node));
+        let calls =
+            blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool).collect();
+        Self { session, graph, on_path, replies, calls, done: vec![false; nodes.len()], steps: Vec::new() }
+    }
+
+    fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
+        let is_start = |index: &NodeIndex| self.graph.parent[*index].is_none() && !self.on_path[*index];
+        let starts: Vec<_> = (0..self.done.len()).filter(is_start).collect();
+        let mut starts = starts.into_iter().peekable();
+        for &index in path {
+            while let Some(start) = starts.next_if(|&start| start < index) {
+                self.emit_tree(start, None);
+            }
+            self.emit(index, true);
+            for &child in &self.graph.children[index] {
+                if !self.on_path[child] {
+                    self.emit_tree(child, Some(index));
+                }
+            }
+        }
+        starts.for_each(|start| self.emit_tree(start, None));
+        // What is left hangs on itself in a circle.
+        for index in 0..self.done.len() {
+            self.emit_tree(index, None);
+        }
+        self.steps
+    }
+
+    /// Emits an entry beside the path and all that hangs on it, as a branch if somebody speaks in it.
+    fn emit_tree(&mut self, root: NodeIndex, from: Option<NodeIndex>) {
+        let tree = self.tree(root);
+        if tree.is_empty() {
+            return;
+        }
+        let live = self.belongs(root) || !tree.iter().any(|&index| self.speaks(index));
+        if !live {
+            self.steps.push(Step::Branch { from, entries: tree.len() });
+        }
+        for index in tree {
+            self.emit(index, live || self.belongs(index));
+        }
+    }
+
+    fn emit(&mut self, index: NodeIndex, live: bool) {
+        self.done[index] = true;
+        if let Some(missing) = self.graph.missing[index] {
+            self.steps.push(Step::Gap { missing });
+        }
+        self.steps.push(Step::Entry { node: index, live });
+    }
+
+    /// Returns what hangs on an entry, itself first, parents before children, in file order.
+    fn tree(&self, root: NodeIndex) -> Vec<NodeIndex> {
+        let mut tree = Vec::new();
+        let mut seen = HashSet::new();
+        let mut waiting = vec![root];
+        while let Some(index) = waiting.pop() {
+            if self.done[index] || self.on_path[index] || !seen.insert(index) {
+                continue;
+            }
+            tree.push(index);
+            waiting.extend(self.graph.children[index].iter().rev());
+        }
+        tree
+    }
+
+    /// Returns whether an entry is a line of a live reply, or the result of one of its calls.
+    fn belongs(&self, index: NodeIndex) -> bool {
+        let node = &self.session.nodes()[index];
+        let answers = || {
+            let mut blocks = self.session.blocks(node).iter();
+            blocks.any(|block| {
+                matches!(block.kind, BlockKind::ToolResult(_))
+                    && block.tool.is_some_and(|id| self.calls.contains(&id))
+            })
+        };
+        node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies.contains(&id))
+            || node.kind == Kind::User && answers()
+    }
+
+    fn speaks(&self, index: NodeIndex) -> bool {
+        let node = &self.session.nodes()[index];
+        matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spells a history: live entries by uuid, others in parentheses, `|` before a branch, `?` before a gap.
+    fn spelled(lines: &[&str]) -> String {
+        let file = lines.join("\n");
+        let session = Session::read(file.as_bytes()).unwrap();
+        let ids = session.id_texts();
+        let chain = Chain::build(&session);
+        let steps = of(&chain);
+        let spell = |step: &Step| match step {
+            Step::Entry { node, live } => {
+                let node = &session.nodes()[*node];
+                let name = node.id.map_or_else(|| format!("{:?}", node.kind), |id| ids.get(id));
+                if *live { name } else { format!("({name})") }
+            }
+            Step::Branch { .. } => "|".to_owned(),
+            Step::Gap { .. } => "?".to_owned(),
+        };
+        steps.iter().map(spell).collect::<Vec<_>>().join(" ")
+    }
+
+    fn line(kind: &str, uuid: &str, parent: &str, more: &str) -> String {
+        let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-01-01T00:00:00Z","message":{{"content":"x"{more}}}}}"#
+        )
+    }
+
+    #[test]
+    fn an_abandoned_prompt_is_a_branch_where_it_left() {
+        let lines = [
+            line("user", "u1", "", ""),
+            line("assistant", "a1", "u1", ""),
+            line("user", "u2", "a1", ""),
+            line("assistant", "a2", "u2", ""),
+            line("user", "u3", "a1", ""),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 | (u2) (a2) u3");
+    }
+
+    #[test]
+    fn hook_output_and_records_are_no_branches() {
+        let lines = [
+            line("user", "u1", "", ""),
+            r#"{"type":"mode","mode":"normal"}"#.to_owned(),
+            line("attachment", "h1", "u1", ""),
+            line("assistant", "a1", "u1", ""),
+            "noise".to_owned(),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 h1 Mode a1 Noise");
+    }
+
+    #[test]
+    fn compactions_do_not_end_the_history_and_gaps_are_shown() {
+        let lines = [
+            line("user", "u1", "gone", ""),
+            line("assistant", "a1", "u1", ""),
+            r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a1","timestamp":"2026-01-01T00:00:00Z"}"#.to_owned(),
+            line("user", "sum", "b", ""),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "? u1 a1 b sum");
+        let lines = [
+            line("user", "u1", "", ""),
+            line("assistant", "a1", "u1", ""),
+            line("assistant", "a2", "lost", ""),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 ? a2");
+    }
+
+    #[test]
+    fn cycles_and_duplicates_are_shown_once() {
+        let lines =
+            [line("user", "u1", "u2", ""), line("user", "u2", "u1", ""), line("user", "u2", "u1", "")];
+        let shown = spelled(&lines.each_ref().map(String::as_str));
+        assert_eq!(shown.matches("u1").count(), 1, "{shown}");
+        assert_eq!(shown.matches("u2").count(), 2, "{shown}");
+    }
+}
