@@ -38,6 +38,8 @@ pub mod patch;
 pub mod project;
 pub mod prompt;
 pub mod session;
+pub mod tool;
+pub mod turn;
 
 pub use entry::{Entry, Flag, Head, Kind, Problem};
 pub use line::{Position, Reader};

@@ -1,0 +1,231 @@
+//! Tool calls: each paired with its result by id, wherever that stands.
+
+use std::collections::HashMap;
+
+use crate::chain::NodeIndex;
+use crate::content::{Block, ToolUse};
+use crate::entry::view::{ToolUseResult, User};
+use crate::entry::{Entry, Kind};
+use crate::json::Value;
+use crate::session::{BlockKind, BlockSpan, Id, Session};
+
+/// A call, by where it and its result stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The entry that makes the call.
+    pub node: NodeIndex,
+    /// The call.
+    pub block: BlockSpan,
+    /// The entry with the result, and the result; of several, the first.
+    pub result: Option<(NodeIndex, BlockSpan)>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The tool did its work.
+    Ok,
+    /// The tool failed.
+    Error,
+    /// There is no result.
+    Pending,
+    /// The user stopped it.
+    Interrupted,
+    /// The user or a rule forbade it.
+    Denied,
+}
+
+impl State {
+    /// Returns the word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Error => "error",
+            State::Pending => "pending",
+            State::Interrupted => "interrupted",
+            State::Denied => "denied",
+        }
+    }
+
+    /// Reads how a call ended from the entry that holds its result.
+    pub fn of(result: Option<&Entry<'_>>, is_error: bool) -> Self {
+        let Some(user) = result.and_then(|entry| entry.view::<User>()) else { return State::Pending };
+        let told = user.tool_use_result();
+        let word = told.and_then(ToolUseResult::as_text).unwrap_or_default();
+        let interrupted = matches!(told, Some(ToolUseResult::Object(object)) if object.flag("interrupted"));
+        if user.tool_denial().is_some() || DENIALS.iter().any(|denial| word.contains(denial)) {
+            State::Denied
+        } else if interrupted || word.contains("[Request interrupted by user") {
+            State::Interrupted
+        } else if is_error {
+            State::Error
+        } else {
+            State::Ok
+        }
+    }
+}
+
+/// What the client writes for a call that was refused.
+const DENIALS: [&str; 2] = ["User rejected tool use", "The user doesn't want to proceed with this tool use"];
+
+/// Returns all calls of a session in file order; a call that stands in several lines counts once.
+pub fn calls(session: &Session) -> Vec<Call> {
+    let mut places: HashMap<Id, usize> = HashMap::new();
+    let mut calls: Vec<Call> = Vec::new();
+    let of_kind = |kind: Kind| session.nodes().iter().enumerate().filter(move |(_, node)| node.kind == kind);
+    for (node, entry) in of_kind(Kind::Assistant) {
+        for &block in session.blocks(entry).iter().filter(|block| block.kind == BlockKind::ToolUse) {
+            if block.tool.is_none_or(|id| places.insert(id, calls.len()).is_none()) {
+                calls.push(Call { node, block, result: None });
+            }
+        }
+    }
+    // A repeated line must not leave the place of its call behind the last one.
+    places.clear();
+    places.extend(calls.iter().enumerate().filter_map(|(place, call)| Some((call.block.tool?, place))));
+    for (node, entry) in of_kind(Kind::User) {
+        for &block in session.blocks(entry) {
+            if let BlockKind::ToolResult(_) = block.kind
+                && let Some(&place) = block.tool.and_then(|id| places.get(&id))
+            {
+                calls[place].result.get_or_insert((node, block));
+            }
+        }
+    }
+    calls
+}
+
+impl Call {
+    /// Returns whether the result says that the call failed.
+    pub fn is_error(&self) -> bool {
+        matches!(self.result, Some((_, BlockSpan { kind: BlockKind::ToolResult(true), .. })))
+    }
+
+    /// Returns how long the call took, by the times of its entries.
+    pub fn duration_ms(&self, session: &Session) -> Option<u64> {
+        let (result, _) = self.result?;
+        let (start, end) = (session.nodes()[self.node].time?, session.nodes()[result].time?);
+        u64::try_from(end - start).ok()
+    }
+}
+
+/// Reads a call from its block.
+pub fn read(block: &[u8]) -> Option<ToolUse<'_>> {
+    match Block::new(Value::new(block)?) {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    }
+}
+
+/// Returns what a call is about, in a few words: a command, a path, a pattern.
+pub fn subject(call: &ToolUse<'_>) -> String {
+    let Some(input) = call.input() else { return String::new() };
+    let keys = [
+        "command",
+        "file_path",
+        "notebook_path",
+        "pattern",
+        "url",
+        "query",
+        "description",
+        "skill",
+        "subject",
+        "taskId",
+        "path",
+        "prompt",
+    ];
+    let found = keys.iter().find_map(|key| input.text(key));
+    let first_text = || input.members().find_map(|(_, value)| value.as_text());
+    found.or_else(first_text).unwrap_or_default().into_owned()
+}
+
+/// Returns the files that a call reads or writes, as far as its arguments say for certain.
+pub fn files(call: &ToolUse<'_>) -> Vec<String> {
+    let Some(input) = call.input() else { return Vec::new() };
+    let path = |key: &str| input.text(key).map(|path| path.into_owned()).into_iter().collect();
+    match call.name().as_deref() {
+        Some("Read" | "Write" | "Edit" | "MultiEdit") => path("file_path"),
+        Some("NotebookEdit" | "NotebookRead") => path("notebook_path"),
+        Some("Grep" | "Glob" | "LS") => path("path"),
+        Some("Bash") => input.text("command").map_or_else(Vec::new, |command| redirections(&command)),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the files that a shell command writes by redirection. Commands with quotes, expansions or here-documents
+/// may mean something else by `>` and give none.
+fn redirections(command: &str) -> Vec<String> {
+    if command.contains(['"', '\'', '`', '$', '\\', '(', '#']) || command.contains("<<") {
+        return Vec::new();
+    }
+    let words: Vec<_> = command.split_whitespace().collect();
+    let targets = words.windows(2).filter(|pair| matches!(pair[0], ">" | ">>" | "1>" | "2>" | "&>"));
+    let is_file = |target: &&str| !target.starts_with(['&', '>', '|', ';']) && !target.starts_with("/dev/");
+    targets
+        .map(|pair| pair[1])
+        .filter(is_file)
+        .map(|target| target.trim_end_matches([';', '&']).to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(lines: &[&str]) -> Session {
+        Session::read(lines.join("\n").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn calls_find_their_results_wherever_they_stand() {
+        let result = r#"{"type":"user","uuid":"r","timestamp":"2026-01-01T00:00:03.500Z","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true}]}}"#;
+        let call = r#"{"type":"assistant","uuid":"a","timestamp":"2026-01-01T00:00:02Z","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}},{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}"#;
+        let session = session(&[result, call, call, result]);
+        let calls = calls(&session);
+        assert_eq!(calls.len(), 2);
+        assert_eq!(calls[0].result.map(|(node, _)| node), Some(0));
+        assert_eq!((calls[0].is_error(), calls[0].duration_ms(&session)), (true, Some(1500)));
+        assert_eq!((calls[1].result, calls[1].duration_ms(&session)), (None, None));
+    }
+
+    #[test]
+    fn the_state_of_a_call_is_read_from_its_result() {
+        let result = |more: &str| format!(r#"{{"type":"user","message":{{"content":[]}}{more}}}"#);
+        for (more, is_error, state) in [
+            ("", false, State::Ok),
+            ("", true, State::Error),
+            (r#","toolUseResult":{"interrupted":true}"#, false, State::Interrupted),
+            (
+                r#","toolUseResult":"Error: [Request interrupted by user for tool use]""#,
+                true,
+                State::Interrupted,
+            ),
+            (r#","toolUseResult":"User rejected tool use""#, true, State::Denied),
+            (r#","toolDenialKind":"user""#, true, State::Denied),
+            (r#","toolUseResult":{"stdout":"User rejected tool use"}"#, false, State::Ok),
+        ] {
+            let line = result(more);
+            assert_eq!(State::of(Some(&Entry::new(line.as_bytes())), is_error), state, "{line}");
+        }
+        assert_eq!(State::of(None, false), State::Pending);
+    }
+
+    #[test]
+    fn files_are_named_only_where_certain() {
+        let files_of = |name: &str, input: &str| {
+            let block = format!(r#"{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}"#);
+            files(&read(block.as_bytes()).unwrap())
+        };
+        assert_eq!(files_of("Edit", r#"{"file_path":"C:\\a.rs","old_string":"x"}"#), [r"C:\a.rs"]);
+        assert_eq!(files_of("NotebookEdit", r#"{"notebook_path":"n.ipynb"}"#), ["n.ipynb"]);
+        assert_eq!(files_of("Grep", r#"{"pattern":"x"}"#), [] as [&str; 0]);
+        assert_eq!(
+            files_of("Bash", r#"{"command":"ls > a.txt; sort a.txt >> b.txt 2> /dev/null"}"#),
+            ["a.txt", "b.txt"]
+        );
+        for uncertain in [r#"echo \"a > b\""#, "cat <<EOF > x\\nEOF", "echo $X > y", "a 2>&1 > &1"] {
+            let input = format!(r#"{{"command":"{uncertain}"}}"#);
+            assert_eq!(files_of("Bash", &input), [] as [&str; 0], "{uncertain}");
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Turns: the rounds of a conversation, and what started each. Their numbers are given here and nowhere else.
+
+use std::collections::HashMap;
+
+use crate::chain::NodeIndex;
+use crate::entry::view::{Assistant, User};
+use crate::entry::{Entry, Flag, Kind};
+use crate::history::Step;
+use crate::prompt::{self, Input, InputKind};
+use crate::session::{BlockKind, Id, Node, Session};
+
+/// One round: what started it and what came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Turn {
+    /// Its number, from 1.
+    pub number: usize,
+    /// How it relates to what came before.
+    pub kind: TurnKind,
+    /// What started it.
+    pub started_by: StartedBy,
+    /// The words or the command that started it.
+    pub prompt: String,
+    /// The entry that started it.
+    pub node: NodeIndex,
+    /// When it started and when its last entry was written, in milliseconds since 1970.
+    pub started_at: Option<i64>,
+    /// The last time seen in it.
+    pub ended_at: Option<i64>,
+    /// How many user and assistant entries it has.
+    pub messages: u64,
+    /// How many calls were made in it.
+    pub tool_calls: u64,
+    /// How many results in it say that a call failed.
+    pub errors: u64,
+    /// Tokens of its replies.
+    pub usage: Tokens,
+    /// Whether the conversation was compacted in it.
+    pub compacted: bool,
+    /// How long nothing had happened before it.
+    pub resumed_after_ms: Option<i64>,
+}
+
+/// How a turn relates to what came before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TurnKind {
+    /// The first one.
+    #[default]
+    NewSession,
+    /// A person speaks again.
+    NewRound,
+    /// A person speaks again after a pause.
+    Resume,
+    /// The client goes on by itself: after a compaction, at the news of a task, for another agent.
+    Continue,
+}
+
+impl TurnKind {
+    /// Returns the word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TurnKind::NewSession => "new_session",
+            TurnKind::NewRound => "new_round",
+            TurnKind::Resume => "resume",
+            TurnKind::Continue => "continue",
+        }
+    }
+}
+
+/// What started a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartedBy {
+    /// An input of this kind.
+    Input(InputKind),
+    /// Nothing that brought anything in.
+    #[default]
+    Other,
+}
+
+impl StartedBy {
+    /// Returns the word for it.
+    pub fn name(self) -> &'static str {
+        let StartedBy::Input(kind) = self else { return "other" };
+        match kind {
+            InputKind::Prompt => "prompt",
+            InputKind::Queued => "queued",
+            InputKind::IdeSelection => "ide_selection",
+            InputKind::IdeOpenedFile => "ide_opened_file",
+            InputKind::Command => "command",
+            InputKind::Bash => "bash",
+            InputKind::TaskNotification => "task_notification",
+            InputKind::CompactSummary => "compact_summary",
+            InputKind::Skill => "skill",
+            InputKind::Teammate => "teammate",
+            InputKind::Hook => "hook",
+            InputKind::ToolResult | InputKind::Output | InputKind::Interrupt | InputKind::Injected => "other",
+        }
+    }
+
+    fn is_a_person(self) -> bool {
+        let StartedBy::Input(kind) = self else { return false };
+        match kind {
+            InputKind::Prompt
+            | InputKind::Queued
+            | InputKind::IdeSelection
+            | InputKind::IdeOpenedFile
+            | InputKind::Command
+            | InputKind::Bash => true,
+            InputKind::TaskNotification
+            | InputKind::CompactSummary
+            | InputKind::Skill
+            | InputKind::Teammate
+            | InputKind::Hook
+            | InputKind::ToolResult
+            | InputKind::Output
+            | InputKind::Interrupt
+            | InputKind::Injected => false,
+        }
+    }
+}
+
+/// Tokens of replies, each reply counted once, by its last line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// Input outside the cache.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+    /// Input written to the cache.
+    pub cache_creation: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+}
+
+impl Tokens {
+    fn of(reply: &Assistant<'_>) -> Self {
+        let Some(usage) = reply.usage() else { return Self::default() };
+        Self {
+            input: usage.input_tokens().unwrap_or(0),
+            output: usage.output_tokens().unwrap_or(0),
+            cache_creation: usage.cache_creation_tokens().unwrap_or(0),
+            cache_read: usage.cache_read_tokens().unwrap_or(0),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_creation += other.cache_creation;
+        self.cache_read += other.cache_read;
+    }
+}
+
+/// How long a pause makes a turn a resumption, unless told otherwise: five minutes.
+pub const PAUSE_MS: i64 = 5 * 60 * 1000;
+
+/// Divides the live entries of a history into turns. `body` reads the bytes of an entry; `pause_ms` is how long a
+/// pause makes a turn a resumption.
+pub fn turns<E>(
+    session: &Session,
+    steps: &[Step],
+    pause_ms: i64,
+    body: impl Fn(&Node) -> Result<Vec<u8>, E>,
+) -> Result<Vec<Turn>, E> {
+    let mut divider =
+        Divider { session, pause_ms, turns: Vec::new(), replies: HashMap::new(), last: Last::default() };
+    for step in steps {
+        if let Step::Entry { node, live: true } = *step {
+            let entry = &session.nodes()[node];
+            if entry.kind.is_message() && !entry.has(Flag::Sidechain) {
+                divider.add(node, &Entry::new(&body(entry)?));
+            }
+        }
+    }
+    Ok(divider.finish())
+}
+
+/// Collects turns while entries pass by.
+struct Divider<'s> {
+    session: &'s Session,
+    pause_ms: i64,
+    turns: Vec<Turn>,
+    /// The tokens of each reply of the current turn.
+    replies: HashMap<Option<Id>, Tokens>,
+    last: Last,
+}
+
+/// What was seen last.
+#[derive(Default)]
+struct Last {
+    time: Option<i64>,
+    prompt_id: Option<String>,
+    replied: bool,
+}
+
+impl Divider<'_> {
+    fn add(&mut self, index: NodeIndex, entry: &Entry<'_>) {
+        let node = &self.session.nodes()[index];
+        if let Some(start) = starts_a_turn(entry) {
+            let prompt_id =
+                entry.view::<User>().and_then(|user| user.prompt_id()).map(std::borrow::Cow::into_owned);
+            // What the client writes for one prompt before the first reply belongs together.
+            let same = prompt_id.is_some() && prompt_id == self.last.prompt_id && !self.last.replied;
+            if !same {
+                self.start(index, node, &start);
+            }
+            self.last.prompt_id = prompt_id;
+        }
+        if self.turns.is_empty() && matches!(node.kind, Kind::User | Kind::Assistant) {
+            // A file that begins in the middle of a turn.
+            self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
+        }
+        self.count(node, entry);
+        self.last.time = self.last.time.max(node.time);
+    }
+
+    fn start(&mut self, index: NodeIndex, node: &Node, start: &Input<'_>) {
+        self.settle_usage();
+        let pause = node
+            .time
+            .zip(self.last.time)
+            .map(|(now, before)| now - before)
+            .filter(|&pause| pause > self.pause_ms);
+        let started_by = StartedBy::Input(start.kind);
+        let kind = match () {
+            () if self.turns.is_empty() => TurnKind::NewSession,
+            () if !started_by.is_a_person() => TurnKind::Continue,
+            () if pause.is_some() => TurnKind::Resume,
+            () => TurnKind::NewRound,
+        };
+        let command = start.command.as_deref().unwrap_or_default();
+        self.turns.push(Turn {
+            number: self.turns.len() + 1,
+            kind,
+            started_by,
+            prompt: format!("{command} {}", start.text).trim().to_owned(),
+            node: index,
+            started_at: node.time,
+            resumed_after_ms: pause,
+            ..Turn::default()
+        });
+        self.last.replied = false;
+    }
+
+    fn count(&mut self, node: &Node, entry: &Entry<'_>) {
+        let Some(turn) = self.turns.last_mut() else { return };
+        turn.ended_at = turn.ended_at.max(node.time);
+        turn.compacted |= self.session.boundary(node).is_some() || node.has(Flag::CompactSummary);
+        if !matches!(node.kind, Kind::User | Kind::Assistant) {
+            return;
+        }
+        turn.messages += 1;
+        for block in self.session.blocks(node) {
+            turn.tool_calls += u64::from(block.kind == BlockKind::ToolUse);
+            turn.errors += u64::from(block.kind == BlockKind::ToolResult(true));
+        }
+        if let Some(reply) = entry.view::<Assistant>() {
+            self.last.replied = true;
+            let tokens = Tokens::of(&reply);
+            match node.message_id {
+                Some(id) => _ = self.replies.insert(Some(id), tokens),
+                None => turn.usage.add(tokens),
+            }
+        }
+    }
+
+    fn settle_usage(&mut self) {
+        let mut total = Tokens::default();
+        self.replies.drain().for_each(|(_, tokens)| total.add(tokens));
+        if let Some(turn) = self.turns.last_mut() {
+            turn.usage.add(total);
+        }
+    }
+
+    fn finish(mut self) -> Vec<Turn> {
+        self.settle_usage();
+        self.turns
+    }
+}
+
+/// Returns the input that makes an entry the start of a turn: the person's own before what was wrapped around it.
+fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
+    let mut inputs = prompt::inputs(entry);
+    inputs.retain(|input| !matches!(StartedBy::Input(input.kind).name(), "other" | "skill" | "hook"));
+    let wrapped = inputs
+        .iter()
+        .position(|input| matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));
+    let words = inputs
+        .iter()
+        .position(|input| !matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));
+    match (wrapped, words) {
+        // The editor's context is what marks the turn, the words are its prompt.
+        (Some(wrapped), Some(words)) if inputs[words].kind == InputKind::Prompt => {
+            let kind = inputs[wrapped].kind;
+            let words = inputs.swap_remove(words);
+            Some(Input { kind, ..words })
+        }
+        (_, Some(words)) => Some(inputs.swap_remove(words)),
+        (Some(wrapped), None) => Some(inputs.swap_remove(wrapped)),
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Chain;
+    use crate::history;
+
+    fn of(lines: &[String]) -> Vec<Turn> {
+        let file = lines.join("\n");
+        let session = Session::read(file.as_bytes()).unwrap();
+        let chain = Chain::build(&session);
+        let body = |node: &Node| -> Result<Vec<u8>, ()> {
+            let (start, length) =
+                (usize::try_from(node.at.offset).unwrap(), usize::try_from(node.length).unwrap());
+            Ok(file.as_bytes()[start..start + length].to_vec())
+        };
+        turns(&session, &history::of(&chain), PAUSE_MS, body).unwrap()
+    }
+
+    fn user(n: usize, minute: usize, content: &str) -> String {
+        entry(n, minute, "user", &format!("\"content\":{content}"))
+    }
+
+    fn entry(n: usize, minute: usize, kind: &str, message: &str) -> String {
+        let parent = if n == 0 { "null".to_owned() } else { format!("\"e{}\"", n - 1) };
+        format!(
+            r#"{{"type":"{kind}","uuid":"e{n}","parentUuid":{parent},"timestamp":"2026-01-01T00:{minute:02}:00Z","message":{{{message}}}}}"#
+        )
+    }
+
+    #[test]
+    fn rounds_resumptions_and_continuations_are_told_apart() {
+        let usage = r#""id":"m","usage":{"input_tokens":1,"output_tokens":5},"content":[{"type":"tool_use","id":"t","name":"Bash"}]"#;
+        let found = of(&[
+            user(0, 0, "\"First\""),
+            entry(1, 1, "assistant", usage),
+            entry(2, 1, "assistant", &usage.replace(":5", ":7")),
+            user(3, 2, r#"[{"type":"tool_result","tool_use_id":"t","is_error":true}]"#),
+            user(4, 3, "\"<ide_selection>x</ide_selection>Second\""),
+            user(5, 20, "\"Third\""),
+            user(6, 21, "\"<task-notification>done</task-notification>\""),
+            user(7, 22, "\"<command-name>/help</command-name><command-args>me</command-args>\""),
+        ]);
+        let told: Vec<_> = found
+            .iter()
+            .map(|turn| (turn.kind.name(), turn.started_by.name(), turn.prompt.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("new_session", "prompt", "First"),
+                ("new_round", "ide_selection", "Second"),
+                ("resume", "prompt", "Third"),
+                ("continue", "task_notification", "done"),
+                ("new_round", "command", "/help me"),
+            ]
+        );
+        let first = &found[0];
+        assert_eq!((first.messages, first.tool_calls, first.errors), (4, 2, 1));
+        assert_eq!(first.usage, Tokens { input: 1, output: 7, ..Tokens::default() });
+        assert_eq!(found[2].resumed_after_ms, Some(17 * 60 * 1000));
+        assert_eq!(found.iter().map(|turn| turn.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn lines_of_one_prompt_are_one_turn() {
+        let with_prompt_id = |line: String| line.replace("\"message\"", "\"promptId\":\"p\",\"message\"");
+        let found = of(&[
+            with_prompt_id(user(0, 0, "\"<command-name>/x</command-name>\"")),
+            with_prompt_id(user(1, 0, "\"expanded\"")),
+            entry(2, 0, "assistant", "\"content\":[]"),
+            with_prompt_id(user(3, 0, "\"another\"")),
+        ]);
+        assert_eq!(found.iter().map(|turn| turn.prompt.as_str()).collect::<Vec<_>>(), ["/x", "another"]);
+    }
+}
