@@ -28,6 +28,8 @@ pub enum Issue {
     NoFinalNewline,
     /// Some bytes are not UTF-8.
     InvalidUtf8,
+    /// There are lines, and no entry in any of them.
+    NoEntries,
     /// A message lacks a field without which the client does not restore it.
     MissingField(&'static str),
 }
@@ -58,12 +60,21 @@ impl Issue {
     /// Returns how much it matters.
     pub fn severity(&self) -> Severity {
         match self {
-            Issue::Damage(Problem::Blank)
-            | Issue::ByteOrderMark
-            | Issue::CarriageReturns
-            | Issue::NoFinalNewline => Severity::Info,
-            Issue::Damage(Problem::Torn) | Issue::InvalidUtf8 | Issue::MissingField(_) => Severity::Warning,
-            Issue::Damage(_) => Severity::Error,
+            Issue::Damage(problem) => match problem {
+                Problem::Blank | Problem::Trailing => Severity::Info,
+                Problem::Torn => Severity::Warning,
+                Problem::Nul
+                | Problem::NulPrefix
+                | Problem::Glued
+                | Problem::Unclosed
+                | Problem::Headless
+                | Problem::Syntax
+                | Problem::NotObject
+                | Problem::Garbage => Severity::Error,
+            },
+            Issue::ByteOrderMark | Issue::CarriageReturns | Issue::NoFinalNewline => Severity::Info,
+            Issue::InvalidUtf8 | Issue::MissingField(_) => Severity::Warning,
+            Issue::NoEntries => Severity::Error,
         }
     }
 
@@ -76,39 +87,49 @@ impl Issue {
             Issue::NoFinalNewline => "no newline at the end".to_owned(),
             Issue::InvalidUtf8 => "bytes that are not UTF-8".to_owned(),
             Issue::MissingField(field) => format!("message without a valid `{field}`"),
+            Issue::NoEntries => "no entry in the whole file".to_owned(),
         }
     }
 
     /// Returns what it costs, in words.
     pub fn effect(&self) -> &'static str {
         match self {
-            Issue::Damage(Problem::Blank) => "costs nothing",
-            Issue::Damage(Problem::Nul) => "what should stand here was never written",
-            Issue::Damage(Problem::NulPrefix) => "the client loses the entry; annals reads it",
-            Issue::Damage(Problem::Glued) => "the client reads the first object only; annals reads all",
-            Issue::Damage(Problem::Torn) => "the entry being written when its writer stopped is lost",
-            Issue::Damage(Problem::Unclosed | Problem::Headless | Problem::Syntax) => "the entry is lost",
-            Issue::Damage(Problem::NotObject | Problem::Garbage) => "passed over: no entry can be read here",
-            Issue::ByteOrderMark => "the client reads the line; its SDKs lose it",
-            Issue::CarriageReturns => "costs nothing; another program rewrote the line ends",
+            Issue::Damage(problem) => match problem {
+                Problem::Blank => "costs nothing",
+                Problem::Trailing => "costs nothing: the object before it is read",
+                Problem::Nul => "what should stand here was never written",
+                Problem::NulPrefix | Problem::Glued => "the client loses the entry; annals reads it",
+                Problem::Torn => "the entry being written when its writer stopped is lost",
+                Problem::Unclosed | Problem::Headless | Problem::Syntax => "the entry is lost",
+                Problem::NotObject | Problem::Garbage => "no entry can be read here",
+            },
+            Issue::ByteOrderMark => "the client reads the line, its SDKs lose it",
+            Issue::CarriageReturns => "costs nothing: another program rewrote the line ends",
             Issue::NoFinalNewline => "a program that appends without looking glues its line to this one",
-            Issue::InvalidUtf8 => "shown as U+FFFD; kept as they are",
+            Issue::InvalidUtf8 => "shown as U+FFFD, kept as they are",
             Issue::MissingField("uuid") => "the client does not load the message",
             Issue::MissingField("parentUuid") => "the client does not see what came before the message",
             Issue::MissingField("timestamp") => "the client refuses to resume a conversation that ends here",
             Issue::MissingField(_) => "there is nothing to restore",
+            Issue::NoEntries => "it is not a transcript, or nothing is left of one",
         }
     }
 
     /// Returns whether the file can be mended without losing anything more.
     pub fn is_repairable(&self) -> bool {
         match self {
-            Issue::Damage(problem) => !matches!(
-                problem,
-                Problem::NotObject | Problem::Garbage | Problem::Headless | Problem::Syntax
-            ),
+            Issue::Damage(problem) => match problem {
+                Problem::Blank
+                | Problem::Nul
+                | Problem::NulPrefix
+                | Problem::Glued
+                | Problem::Trailing
+                | Problem::Torn
+                | Problem::Unclosed => true,
+                Problem::Headless | Problem::Syntax | Problem::NotObject | Problem::Garbage => false,
+            },
             Issue::ByteOrderMark | Issue::CarriageReturns | Issue::NoFinalNewline => true,
-            Issue::InvalidUtf8 | Issue::MissingField(_) => false,
+            Issue::InvalidUtf8 | Issue::MissingField(_) | Issue::NoEntries => false,
         }
     }
 }
@@ -120,6 +141,8 @@ pub struct Checker {
     carriage_returns: Option<usize>,
     ends_in_newline: bool,
     last_line: u64,
+    bytes: u64,
+    has_entries: bool,
 }
 
 impl Checker {
@@ -148,10 +171,16 @@ impl Checker {
         self.ends_in_newline =
             entry.ends_in_newline() || problem.is_some_and(|problem| !problem.is_readable());
         self.last_line = line;
+        self.bytes += bytes.len() as u64;
+        self.has_entries |= entry.kind() != Kind::Noise;
     }
 
     /// Returns what was found, in the order of lines.
     pub fn finish(mut self) -> Vec<Finding> {
+        if self.last_line > 0 && !self.has_entries {
+            let all = Finding { line: 1, lines: self.last_line, bytes: self.bytes, issue: Issue::NoEntries };
+            return vec![all];
+        }
         if self.last_line > 0 && !self.ends_in_newline {
             self.report(self.last_line, 0, Issue::NoFinalNewline);
         }
@@ -232,7 +261,7 @@ mod tests {
     #[test]
     fn findings_name_their_line() {
         let file = format!(
-            "\u{feff}{SOUND}\r\n{SOUND}\r\n\n\nx\ny\n{SOUND}{SOUND}\n{{\"type\":\"user\",,}}\n{{\"type\""
+            "\u{feff}{SOUND}\r\n{SOUND}\r\n\n\nx\ny\n{SOUND}{SOUND}\n{{\"type\":\"user\",,}}\n{SOUND} x\n{{\"type\""
         );
         assert_eq!(
             check(file.as_bytes()),
@@ -243,7 +272,8 @@ mod tests {
                 (5, 2, Issue::Damage(Problem::Garbage)),
                 (7, 1, Issue::Damage(Problem::Glued)),
                 (8, 1, Issue::Damage(Problem::Syntax)),
-                (9, 1, Issue::Damage(Problem::Torn)),
+                (9, 1, Issue::Damage(Problem::Trailing)),
+                (10, 1, Issue::Damage(Problem::Torn)),
             ]
         );
     }
@@ -251,6 +281,11 @@ mod tests {
     #[test]
     fn a_whole_last_line_without_newline_is_told_from_a_torn_one() {
         assert_eq!(check(SOUND.as_bytes()), [(1, 1, Issue::NoFinalNewline)]);
+    }
+
+    #[test]
+    fn a_file_without_entries_is_one_finding() {
+        assert_eq!(check(b"\x7fELF\n\n\0\0\nmore"), [(1, 4, Issue::NoEntries)]);
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! The engine: what annals can do. Read this first.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::Reader;
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
+use annals_transcript::history::Step;
 use annals_transcript::lite::Lite;
 use jiff::Timestamp;
 use rayon::prelude::*;
 
 use crate::check::{Checker, Finding};
+use crate::conversation::Conversation;
 use crate::error::{Candidate, Error, ErrorKind};
-use crate::files::{self, TranscriptFile};
+use crate::files::{Selection, TranscriptFile};
 use crate::roots::Roots;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
@@ -49,30 +53,42 @@ impl Engine {
     }
 
     /// Returns every transcript in the client's folders, subagents' included.
-    pub fn transcripts(&self) -> Result<Vec<TranscriptFile>, Error> {
-        let mut found = Vec::new();
+    pub fn transcripts(&self) -> Selection {
+        let mut found = Selection::default();
         for projects in self.roots.projects() {
-            found.extend(files::in_projects(&projects)?);
+            found.add_projects(&projects);
+        }
+        found
+    }
+
+    /// Returns the transcripts that an argument names: a file, all below a folder, or a session.
+    pub fn select(&self, selector: &OsStr) -> Result<Selection, Error> {
+        let mut found = Selection::default();
+        if Path::new(selector).is_dir() {
+            found.add_folder(Path::new(selector));
+        } else {
+            found.files.push(self.session(selector)?);
         }
         Ok(found)
     }
 
-    /// Returns the transcripts that an argument names: a file, all below a folder, or a session.
-    pub fn select(&self, selector: &str) -> Result<Vec<TranscriptFile>, Error> {
-        match fs::metadata(selector) {
-            Ok(metadata) if metadata.is_dir() => files::in_folder(Path::new(selector)),
-            Ok(_) => Ok(vec![TranscriptFile::at(Path::new(selector))]),
-            Err(source) if looks_like_a_path(selector) => Err(Error::read(Path::new(selector), source)),
-            Err(_) => self.session(selector).map(|file| vec![file]),
+    /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, `latest`.
+    pub fn session(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
+        let path = Path::new(selector);
+        if path.exists() {
+            return Ok(TranscriptFile::at(path));
+        }
+        let named = selector.to_str().ok_or_else(|| not_found(&selector.to_string_lossy()));
+        match named.and_then(|name| self.session_named(name)) {
+            Err(error) if error.is_not_found() && looks_like_a_path(path) => {
+                Err(Error::read(path, io::ErrorKind::NotFound.into()))
+            }
+            found => found,
         }
     }
 
-    /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, `latest`.
-    pub fn session(&self, selector: &str) -> Result<TranscriptFile, Error> {
-        if Path::new(selector).exists() || looks_like_a_path(selector) {
-            return Ok(TranscriptFile::at(Path::new(selector)));
-        }
-        let mut sessions = self.transcripts()?;
+    fn session_named(&self, selector: &str) -> Result<TranscriptFile, Error> {
+        let mut sessions = self.transcripts().files;
         sessions.retain(|file| file.agent.is_none());
         if selector == "latest" {
             let latest = sessions.into_iter().max_by_key(|file| last_activity(&file.path));
@@ -132,16 +148,30 @@ impl Engine {
             stats.bytes += entry.bytes().len() as u64;
         }
         stats.finish();
+        self.count_conversation(&file, &mut stats)?;
         let findings = checker.finish();
         stats.problems = findings.len() as u64;
         Ok(Report { file, stats, findings })
     }
+
+    /// Counts what only shows in the conversation: turns, branches, gaps.
+    fn count_conversation(&self, file: &TranscriptFile, stats: &mut Stats) -> Result<(), Error> {
+        let snapshot = self.snapshot(file.clone())?;
+        let conversation = Conversation::of(&snapshot, None)?;
+        let count = |wanted: fn(&Step) -> bool| {
+            conversation.steps().iter().filter(|step| wanted(step)).count() as u64
+        };
+        stats.turns = conversation.turns().len() as u64;
+        stats.branches = count(|step| matches!(step, Step::Branch { .. }));
+        stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
+        Ok(())
+    }
 }
 
 /// Returns whether an argument that names no file was meant as one.
-fn looks_like_a_path(selector: &str) -> bool {
-    selector.contains(['/', '\\'])
-        || Path::new(selector).extension().is_some_and(|extension| extension == "jsonl")
+fn looks_like_a_path(path: &Path) -> bool {
+    let is_nested = path.as_os_str().to_string_lossy().contains(['/', '\\']);
+    is_nested || path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
 fn not_found(selector: &str) -> Error {

@@ -14,6 +14,8 @@ pub(crate) enum ErrorKind {
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
+    #[error("no entry `{id}` in the conversation of this session")]
+    NoEntry { id: String },
     #[error("`{selector}` may be any of {} sessions", candidates.len())]
     Ambiguous { selector: String, candidates: Vec<Candidate> },
     #[error("{} has no `projects` folder", path.display())]
@@ -51,7 +53,7 @@ impl Error {
 
     /// Returns whether there is no such session.
     pub fn is_not_found(&self) -> bool {
-        matches!(*self.0, ErrorKind::NotFound { .. })
+        matches!(*self.0, ErrorKind::NotFound { .. } | ErrorKind::NoEntry { .. })
     }
 
     /// Returns whether a folder given as a client's is none.

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use annals_transcript::lite::Lite;
 use annals_transcript::project::{self, Role};
+use annals_transcript::{Kind, Reader};
 
 use crate::error::Error;
 
@@ -13,14 +15,25 @@ use crate::error::Error;
 pub struct TranscriptFile {
     /// Where it lies.
     pub path: PathBuf,
-    /// The session that it belongs to, as far as its place tells.
+    /// The session that it belongs to, as far as its place tells, or for old subagents its first lines.
     pub session: Option<String>,
     /// The subagent whose transcript it is; none for a session's own.
     pub agent: Option<String>,
 }
 
+/// The transcripts that were found, and what stood in the way.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The transcripts, in a stable order.
+    pub files: Vec<TranscriptFile>,
+    /// Folders that could not be read.
+    pub errors: Vec<Error>,
+    /// How many `.jsonl` files were passed over because they are other programs'.
+    pub passed_over: usize,
+}
+
 impl TranscriptFile {
-    /// Describes a transcript by its path alone.
+    /// Describes a transcript by its path, and old subagents by their first lines.
     pub fn at(path: &Path) -> Self {
         let parents = path.ancestors().skip(1).take(8);
         let roles = parents.filter_map(|folder| path.strip_prefix(folder).ok()).map(Role::of);
@@ -31,78 +44,113 @@ impl TranscriptFile {
     fn with_role(path: PathBuf, role: Role) -> Self {
         let (session, agent) = match role {
             Role::Main { session } => (Some(session), None),
-            Role::Subagent { session, agent, .. } => (session, Some(agent)),
+            Role::Subagent { session, agent, .. } => (session.or_else(|| session_inside(&path)), Some(agent)),
             _ => (None, None),
         };
         Self { path, session, agent }
     }
 
-    /// Returns how many subagents of the session have a transcript below its own folder.
+    /// Returns how many subagents of the session have a transcript: below its own folder, or beside it as in old
+    /// versions.
     pub fn subagents(&self) -> u64 {
         if self.agent.is_some() {
             return 0;
         }
-        let folder = self.path.with_extension("").join("subagents");
         let mut count = 0;
-        // A folder that cannot be read has no subagents to count; reading transcripts reports it.
-        let _ = walk(&folder, &mut |path| count += u64::from(Self::at(path).agent.is_some()));
-        count
+        let mut errors = Vec::new();
+        let below = self.path.with_extension("").join("subagents");
+        if below.is_dir() {
+            walk(&below, &mut errors, &mut |path| count += u64::from(Self::at(path).agent.is_some()));
+        }
+        let beside = self.path.parent().and_then(|folder| sorted_entries(folder).ok()).unwrap_or_default();
+        let is_agent = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+        };
+        let files = beside.iter().filter(is_agent).map(|path| Self::at(path));
+        let mine = files
+            .filter(|file| file.agent.is_some() && file.session.is_some() && file.session == self.session);
+        count + mine.count() as u64
     }
 }
 
-/// Returns the transcripts below a `projects` folder, by place, in a stable order.
-pub(crate) fn in_projects(projects: &Path) -> Result<Vec<TranscriptFile>, Error> {
-    let mut found = Vec::new();
-    for project in sorted_entries(projects)? {
-        if !project.is_dir() {
-            continue;
+/// Returns the session that the first lines of a transcript name.
+fn session_inside(path: &Path) -> Option<String> {
+    Lite::read(&mut File::open(path).ok()?).ok()?.session
+}
+
+impl Selection {
+    /// Finds the transcripts below a `projects` folder, by place.
+    pub(crate) fn add_projects(&mut self, projects: &Path) {
+        let folders = match sorted_entries(projects) {
+            Ok(folders) => folders,
+            Err(error) => return self.errors.push(error),
+        };
+        for project in folders.into_iter().filter(|path| path.is_dir()) {
+            let files = &mut self.files;
+            walk(&project, &mut self.errors, &mut |path| {
+                let role = path.strip_prefix(&project).map_or(Role::Other, Role::of);
+                if role.is_transcript() {
+                    files.push(TranscriptFile::with_role(path.to_owned(), role));
+                }
+            });
         }
-        walk(&project, &mut |path| {
-            let role = path.strip_prefix(&project).map_or(Role::Other, Role::of);
-            if role.is_transcript() {
-                found.push(TranscriptFile::with_role(path.to_owned(), role));
+    }
+
+    /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.
+    pub(crate) fn add_folder(&mut self, folder: &Path) {
+        let (files, passed_over) = (&mut self.files, &mut self.passed_over);
+        walk(folder, &mut self.errors, &mut |path| {
+            if path.extension().is_none_or(|extension| extension != "jsonl") {
+                return;
             }
-        })?;
+            let file = TranscriptFile::at(path);
+            // A file that cannot be read is kept, so that reading it says why.
+            if file.session.is_some() || file.agent.is_some() || !is_another_programs(path).unwrap_or(false) {
+                files.push(file);
+            } else {
+                *passed_over += 1;
+            }
+        });
     }
-    Ok(found)
 }
 
-/// Returns the transcripts below any folder. Outside the client's layout, the beginning of a file decides.
-pub(crate) fn in_folder(folder: &Path) -> Result<Vec<TranscriptFile>, Error> {
-    let mut found = Vec::new();
-    walk(folder, &mut |path| {
-        if path.extension().is_none_or(|extension| extension != "jsonl") {
-            return;
-        }
-        let file = TranscriptFile::at(path);
-        if file.session.is_some() || file.agent.is_some() || begins_like_a_transcript(path).unwrap_or(true) {
-            found.push(file);
-        }
-    })?;
-    Ok(found)
-}
-
-/// A file that cannot be read passes, so that reading it says why.
-fn begins_like_a_transcript(path: &Path) -> io::Result<bool> {
+/// Returns whether objects can be read at the beginning of a file and none of them is a transcript's. Where nothing
+/// can be read, the file may be a transcript all the same: a damaged one.
+fn is_another_programs(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
-    File::open(path)?.take(64 * 1024).read_to_end(&mut beginning)?;
-    Ok(project::is_transcript(&beginning))
+    let mut length = 64 * 1024;
+    let mut file = File::open(path)?;
+    // As far as the first line reaches, within reason.
+    while (&mut file).take(length).read_to_end(&mut beginning)? > 0
+        && !beginning.contains(&b'\n')
+        && length < 1 << 23
+    {
+        length *= 2;
+    }
+    let mut reader = Reader::new(&beginning[..]);
+    let mut has_objects = false;
+    while let Some(entry) = reader.read()? {
+        has_objects |= entry.kind() != Kind::Noise;
+    }
+    Ok(has_objects && !project::is_transcript(&beginning))
 }
 
-/// Visits all files below a folder in a stable order. Links to folders are not followed, so there are no cycles.
-fn walk(folder: &Path, visit: &mut impl FnMut(&Path)) -> Result<(), Error> {
+/// Visits all regular files below a folder in a stable order. Links to folders are not followed, so there are no
+/// cycles; folders that cannot be read are noted.
+fn walk(folder: &Path, errors: &mut Vec<Error>, visit: &mut impl FnMut(&Path)) {
     let mut waiting = vec![folder.to_owned()];
     while let Some(path) = waiting.pop() {
         let is_link = path != folder && path.is_symlink();
         if path.is_dir() {
-            if !is_link {
-                waiting.extend(sorted_entries(&path)?.into_iter().rev());
+            match sorted_entries(&path) {
+                _ if is_link => {}
+                Ok(entries) => waiting.extend(entries.into_iter().rev()),
+                Err(error) => errors.push(error),
             }
-        } else {
+        } else if path.is_file() || !path.exists() {
             visit(&path);
         }
     }
-    Ok(())
 }
 
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
@@ -117,6 +165,22 @@ mod tests {
     use super::*;
 
     const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    fn names(selection: &Selection) -> Vec<String> {
+        selection
+            .files
+            .iter()
+            .map(|file| file.path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn write(root: &Path, files: &[(String, &str)]) {
+        for (path, content) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+    }
 
     #[test]
     fn a_path_tells_whose_transcript_it_is() {
@@ -136,28 +200,54 @@ mod tests {
     fn only_transcripts_are_found() {
         let root = tempfile::tempdir().unwrap();
         let line = "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null}\n";
-        for (path, content) in [
-            (format!("projects/-p/{SESSION}.jsonl"), line),
-            (format!("projects/-p/{SESSION}/subagents/agent-a1.jsonl"), line),
-            (format!("projects/-p/{SESSION}/subagents/agent-a1.meta.json"), "{}"),
-            (format!("projects/-p/{SESSION}/tool-results/x.jsonl"), "{}\n"),
-            ("projects/-p/memory/notes.md".to_owned(), "x"),
-            ("projects/-p/export.jsonl".to_owned(), line),
-            ("transcripts/ses_1.jsonl".to_owned(), "{\"type\":\"user\",\"content\":\"x\"}\n"),
-            ("history.jsonl".to_owned(), "{\"display\":\"x\",\"sessionId\":\"s\"}\n"),
-        ] {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        let names = |files: Vec<TranscriptFile>| -> Vec<String> {
-            files.iter().map(|file| file.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
-        };
+        let long = format!(
+            "{{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"x\":\"{}\"}}\n",
+            "x".repeat(300_000)
+        );
+        write(
+            root.path(),
+            &[
+                (format!("projects/-p/{SESSION}.jsonl"), line),
+                (format!("projects/-p/{SESSION}/subagents/agent-a1.jsonl"), line),
+                (format!("projects/-p/{SESSION}/subagents/agent-a1.meta.json"), "{}"),
+                (format!("projects/-p/{SESSION}/tool-results/x.jsonl"), "{}\n"),
+                ("projects/-p/memory/notes.md".to_owned(), "x"),
+                ("projects/-p/export.jsonl".to_owned(), line),
+                ("projects/-p/long.jsonl".to_owned(), &long),
+                ("projects/-p/ruined.jsonl".to_owned(), "nothing left\n"),
+                ("transcripts/ses_1.jsonl".to_owned(), "{\"type\":\"user\",\"content\":\"x\"}\n"),
+                ("history.jsonl".to_owned(), "{\"display\":\"x\",\"sessionId\":\"s\"}\n"),
+            ],
+        );
         let main = format!("{SESSION}.jsonl");
-        let placed = in_projects(&root.path().join("projects")).unwrap();
-        assert_eq!(placed.iter().map(TranscriptFile::subagents).sum::<u64>(), 1);
-        assert_eq!(names(placed), ["agent-a1.jsonl", &main]);
-        assert_eq!(names(in_folder(root.path()).unwrap()), ["agent-a1.jsonl", &main, "export.jsonl"]);
+        let mut placed = Selection::default();
+        placed.add_projects(&root.path().join("projects"));
+        assert_eq!(names(&placed), ["agent-a1.jsonl", &main]);
+        assert_eq!(placed.files.iter().map(TranscriptFile::subagents).sum::<u64>(), 1);
+        let mut found = Selection::default();
+        found.add_folder(root.path());
+        assert_eq!(names(&found), ["agent-a1.jsonl", &main, "export.jsonl", "long.jsonl", "ruined.jsonl"]);
+        assert_eq!(found.passed_over, 3);
+    }
+
+    #[test]
+    fn old_subagents_belong_to_the_session_that_their_lines_name() {
+        let root = tempfile::tempdir().unwrap();
+        let line =
+            format!("{{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"{SESSION}\"}}\n");
+        write(
+            root.path(),
+            &[
+                (format!("projects/-p/{SESSION}.jsonl"), &line),
+                ("projects/-p/agent-a1.jsonl".to_owned(), &line),
+                ("projects/-p/agent-a2.jsonl".to_owned(), &line.replace(SESSION, "another")),
+            ],
+        );
+        let mut found = Selection::default();
+        found.add_projects(&root.path().join("projects"));
+        let sessions: Vec<_> = found.files.iter().map(|file| file.session.as_deref().unwrap()).collect();
+        assert_eq!(sessions, [SESSION, SESSION, "another"]);
+        assert_eq!(found.files[0].subagents(), 1);
     }
 
     #[cfg(unix)]
@@ -167,6 +257,8 @@ mod tests {
         let project = root.path().join("projects/-p");
         fs::create_dir_all(&project).unwrap();
         std::os::unix::fs::symlink(root.path(), project.join("loop")).unwrap();
-        assert_eq!(in_projects(&root.path().join("projects")).unwrap(), []);
+        let mut found = Selection::default();
+        found.add_projects(&root.path().join("projects"));
+        assert_eq!((found.files.len(), found.errors.len()), (0, 0));
     }
 }

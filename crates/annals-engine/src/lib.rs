@@ -3,6 +3,7 @@
 //! Start with [`Engine`]: it knows the client's folders, finds sessions in them, counts and checks.
 
 mod check;
+mod conversation;
 mod engine;
 mod error;
 mod files;
@@ -11,9 +12,10 @@ mod snapshot;
 mod stats;
 
 pub use check::{Checker, Finding, Issue, Severity};
+pub use conversation::Conversation;
 pub use engine::{Engine, Report};
 pub use error::{Candidate, Error};
-pub use files::TranscriptFile;
+pub use files::{Selection, TranscriptFile};
 pub use roots::Roots;
 pub use snapshot::Snapshot;
 pub use stats::{Stats, ToolCount};

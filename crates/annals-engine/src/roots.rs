@@ -1,5 +1,6 @@
 //! Where sessions live: the config folders of the client.
 
+use std::collections::HashSet;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ impl Roots {
     pub fn given(folders: Vec<PathBuf>) -> Result<Self, Error> {
         match folders.iter().find(|folder| !folder.join("projects").is_dir()) {
             Some(path) => Err(Error::new(ErrorKind::NoProjects { path: path.clone() })),
-            None => Ok(Self(folders)),
+            None => Ok(Self::distinct(folders)),
         }
     }
 
@@ -33,7 +34,14 @@ impl Roots {
             (None, Some(home)) => vec![home.join(".claude"), home.join(".config/claude")],
             (None, None) => Vec::new(),
         };
-        Self(folders.into_iter().filter(|folder| folder.join("projects").is_dir()).collect())
+        Self::distinct(folders.into_iter().filter(|folder| folder.join("projects").is_dir()).collect())
+    }
+
+    /// Keeps one of several names of the same folder.
+    fn distinct(folders: Vec<PathBuf>) -> Self {
+        let mut seen = HashSet::new();
+        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        Self(folders.into_iter().filter(|folder| seen.insert(real(folder))).collect())
     }
 
     /// Returns the `projects` folders.
@@ -66,6 +74,8 @@ mod tests {
         std::fs::remove_dir_all(home.path().join(".config")).unwrap();
         assert_eq!(Roots::from_values(None, at_home()).0, [usual]);
         assert_eq!(Roots::from_values(None, None).0, [] as [PathBuf; 0]);
+        let twice = Roots::given(vec![home.path().join(".claude"), home.path().join("./.claude/")]).unwrap();
+        assert_eq!(twice.0.len(), 1);
     }
 
     #[test]

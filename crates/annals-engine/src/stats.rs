@@ -31,8 +31,14 @@ pub struct Stats {
     pub last_at: Option<Timestamp>,
     /// Calls by tool.
     pub tools: BTreeMap<String, ToolCount>,
+    /// Rounds of the conversation.
+    pub turns: u64,
     /// Compactions.
     pub compactions: u64,
+    /// Lines of conversation that were left behind.
+    pub branches: u64,
+    /// Entries whose parent is not in the file.
+    pub gaps: u64,
     /// Findings of the check.
     pub problems: u64,
     calls: BTreeMap<String, String>,
@@ -81,9 +87,13 @@ impl Stats {
         for (id, name) in std::mem::take(&mut self.calls) {
             let tool = self.tools.entry(name).or_default();
             tool.calls += 1;
-            tool.errors += u64::from(self.failed_calls.contains(&id));
+            tool.errors += u64::from(self.failed_calls.remove(&id));
         }
-        self.failed_calls.clear();
+        if !self.failed_calls.is_empty() {
+            // Results of calls that are not in the file.
+            self.tools.entry("(none)".to_owned()).or_default().errors += self.failed_calls.len() as u64;
+            self.failed_calls.clear();
+        }
         self.replies.clear();
     }
 
@@ -91,7 +101,10 @@ impl Stats {
     pub fn merge(&mut self, other: &Stats) {
         self.lines += other.lines;
         self.bytes += other.bytes;
+        self.turns += other.turns;
         self.compactions += other.compactions;
+        self.branches += other.branches;
+        self.gaps += other.gaps;
         self.problems += other.problems;
         for (mine, theirs) in [
             (&mut self.types, &other.types),
@@ -189,6 +202,8 @@ mod tests {
                 r#"{{"type":"assistant","message":{{"id":"m","model":"x","content":[{{"type":"tool_use","id":"{id}","name":"{name}"}}]}}}}"#
             )
         };
+        let orphan = stats(&[&result("9", true)]);
+        assert_eq!(orphan.tools["(none)"], ToolCount { calls: 0, errors: 1 });
         let found = stats(&[
             &result("1", true),
             &call("1", "Bash"),

@@ -4,11 +4,15 @@
 //! RFC 3339 in UTC with milliseconds.
 
 mod check;
+mod history;
 mod model;
 mod stats;
 mod text;
+mod turn;
 
 pub use check::Problem;
+pub use history::{Compaction, HistoryItem, HistoryTool};
 pub use model::ModelMessage;
 pub use stats::{Stats, ToolCount};
 pub use text::Text;
+pub use turn::{Tokens, ToolCall, Turn};

@@ -34,14 +34,14 @@ pub struct Stats {
     pub last_at: Option<String>,
     /// Calls by tool.
     pub tools: BTreeMap<String, ToolCount>,
-    /// Rounds of the conversation; null until annals counts them.
-    pub turns: Option<u64>,
+    /// Rounds of the conversation.
+    pub turns: u64,
     /// Compactions.
     pub compactions: u64,
-    /// Branches of the conversation; null until annals counts them.
-    pub branches: Option<u64>,
-    /// Gaps in the conversation; null until annals counts them.
-    pub gaps: Option<u64>,
+    /// Lines of conversation that were left behind.
+    pub branches: u64,
+    /// Entries whose parent is not in the file.
+    pub gaps: u64,
     /// Subagents with a transcript of their own.
     pub subagents: u64,
     /// How many problems `annals check` reports.

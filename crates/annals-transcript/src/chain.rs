@@ -32,6 +32,13 @@ impl<'s> Chain<'s> {
         Self { session, loaded, leaf }
     }
 
+    /// Resolves the conversation that ends in a given entry, if the client knows one of that id.
+    pub fn ending_in(session: &'s Session, id: &str) -> Option<Self> {
+        let chain = Self::build(session);
+        let leaf = chain.loaded.slot(session.id(id)?)?;
+        Some(Self { leaf: Some(leaf), ..chain })
+    }
+
     /// Returns the session.
     pub fn session(&self) -> &'s Session {
         self.session

@@ -37,6 +37,8 @@ pub enum Problem {
     NulPrefix,
     /// An object that follows something else on its line.
     Glued,
+    /// Something behind the last object of a line.
+    Trailing,
     /// An object that does not end, at the end of the file: its writer was cut off.
     Torn,
     /// An object that does not end, in the middle of the file.
@@ -65,6 +67,7 @@ impl fmt::Display for Problem {
             Problem::Nul => "NUL bytes instead of text",
             Problem::NulPrefix => "NUL bytes before the object",
             Problem::Glued => "object glued behind other bytes on one line",
+            Problem::Trailing => "something behind the object",
             Problem::Torn => "last line is cut off",
             Problem::Unclosed => "object does not end on its line",
             Problem::Headless => "beginning of the object is lost",
@@ -78,24 +81,28 @@ impl fmt::Display for Problem {
 impl<'a> Entry<'a> {
     /// Reads the first entry of `line`, which may hold more behind it.
     pub fn new(line: &'a [u8]) -> Self {
-        Self::first_in(line, Position { offset: 0, line: 1 }, true)
+        Self::first_in(line, Position { offset: 0, line: 1 }, &mut LineState::default())
     }
 
-    /// Reads the first entry of the rest of a line; `opens_line` tells whether the rest is all of it.
+    /// Reads the first entry of the rest of a line, of which `line` remembers what came before.
     ///
     /// This is the fast path for sound lines; all others are looked at by [`salvage`].
-    pub(crate) fn first_in(rest: &'a [u8], at: Position, opens_line: bool) -> Self {
+    pub(crate) fn first_in(rest: &'a [u8], at: Position, line: &mut LineState) -> Self {
         let byte_order_mark = if at.offset == 0 { BYTE_ORDER_MARK.len() } else { 0 };
         let start = if rest.starts_with(BYTE_ORDER_MARK) { byte_order_mark } else { 0 };
         let start = skip_space(rest, start);
+        if line.failures >= salvage::ATTEMPTS {
+            return salvage::noise(rest, start, rest.len(), at, line);
+        }
         if rest.get(start) == Some(&b'{')
             && let Some((head, end)) = Head::scan(rest, start)
         {
-            let problem = (!opens_line).then_some(Problem::Glued);
+            let problem = line.begun.then_some(Problem::Glued);
+            (line.begun, line.behind_object) = (true, true);
             let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
             return Self { bytes, json: &rest[start..end], at, head, problem };
         }
-        salvage::first_in(rest, start, at)
+        salvage::first_in(rest, start, at, line)
     }
 
     /// Returns all bytes of the entry, with the line's end where it has one.
@@ -156,6 +163,17 @@ impl<'a> Entry<'a> {
     pub fn view<V: View<'a>>(&self) -> Option<V> {
         if self.kind() == V::KIND { self.body().map(V::over) } else { None }
     }
+}
+
+/// What is known of a line while its entries are read one by one.
+#[derive(Debug, Default)]
+pub(crate) struct LineState {
+    /// Whether an entry of it was read.
+    begun: bool,
+    /// Whether the last entry read was an object.
+    behind_object: bool,
+    /// How often no object was found where one seemed to begin.
+    failures: usize,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";

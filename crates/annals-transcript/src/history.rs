@@ -122,7 +122,9 @@ impl<'a> Emitter<'a> {
     fn new(session: &'a Session, graph: &'a Graph, path: &[NodeIndex]) -> Self {
         let nodes = session.nodes();
         let mut on_path = vec![false; nodes.len()];
-        path.iter().for_each(|&index| on_path[index] = true);
+        for &index in path {
+            on_path[index] = true;
+        }
         let replies: HashSet<_> = path.iter().filter_map(|&index| nodes[index].message_id).collect();
         let lines = nodes.iter().filter(|node| node.message_id.is_some_and(|id| replies.contains(&id)));
         let blocks = lines.flat_map(|node| session.blocks(node));

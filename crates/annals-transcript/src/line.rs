@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, LineState};
 
 /// Where an entry starts in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,8 @@ pub struct Reader<R> {
     buffer: Vec<u8>,
     /// The unread part of the current line, in `buffer`.
     line: std::ops::Range<usize>,
+    /// What is known of the current line.
+    state: LineState,
     /// How much of `buffer` holds bytes of the source.
     filled: usize,
     /// Where the next entry starts.
@@ -59,17 +61,18 @@ impl<R: Read> Reader<R> {
 
     /// Reads from a source that stands at `at`, the start of a line.
     pub fn resume(source: R, at: Position) -> Self {
-        Self { source, buffer: Vec::new(), line: 0..0, filled: 0, at }
+        Self { source, buffer: Vec::new(), line: 0..0, state: LineState::default(), filled: 0, at }
     }
 
     /// Returns the next entry, or `None` at the end of the source.
     pub fn read(&mut self) -> io::Result<Option<Entry<'_>>> {
-        let opens_line = self.line.is_empty();
-        if opens_line && !self.read_line()? {
-            return Ok(None);
+        if self.line.is_empty() {
+            if !self.read_line()? {
+                return Ok(None);
+            }
+            self.state = LineState::default();
         }
-        let at = self.at;
-        let entry = Entry::first_in(&self.buffer[self.line.clone()], at, opens_line);
+        let entry = Entry::first_in(&self.buffer[self.line.clone()], self.at, &mut self.state);
         let length = entry.bytes().len();
         self.line.start += length;
         self.at.offset += length as u64;

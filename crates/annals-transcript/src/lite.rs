@@ -71,50 +71,39 @@ impl Lite {
         self.records.get(&V::KIND).and_then(|line| Entry::new(line).view())
     }
 
-    /// Reads the first lines and returns how far. The last one is read to its end if the prompt may be in it.
+    /// Reads the first lines and returns how far. The one that the chunk cuts is read to its end if the prompt may be
+    /// in it.
     fn read_head(&mut self, file: &mut (impl Read + Seek)) -> io::Result<u64> {
-        let mut length = CHUNK;
-        loop {
-            let head = read_range(file, 0, length.min(self.size))?;
-            let lines = memchr::memrchr(b'\n', &head).map_or(0, |newline| newline + 1);
-            if length == CHUNK {
-                self.add_lines(&head[..lines]);
-            } else if lines > 0 {
-                // The chunk grew for one line; only that one is new.
-                let start = memchr::memrchr(b'\n', &head[..lines - 1]).map_or(0, |newline| newline + 1);
-                self.add_lines(&head[start..lines]);
-            }
-            let cut = &head[lines..];
-            if self.first_prompt.is_some() && lines > 0 || length >= self.size {
-                return Ok(lines as u64);
-            }
-            if length >= LIMIT {
-                self.add_cut_line(cut);
-                return Ok(lines as u64);
-            }
-            match self.line_end(file, length)? {
-                Some(end) => length = end,
-                None => {
-                    length = LIMIT;
-                }
-            }
+        let mut head = read_range(file, 0, CHUNK)?;
+        let lines = memchr::memrchr(b'\n', &head).map_or(0, |newline| newline + 1);
+        self.add_lines(&head[..lines]);
+        if self.first_prompt.is_some() && lines > 0 {
+            return Ok(lines as u64);
         }
-    }
-
-    /// Returns where the line that goes on at `from` ends, if that is not too far.
-    fn line_end(&self, file: &mut (impl Read + Seek), from: u64) -> io::Result<Option<u64>> {
-        let mut at = from;
-        while at < self.size.min(LIMIT) {
-            let piece = read_range(file, at, (at + CHUNK).min(self.size))?;
-            if let Some(newline) = memchr::memchr(b'\n', &piece) {
-                return Ok(Some(at + newline as u64 + 1));
-            }
-            if piece.is_empty() {
+        // The cut line is read to its end, and as much again behind it as a chunk holds.
+        let mut wanted = LIMIT;
+        let mut whole = lines;
+        while (head.len() as u64) < wanted.min(self.size) {
+            let read = head.len() as u64;
+            let more = read_range(file, read, (read + CHUNK).min(wanted).min(self.size))?;
+            if more.is_empty() {
                 break;
             }
-            at += piece.len() as u64;
+            head.extend_from_slice(&more);
+            let start = head.len() - more.len();
+            if whole == lines
+                && let Some(newline) = memchr::memchr(b'\n', &more)
+            {
+                wanted = (start + newline + 1) as u64 + CHUNK;
+            }
+            whole = memchr::memrchr(b'\n', &more).map_or(whole, |newline| start + newline + 1);
         }
-        Ok(None)
+        if whole > lines {
+            self.add_lines(&head[lines..whole]);
+        } else {
+            self.add_cut_line(&head[lines..]);
+        }
+        Ok(whole as u64)
     }
 
     /// Reads the last lines, as far back as needed to see a whole one, but nothing before `read`.

@@ -115,11 +115,11 @@ impl Draft {
     }
 
     fn calls(&self) -> impl Iterator<Item = BlockSpan> + '_ {
-        self.parts.iter().filter_map(|part| part.call())
+        self.parts.iter().filter_map(Part::call)
     }
 
     fn results(&self) -> impl Iterator<Item = Id> + '_ {
-        self.parts.iter().filter_map(|part| part.result())
+        self.parts.iter().filter_map(Part::result)
     }
 
     /// Returns whether it is assistant text of white space only.

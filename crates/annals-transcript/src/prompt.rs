@@ -91,6 +91,11 @@ pub fn inputs<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
     text.map(|text| Input::new(InputKind::Hook, Content::new(Some(text)).text())).into_iter().collect()
 }
 
+/// Returns what came in with a text.
+pub fn in_text(text: &str) -> Vec<Input<'_>> {
+    joined(split(text), Cow::Borrowed)
+}
+
 /// Returns the words of a person in an entry, if there are any: a typed or queued prompt without its wrappers.
 ///
 /// Tool results, subagents' lines, injected text, compact summaries, interrupts and command output have none.
@@ -149,7 +154,7 @@ fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
     let mut inputs = Vec::new();
     for text in texts {
         match text {
-            Cow::Borrowed(text) => inputs.extend(joined(split(text), Cow::Borrowed)),
+            Cow::Borrowed(text) => inputs.extend(in_text(text)),
             Cow::Owned(text) => inputs.extend(joined(split(&text), |piece| Cow::Owned(piece.to_owned()))),
         }
     }
@@ -187,6 +192,10 @@ fn split(text: &str) -> Vec<Piece<'_>> {
     while let Some((tag, inner)) = opening_tag(rest) {
         let close = format!("</{tag}>");
         let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes());
+        if end.is_none() && kind_of_tag(tag) == InputKind::Injected && tag != "system-reminder" {
+            // Not one of the client's: somebody writes about markup.
+            break;
+        }
         // A tag that is never closed wraps all that follows.
         pieces.push((kind_of_tag(tag), end.map_or(inner, |end| &inner[..end]), tag));
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
@@ -293,6 +302,7 @@ mod tests {
             ("[Request interrupted by user]", vec![Interrupt]),
             ("Base directory for this skill: /x", vec![Skill]),
             ("1 < 2 and <Tag>", vec![Prompt]),
+            ("<div> is not centred", vec![Prompt]),
             ("", vec![]),
         ] {
             let line = format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#);

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
+use jiff::Timestamp;
+
 pub use ids::{Id, IdTexts};
 
 use crate::content::{self, Content};
@@ -173,7 +175,7 @@ impl Session {
             logical_parent: self.intern(head.logical_parent),
             message_id: self.intern(head.message_id),
             leaf: self.intern(head.leaf),
-            time: head.time().map(|time| time.as_millisecond()),
+            time: head.time().map(Timestamp::as_millisecond),
             problem: entry.verify(),
             flags: head.flags(),
             blocks: start..index(self.blocks.len()),

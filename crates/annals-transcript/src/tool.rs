@@ -1,5 +1,6 @@
 //! Tool calls: each paired with its result by id, wherever that stands.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::chain::NodeIndex;
@@ -49,7 +50,7 @@ impl State {
 
     /// Reads how a call ended from the entry that holds its result.
     pub fn of(result: Option<&Entry<'_>>, is_error: bool) -> Self {
-        let Some(user) = result.and_then(|entry| entry.view::<User>()) else { return State::Pending };
+        let Some(user) = result.and_then(Entry::view::<User<'_>>) else { return State::Pending };
         let told = user.tool_use_result();
         let word = told.and_then(ToolUseResult::as_text).unwrap_or_default();
         let interrupted = matches!(told, Some(ToolUseResult::Object(object)) if object.flag("interrupted"));
@@ -142,7 +143,7 @@ pub fn subject(call: &ToolUse<'_>) -> String {
 /// Returns the files that a call reads or writes, as far as its arguments say for certain.
 pub fn files(call: &ToolUse<'_>) -> Vec<String> {
     let Some(input) = call.input() else { return Vec::new() };
-    let path = |key: &str| input.text(key).map(|path| path.into_owned()).into_iter().collect();
+    let path = |key: &str| input.text(key).map(Cow::into_owned).into_iter().collect();
     match call.name().as_deref() {
         Some("Read" | "Write" | "Edit" | "MultiEdit") => path("file_path"),
         Some("NotebookEdit" | "NotebookRead") => path("notebook_path"),

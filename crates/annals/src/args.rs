@@ -1,13 +1,15 @@
 //! What was typed.
 
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use annals_engine::{Engine, Roots};
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
+use crate::output;
 
-/// Reads Claude Code session transcripts exactly as the client does.
 #[derive(Debug, Parser)]
 #[command(name = "annals", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Args {
@@ -44,6 +46,10 @@ impl Global {
 pub(crate) enum Command {
     /// Print a session
     Show(Show),
+    /// List the rounds of a session: what started each, and what came of it
+    Turns(Turns),
+    /// List tool calls with how each ended, how long it took and which files it touched
+    Tools(Tools),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
     Stats(Stats),
     /// Find damaged lines, and say what each costs
@@ -54,33 +60,79 @@ pub(crate) enum Command {
 pub(crate) struct Show {
     /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript
     #[arg(value_name = "SESSION")]
-    pub(crate) session: String,
+    pub(crate) session: OsString,
     /// What to print
-    #[arg(long, value_enum, default_value_t = View::Raw)]
+    #[arg(long, value_enum, default_value_t = View::Full)]
     pub(crate) view: View,
+    /// Only these turns: `3`, `3..`, `..5` or `3..5` (full view)
+    #[arg(long, value_name = "N..M", value_parser = turn_range)]
+    pub(crate) turn: Option<RangeInclusive<usize>>,
+    /// The conversation that ends in this entry, instead of where the client would go on
+    #[arg(long, value_name = "UUID")]
+    pub(crate) leaf: Option<String>,
+    /// Leave out reasoning (full view)
+    #[arg(long)]
+    pub(crate) no_thinking: bool,
+    /// How tool calls are printed (full view)
+    #[arg(long, value_enum, default_value_t = output::conversation::Tools::Short)]
+    pub(crate) tools: output::conversation::Tools,
 }
 
 /// How a session is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum View {
+    /// Everything ever recorded, in conversation order
+    Full,
     /// What the client would send to the model if the session were resumed
     Model,
     /// The lines of the file as they are; on a terminal, control characters are replaced
     Raw,
 }
 
+/// Reads `3`, `3..`, `..5` or `3..5`.
+fn turn_range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let number = |text: &str, default: usize| match text {
+        "" => Ok(default),
+        text => text.parse().map_err(|_| format!("`{text}` is no number")),
+    };
+    match text.split_once("..") {
+        Some((first, last)) => Ok(number(first, 1)?..=number(last, usize::MAX)?),
+        None => number(text, 1).map(|turn| turn..=turn),
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Turns {
+    /// A session, or the path of a transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tools {
+    /// A session, the path of a transcript, or a folder of transcripts [default: all sessions]
+    #[arg(value_name = "SESSION|PATH")]
+    pub(crate) target: Option<OsString>,
+    /// Only calls of this tool
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Only calls that failed
+    #[arg(long)]
+    pub(crate) errors: bool,
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
     /// A session, the path of a transcript, or a folder of transcripts [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<OsString>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
     /// A session, the path of a transcript, or a folder of transcripts
     #[arg(value_name = "SESSION|PATH")]
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<OsString>,
     /// Check all sessions
     #[arg(long, conflicts_with = "target")]
     pub(crate) all: bool,

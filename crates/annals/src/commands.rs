@@ -3,6 +3,10 @@
 pub(crate) mod check;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod tools;
+pub(crate) mod turns;
+
+use std::ffi::OsStr;
 
 use annals_engine::{Engine, Report, TranscriptFile};
 
@@ -26,17 +30,25 @@ fn read_all(engine: &Engine, files: Vec<TranscriptFile>) -> (Vec<Report>, Option
     (read.collect(), code)
 }
 
-/// Returns the transcripts that an argument names; all of the client's if there is none.
-fn select(engine: &Engine, target: Option<&str>) -> Result<Vec<TranscriptFile>, Failure> {
-    let files = match target {
+/// Returns the transcripts that an argument names; all of the client's if there is none. Complains about folders
+/// that cannot be read, and says how many files were passed over.
+fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile>, Option<u8>), Failure> {
+    let found = match target {
         Some(target) => engine.select(target)?,
-        None => engine.transcripts()?,
+        None => engine.transcripts(),
     };
-    if files.is_empty() {
+    for error in &found.errors {
+        output::complain(&error.to_string());
+    }
+    if found.passed_over > 0 {
+        output::note(&format!("{} passed over: not transcripts", output::count(found.passed_over, "file")));
+    }
+    let code = (!found.errors.is_empty()).then_some(FAILED);
+    if found.files.is_empty() && code.is_none() {
         return Err(Failure::nothing(target.map_or_else(
             || "no sessions found".to_owned(),
-            |target| format!("no transcripts in {}", output::clean(target)),
+            |target| format!("no transcripts in {}", target.to_string_lossy()),
         )));
     }
-    Ok(files)
+    Ok((found.files, code))
 }

@@ -28,6 +28,8 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     let engine = args.global.engine()?;
     match &args.command {
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
+        Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
+        Command::Tools(tools) => commands::tools::run(&engine, tools, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
     }

@@ -1,6 +1,7 @@
 //! What people see: tables, numbers, times, progress. Data goes to stdout, all else to stderr.
 
 mod clean;
+pub(crate) mod conversation;
 mod progress;
 mod table;
 
@@ -11,10 +12,11 @@ use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::failure::Failure;
 
-pub(crate) use clean::{clean, clean_lines};
+pub(crate) use clean::{clean, clean_lines, without_escapes};
 pub(crate) use progress::Progress;
 pub(crate) use table::Table;
 
@@ -22,7 +24,8 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-const CYAN: Style = AnsiColor::Cyan.on_default();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// Returns standard output, buffered. Styles are dropped when it is not a terminal or `NO_COLOR` is set.
 pub(crate) fn stdout() -> impl Write {
@@ -91,6 +94,45 @@ pub(crate) fn time(time: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %:z").to_string()
 }
 
+/// Returns a time in the local zone, where the zone stands elsewhere.
+pub(crate) fn local_time(time: Timestamp) -> String {
+    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Returns the name of the local zone.
+pub(crate) fn zone() -> String {
+    TimeZone::system().iana_name().unwrap_or("local time").to_owned()
+}
+
+/// Returns a time in milliseconds since 1970 in the local zone.
+pub(crate) fn time_of_ms(ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), time)
+}
+
+/// Returns how long something took: `450 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
+pub(crate) fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..60 => format!("{seconds}.{} s", ms % 1000 / 100),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Returns text cut to so many columns, with an ellipsis where something is missing. Wide characters count twice.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |character: &char| {
+        used += character.width().unwrap_or(0);
+        used < columns
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,5 +141,15 @@ mod tests {
     fn numbers_are_grouped_and_nouns_agree() {
         assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1, 2].map(|n| count(n, "line")), ["0 lines", "1 line", "2 lines"]);
+    }
+
+    #[test]
+    fn durations_and_cuts_are_for_people() {
+        let told = [450, 1234, 200_000, 7_500_000].map(duration);
+        assert_eq!(told, ["450 ms", "1.2 s", "3 min 20 s", "2 h 5 min"]);
+        assert_eq!(
+            ["short", "天气预报", "a longer text"].map(|text| cut(text, 6)),
+            ["short", "天气…", "a lon…"]
+        );
     }
 }

@@ -1,14 +1,12 @@
 //! From the engine's types to the wire's.
 
-use annals_engine::{Finding, Report, Snapshot, TranscriptFile};
-use annals_proto as wire;
-use annals_transcript::json::quote;
-use annals_transcript::model::{Message, Part};
-use annals_transcript::session::IdTexts;
-use jiff::Timestamp;
-use serde_json::value::RawValue;
+mod conversation;
 
-use crate::failure::Failure;
+use annals_engine::{Finding, Report, TranscriptFile};
+use annals_proto as wire;
+use jiff::Timestamp;
+
+pub(crate) use conversation::{ToWire, turn};
 
 pub(crate) fn stats(report: &Report) -> wire::Stats {
     let (file, stats) = (&report.file, &report.stats);
@@ -29,10 +27,10 @@ pub(crate) fn stats(report: &Report) -> wire::Stats {
         first_at: stats.first_at.map(time),
         last_at: stats.last_at.map(time),
         tools: stats.tools.iter().map(tool).collect(),
-        turns: None,
+        turns: stats.turns,
         compactions: stats.compactions,
-        branches: None,
-        gaps: None,
+        branches: stats.branches,
+        gaps: stats.gaps,
         subagents: file.subagents(),
         problems: stats.problems,
     }
@@ -51,49 +49,10 @@ pub(crate) fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem
     }
 }
 
-/// Turns messages of the model view into wire messages.
-pub(crate) struct Messages<'a> {
-    snapshot: &'a Snapshot,
-    ids: IdTexts<'a>,
-}
-
-impl<'a> Messages<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot) -> Self {
-        Self { snapshot, ids: snapshot.session().id_texts() }
-    }
-
-    pub(crate) fn message(&self, message: &Message) -> Result<wire::ModelMessage, Failure> {
-        let parts = message.parts.iter().map(|part| self.part(part)).collect::<Result<_, _>>()?;
-        let nodes = message.entries.iter().map(|&index| &self.snapshot.session().nodes()[index]);
-        let entries = nodes.filter_map(|node| node.id).map(|id| self.ids.get(id)).collect();
-        Ok(wire::ModelMessage { role: message.role.name().to_owned(), parts, entries })
-    }
-
-    /// Blocks go out as they are; a plain string becomes the text block that it stands for.
-    fn part(&self, part: &Part) -> Result<Box<RawValue>, Failure> {
-        let json = match part {
-            Part::Found(block) => {
-                let found = self.snapshot.span(block.offset, block.length)?;
-                let found = String::from_utf8_lossy(&found);
-                if found.starts_with('"') {
-                    format!(r#"{{"type":"text","text":{found}}}"#)
-                } else {
-                    found.into_owned()
-                }
-            }
-            Part::MadeText(text) => format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(text)),
-            Part::MadeResult { call, text } => {
-                let id = call.tool.map_or_else(String::new, |id| self.ids.get(id));
-                let (id, text) = (quote(&id), quote(text));
-                format!(
-                    r#"{{"type":"tool_result","tool_use_id":{id},"content":{text},"is_error":true,"synthetic":true}}"#
-                )
-            }
-        };
-        Ok(RawValue::from_string(json)?)
-    }
-}
-
 fn time(time: Timestamp) -> String {
     format!("{time:.3}")
+}
+
+fn time_of_ms(ms: i64) -> Option<String> {
+    Timestamp::from_millisecond(ms).ok().map(time)
 }

@@ -15,7 +15,7 @@ fn engine(home: &Path) -> Engine {
         (
             "-b",
             SECOND,
-            message("2026-02-01T00:00:00Z") + "{\"type\":\"custom-title\",\"customTitle\":\"天气 😀\"}\n",
+            message("2026-02-01T00:00:00Z") + "{\"type\":\"custom-title\",\"customTitle\":\"天气 😀 a/b\"}\n",
         ),
         ("-a", FIRST, message("2026-01-01T00:00:00Z")),
     ] {
@@ -35,11 +35,15 @@ fn a_session_is_found_by_id_prefix_title_path_and_latest() {
         (FIRST, FIRST),
         ("3e11a", FIRST),
         ("3e11f", SECOND),
-        ("天气 😀", SECOND),
+        ("天气 😀 a/b", SECOND),
         ("latest", SECOND),
         (path.to_str().unwrap(), FIRST),
     ] {
-        assert_eq!(engine.session(selector).unwrap().session.as_deref(), Some(session), "{selector}");
+        assert_eq!(
+            engine.session(selector.as_ref()).unwrap().session.as_deref(),
+            Some(session),
+            "{selector}"
+        );
     }
 }
 
@@ -47,18 +51,18 @@ fn a_session_is_found_by_id_prefix_title_path_and_latest() {
 fn ambiguity_lists_the_candidates_and_nothing_is_not_found() {
     let home = tempfile::tempdir().unwrap();
     let engine = engine(home.path());
-    let error = engine.session("3e11").unwrap_err();
+    let error = engine.session("3e11".as_ref()).unwrap_err();
     let candidates: Vec<_> = error.candidates().iter().map(|candidate| candidate.session.as_str()).collect();
     assert_eq!(candidates, [FIRST, SECOND]);
     for selector in ["3e1", "ffff", "", "天气"] {
-        assert!(engine.session(selector).unwrap_err().is_not_found(), "{selector}");
+        assert!(engine.session(selector.as_ref()).unwrap_err().is_not_found(), "{selector}");
     }
 }
 
 #[test]
 fn a_path_that_does_not_exist_says_so() {
     let home = tempfile::tempdir().unwrap();
-    let error = engine(home.path()).select("./nowhere/x.jsonl").unwrap_err();
+    let error = engine(home.path()).select("./nowhere/x.jsonl".as_ref()).unwrap_err();
     assert!(error.to_string().starts_with("cannot read ./nowhere/x.jsonl: "), "{error}");
 }
 
@@ -66,7 +70,7 @@ fn a_path_that_does_not_exist_says_so() {
 fn a_file_that_cannot_be_read_does_not_end_the_work() {
     let home = tempfile::tempdir().unwrap();
     let engine = engine(home.path());
-    let mut files = engine.transcripts().unwrap();
+    let mut files = engine.transcripts().files;
     files.insert(1, TranscriptFile::at(&home.path().join("gone.jsonl")));
     let reports = engine.read_all(files, |_| {});
     let read: Vec<_> =

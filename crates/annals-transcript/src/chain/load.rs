@@ -39,13 +39,13 @@ impl Loaded {
     pub(super) fn from(session: &Session) -> Self {
         let mut loaded =
             Self { slots: Vec::new(), slot_of: vec![None; session.id_count()], last_prompt: None };
-        let mut bridges: Vec<Option<Option<Id>>> = vec![None; session.id_count()];
+        let mut bridges = vec![Bridge::None; session.id_count()];
         for (index, node) in session.nodes().iter().enumerate() {
             if !node.is_seen_by_client() {
                 continue;
             }
             match (node.kind, node.id) {
-                (Kind::Progress, Some(id)) => bridges[id.index()] = Some(bridged(node, &bridges)),
+                (Kind::Progress, Some(id)) => bridges[id.index()] = Bridge::To(bridged(node, &bridges)),
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
                 (kind, Some(id)) if kind.is_message() => {
                     loaded.note_message(session.boundary(node).is_some());
@@ -75,12 +75,11 @@ impl Loaded {
 
     /// A duplicate takes the place of the first and the content of the last.
     fn add(&mut self, id: Id, slot: Slot) {
-        match self.slot_of[id.index()] {
-            Some(place) => self.slots[place as usize] = slot,
-            None => {
-                self.slot_of[id.index()] = u32::try_from(self.slots.len()).ok();
-                self.slots.push(slot);
-            }
+        if let Some(place) = self.slot_of[id.index()] {
+            self.slots[place as usize] = slot;
+        } else {
+            self.slot_of[id.index()] = u32::try_from(self.slots.len()).ok();
+            self.slots.push(slot);
         }
     }
 
@@ -101,8 +100,18 @@ impl Loaded {
     }
 }
 
+/// What stands in for an id: what a progress entry hangs on.
+#[derive(Clone, Copy)]
+enum Bridge {
+    None,
+    To(Option<Id>),
+}
+
 /// Returns what an entry hangs on; in place of a progress entry read before, what that hangs on.
-fn bridged(node: &Node, bridges: &[Option<Option<Id>>]) -> Option<Id> {
+fn bridged(node: &Node, bridges: &[Bridge]) -> Option<Id> {
     let parent = node.parent?;
-    bridges[parent.index()].unwrap_or(Some(parent))
+    match bridges[parent.index()] {
+        Bridge::To(beyond) => beyond,
+        Bridge::None => Some(parent),
+    }
 }

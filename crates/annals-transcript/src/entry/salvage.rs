@@ -4,12 +4,13 @@
 //! runs after a power cut, and mixtures. An object behind noise counts as an entry only when it looks like a
 //! transcript's and runs to the end of the line or to the next object; an object inside a broken one does not.
 
-use super::{Entry, Head, Problem};
+use super::{Entry, Head, LineState, Problem};
 use crate::json::{Value, skip_space};
 use crate::line::Position;
 
-/// Objects tried behind noise on one line before the rest is taken as noise: bounds the work on hostile lines.
-const ATTEMPTS: usize = 32;
+/// How often an object may turn out to be none on one line before the rest is taken as noise: bounds the work on
+/// hostile lines.
+pub(super) const ATTEMPTS: usize = 32;
 
 /// Keys that the client writes first in an object.
 const FIRST_KEYS: [&[u8]; 8] = [
@@ -24,24 +25,36 @@ const FIRST_KEYS: [&[u8]; 8] = [
 ];
 
 /// Reads the first entry of `rest`, whose object at `start` is not sound or not there.
-pub(super) fn first_in(rest: &[u8], start: usize, at: Position) -> Entry<'_> {
+pub(super) fn first_in<'a>(rest: &'a [u8], start: usize, at: Position, line: &mut LineState) -> Entry<'a> {
     let text = start + rest[start..].iter().take_while(|byte| is_filler(**byte)).count();
     if text > start
         && rest.get(text) == Some(&b'{')
         && let Some((head, end)) = Head::scan(rest, text)
     {
+        (line.begun, line.behind_object) = (true, true);
         let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
         return Entry { bytes, json: &rest[text..end], at, head, problem: Some(Problem::NulPrefix) };
     }
-    let end = next_record(rest, start).unwrap_or(rest.len());
+    line.failures += 1;
+    let end = next_record(rest, start, line).unwrap_or(rest.len());
+    noise(rest, start, end, at, line)
+}
+
+/// Returns the bytes up to `end` as an entry without object.
+pub(super) fn noise<'a>(
+    rest: &'a [u8],
+    start: usize,
+    end: usize,
+    at: Position,
+    line: &mut LineState,
+) -> Entry<'a> {
     let bytes = &rest[..end];
-    Entry {
-        bytes,
-        json: &[],
-        at,
-        head: Head::default(),
-        problem: Some(diagnose(&bytes[start..], end == rest.len())),
-    }
+    let found = diagnose(&bytes[start.min(end)..], end == rest.len());
+    let behind =
+        std::mem::take(&mut line.behind_object) && !matches!(found, Problem::Torn | Problem::Unclosed);
+    let problem = if behind { Problem::Trailing } else { found };
+    line.begun = true;
+    Entry { bytes, json: &[], at, head: Head::default(), problem: Some(problem) }
 }
 
 fn is_filler(byte: u8) -> bool {
@@ -49,8 +62,7 @@ fn is_filler(byte: u8) -> bool {
 }
 
 /// Returns where the next object that looks like a transcript's starts.
-fn next_record(rest: &[u8], start: usize) -> Option<usize> {
-    let mut attempts = ATTEMPTS;
+fn next_record(rest: &[u8], start: usize, line: &mut LineState) -> Option<usize> {
     for brace in memchr::memmem::find_iter(rest, b"{\"") {
         if brace <= start || !FIRST_KEYS.iter().any(|key| rest[brace + 2..].starts_with(key)) {
             continue;
@@ -58,8 +70,8 @@ fn next_record(rest: &[u8], start: usize) -> Option<usize> {
         if is_record(rest, brace) {
             return Some(brace);
         }
-        attempts -= 1;
-        if attempts == 0 {
+        line.failures += 1;
+        if line.failures >= ATTEMPTS {
             break;
         }
     }

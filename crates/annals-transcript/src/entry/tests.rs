@@ -56,7 +56,9 @@ fn glued_objects_are_all_read() {
     check(&format!("{USER}{USER}\n"), &[("user", USER), ("user: Glued", &format!("{USER}\n"))]);
     check(&format!("{USER}\0 {USER}\n"), &[("user", USER), ("user: NulPrefix", &format!("\0 {USER}\n"))]);
     check(&format!("\0\0{USER}\n"), &[("user: NulPrefix", &format!("\0\0{USER}\n"))]);
-    check(&format!("{USER} trailing\n"), &[("user", USER), ("Garbage", " trailing\n")]);
+    check(&format!("{USER} trailing\n"), &[("user", USER), ("Trailing", " trailing\n")]);
+    check(&format!("{USER}}}\n"), &[("user", USER), ("Trailing", "}\n")]);
+    check(&format!("{USER}{{\"cut\n"), &[("user", USER), ("Unclosed", "{\"cut\n")]);
 }
 
 #[test]
@@ -88,8 +90,19 @@ fn pretty_printed_objects_are_noise_line_by_line() {
 
 #[test]
 fn hostile_lines_are_read_in_bounded_time() {
-    for piece in [r#"{"type""#, r#"{"uuid":"#, "{", "[", "\"", "\\", "\0{", "}{"] {
-        let line = piece.repeat(500_000);
+    for piece in [
+        r#"{"type""#,
+        r#"{"uuid":"#,
+        "{",
+        "[",
+        "\"",
+        "\\",
+        "\0{",
+        "}{",
+        "{} {\"a\":[",
+        r#"{"type":"mode","sessionId":"s"}{"a":["#,
+    ] {
+        let line = piece.repeat(3_000_000 / piece.len());
         let total: usize = read(line.as_bytes()).iter().map(|(_, bytes)| bytes.len()).sum();
         assert_eq!(total, line.len(), "{piece}");
     }

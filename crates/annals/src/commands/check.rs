@@ -15,8 +15,9 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
     if args.target.is_none() && !args.all {
         return Err(Failure::usage("what should be checked?", "name a session or a path, or give `--all`"));
     }
-    let files = select(engine, args.target.as_deref())?;
+    let (files, unread) = select(engine, args.target.as_deref())?;
     let (reports, code) = read_all(engine, files);
+    let code = code.or(unread);
     let mut out = output::stdout();
     for report in &reports {
         if global.json {
@@ -55,9 +56,8 @@ fn print_findings(out: &mut impl Write, report: &Report) -> Result<(), Failure> 
             Severity::Warning => output::YELLOW,
             Severity::Error => output::RED,
         };
-        let repairable = if issue.is_repairable() { " (repairable)" } else { "" };
         let (name, title, effect) = (severity.name(), issue.title(), issue.effect());
-        writeln!(out, "  {}: {style}{name}{style:#}: {title}; {effect}{repairable}", lines(group))?;
+        writeln!(out, "  {}: {style}{name}{style:#}: {title}; {effect}", lines(group))?;
     }
     Ok(())
 }

@@ -5,38 +5,79 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use annals_engine::{Engine, Error, Snapshot};
-use annals_transcript::chain::Chain;
+use annals_engine::{Conversation, Engine, Error, Snapshot};
+use annals_transcript::history::Step;
 use annals_transcript::{Reader, model};
 
 use crate::args::{Global, Show, View};
 use crate::failure::Failure;
+use crate::output::conversation::{Detail, Printer};
 use crate::output::{self, clean_lines};
-use crate::to_wire;
+use crate::to_wire::ToWire;
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session(&args.session)?;
+    if args.view == View::Raw {
+        raw(&file.path)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let snapshot = engine.snapshot(file)?;
+    let conversation = Conversation::of(&snapshot, args.leaf.as_deref())?;
     match args.view {
-        View::Raw => raw(&file.path)?,
-        View::Model => model(&engine.snapshot(file)?, global.json)?,
+        View::Model => model(&snapshot, &conversation, global.json)?,
+        _ => full(&snapshot, &conversation, args, global.json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints everything that was recorded.
+fn full(
+    snapshot: &Snapshot,
+    conversation: &Conversation<'_>,
+    args: &Show,
+    json: bool,
+) -> Result<(), Failure> {
+    let steps = conversation.steps().iter().filter(|step| match (&args.turn, step) {
+        (None, _) => true,
+        (Some(turns), Step::Entry { node, .. }) => {
+            conversation.turn_of(*node).is_some_and(|turn| turns.contains(&turn))
+        }
+        (Some(_), _) => false,
+    });
+    let mut out = output::stdout();
+    if json {
+        let to_wire = ToWire::of(snapshot);
+        for step in steps {
+            output::json_line(&mut out, &to_wire.item(conversation, step)?)?;
+        }
+        out.flush()?;
+        return Ok(());
+    }
+    let detail = Detail { thinking: !args.no_thinking, tools: args.tools };
+    let mut printer = Printer::new(out, conversation, detail);
+    for step in steps {
+        printer.step(step)?;
+    }
+    printer.finish()
+}
+
 /// Prints what the client would send on resume.
-fn model(snapshot: &Snapshot, json: bool) -> Result<(), Failure> {
-    let chain = Chain::build(snapshot.session());
+fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Result<(), Failure> {
+    let chain = conversation.chain();
     if let Some(obstacle) = chain.obstacle() {
         return Err(Failure::not_resumable(&obstacle.to_string()));
     }
-    let to_wire = to_wire::Messages::of(snapshot);
+    let to_wire = ToWire::of(snapshot);
     let mut out = output::stdout();
-    for message in model::messages(&chain) {
+    for message in model::messages(chain) {
         let message = to_wire.message(&message)?;
         if json {
             output::json_line(&mut out, &message)?;
-        } else {
-            output::json_line(&mut out, &message)?;
+            continue;
+        }
+        output::heading(&mut out, &message.role)?;
+        for part in &message.parts {
+            writeln!(out, "  {}", output::clean(part.get()))?;
         }
     }
     out.flush()?;

@@ -1,5 +1,6 @@
 //! `annals stats`: what sessions are made of.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -12,8 +13,9 @@ use crate::output::{self, Table};
 use crate::to_wire;
 
 pub(crate) fn run(engine: &Engine, args: &args::Stats, global: &args::Global) -> Result<ExitCode, Failure> {
-    let files = select(engine, args.target.as_deref())?;
+    let (files, unread) = select(engine, args.target.as_deref())?;
     let (reports, code) = read_all(engine, files);
+    let code = code.or(unread);
     let mut out = output::stdout();
     if global.json {
         for report in &reports {
@@ -36,64 +38,84 @@ fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     print_counts(out, &report.stats, subagents)
 }
 
+/// Prints a row per transcript, the latest first, subagents below their sessions; then the total.
 fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
+    let zone = output::zone();
+    let last_active = format!("last active ({zone})");
     let mut table = Table::new(&[
         "session",
-        "subagent",
         ">lines",
         ">size",
         ">replies",
         ">calls",
         ">errors",
         ">problems",
-        "last active",
+        &last_active,
     ]);
     let mut total = Stats::default();
-    for report in reports {
+    for report in in_order(reports) {
         let stats = &report.stats;
-        let name =
-            report.file.session.as_deref().map_or_else(|| unnamed(report), |id| id.chars().take(8).collect());
-        let agent = report.file.agent.clone().unwrap_or_default();
         table.row(&[
-            name,
-            agent,
+            name(report),
             output::number(stats.lines),
             output::size(stats.bytes),
             output::number(stats.models.values().sum()),
             output::number(stats.tools.values().map(|tool| tool.calls).sum()),
             output::number(stats.tools.values().map(|tool| tool.errors).sum()),
             output::number(stats.problems),
-            stats.last_at.map_or_else(|| "-".to_owned(), output::time),
+            stats.last_at.map_or_else(|| "-".to_owned(), output::local_time),
         ]);
         total.merge(stats);
     }
     table.print(out)?;
     writeln!(out)?;
     let agents = reports.iter().filter(|report| report.file.agent.is_some()).count();
-    let sessions = reports.len() - agents;
-    output::heading(
-        out,
-        &format!(
-            "{} and {} of subagents",
-            output::count(sessions, "session"),
-            output::count(agents, "transcript")
-        ),
-    )?;
+    let sessions = output::count(reports.len() - agents, "session");
+    output::heading(out, &format!("{sessions} and {}", output::count(agents, "subagent")))?;
     print_counts(out, &total, agents as u64)
 }
 
-/// Returns what to call a transcript whose place does not tell its session.
-fn unnamed(report: &Report) -> String {
-    if report.file.agent.is_some() {
-        return "-".to_owned();
+/// Sorts sessions by when they were last active, and puts subagents below them.
+fn in_order(reports: &[Report]) -> Vec<&Report> {
+    let mut groups: BTreeMap<&str, Vec<&Report>> = BTreeMap::new();
+    let mut others = Vec::new();
+    for report in reports {
+        match report.file.session.as_deref() {
+            Some(session) => groups.entry(session).or_default().push(report),
+            None => others.push(vec![report]),
+        }
     }
-    report.file.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    let mut groups: Vec<_> = groups.into_values().chain(others).collect();
+    let last_active = |group: &Vec<&Report>| group.iter().filter_map(|report| report.stats.last_at).max();
+    groups.sort_by_key(|group| std::cmp::Reverse(last_active(group)));
+    groups.iter_mut().for_each(|group| group.sort_by_key(|report| report.file.agent.is_some()));
+    groups.into_iter().flatten().collect()
+}
+
+/// Returns what to call a transcript: the beginning of its id, or the end of its path.
+fn name(report: &Report) -> String {
+    const LONGEST: usize = 20;
+    if let Some(agent) = &report.file.agent {
+        return output::cut(&format!("  agent {agent}"), LONGEST);
+    }
+    if let Some(session) = &report.file.session {
+        return session.chars().take(8).collect();
+    }
+    let path = report.file.path.to_string_lossy();
+    let skipped = path.chars().count().saturating_sub(LONGEST - 1);
+    if skipped == 0 {
+        path.into_owned()
+    } else {
+        path.chars().skip(skipped).fold("…".to_owned(), |name, char| name + &char.to_string())
+    }
 }
 
 /// Prints the summary line and one table per kind of count.
 fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(), Failure> {
     let span = match (stats.first_at, stats.last_at) {
-        (Some(first), Some(last)) => format!("{} to {}", output::time(first), output::time(last)),
+        (Some(first), Some(last)) => {
+            format!("{} to {} ({})", output::local_time(first), output::local_time(last), output::zone())
+        }
         _ => "no times".to_owned(),
     };
     let lines = output::count(usize::try_from(stats.lines).unwrap_or(usize::MAX), "line");
@@ -104,11 +126,19 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
         "client versions: {}",
         if versions.is_empty() { "-".to_owned() } else { versions.join(", ") }
     )?;
-    writeln!(
-        out,
-        "compactions: {}   subagents: {subagents}   problems: {}",
-        stats.compactions, stats.problems
-    )?;
+    let errors: u64 = stats.tools.values().map(|tool| tool.errors).sum();
+    let counted = [
+        ("turns", stats.turns),
+        ("compactions", stats.compactions),
+        ("branches", stats.branches),
+        ("gaps", stats.gaps),
+        ("subagents", subagents),
+        ("failed calls", errors),
+        ("problems", stats.problems),
+    ];
+    let counted: Vec<_> =
+        counted.iter().map(|(name, count)| format!("{name} {}", output::number(*count))).collect();
+    writeln!(out, "{}", counted.join(", "))?;
     let mut types = Table::new(&["entries", ">number"]);
     for (name, number) in &stats.types {
         types.row(&[name.clone(), output::number(*number)]);
@@ -133,7 +163,7 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
     Ok(())
 }
 
-fn counts(title: &str, counts: &std::collections::BTreeMap<String, u64>) -> Table {
+fn counts(title: &str, counts: &BTreeMap<String, u64>) -> Table {
     let mut table = Table::new(&[title, ">number"]);
     for (name, number) in counts {
         table.row(&[name.clone(), output::number(*number)]);

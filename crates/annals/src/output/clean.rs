@@ -2,6 +2,13 @@
 
 use std::borrow::Cow;
 
+use anstream::adapter::strip_str;
+
+/// Returns text without the escape sequences that colour it or move the cursor: programs' output is full of them.
+pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
+    if text.contains('\u{1b}') { Cow::Owned(strip_str(text).to_string()) } else { Cow::Borrowed(text) }
+}
+
 /// Returns text for one line: control characters and marks that reorder text become U+FFFD.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     replaced(text, is_harmful)
@@ -37,6 +44,7 @@ mod tests {
             "a\u{FFFD}[31mred\u{FFFD}1m\u{FFFD}\u{FFFD}\u{FFFD}"
         );
         assert_eq!(clean_lines("a\r\n\tb\u{7f}\u{202e}"), "a\u{FFFD}\n\tb\u{FFFD}\u{FFFD}");
+        assert_eq!(without_escapes("a \u{1b}[2mfaint\u{1b}[22m b"), "a faint b");
         assert!(matches!(clean("天气 😀 👩‍💻"), Cow::Borrowed(_)));
     }
 }

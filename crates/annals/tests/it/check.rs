@@ -25,12 +25,12 @@ fn problems_are_named_with_line_and_cost() {
     assert_eq!(checked.code, Some(1));
     assert_snapshot!(checked.stdout + &checked.stderr, @"
     bad.jsonl
-      line 5: info: blank line; costs nothing (repairable)
-      line 6: error: NUL bytes instead of text; what should stand here was never written (repairable)
-      line 7: error: object glued behind other bytes on one line; the client reads the first object only; annals reads all (repairable)
+      line 5: info: blank line; costs nothing
+      line 6: error: NUL bytes instead of text; what should stand here was never written
+      line 7: error: object glued behind other bytes on one line; the client loses the entry; annals reads it
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost
-      line 10: warning: last line is cut off; the entry being written when its writer stopped is lost (repairable)
+      line 10: warning: last line is cut off; the entry being written when its writer stopped is lost
     6 problems in 1 of 1 transcript
     ");
     let checked = annals(&home, &["check", "bad.jsonl", "--json"]);

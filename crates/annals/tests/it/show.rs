@@ -27,7 +27,7 @@ fn a_session_is_shown_by_id_prefix_title_and_latest() {
     }
     let root = home.path().join(".claude");
     let elsewhere = testkit::command::Home::new();
-    let shown = annals(&elsewhere, &["show", "latest", "--root", root.to_str().unwrap()]);
+    let shown = annals(&elsewhere, &["show", "latest", "--view", "raw", "--root", root.to_str().unwrap()]);
     assert_eq!((shown.code, &shown.stdout), (Some(0), &file));
 }
 
@@ -54,7 +54,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 fn a_terminal_gets_no_control_characters() {
     let home = small_home();
     let evil = home.write("evil.jsonl", b"{\"type\":\"user\"}\n\x1b[31mred \xc2\x9b1m \x07bell\n");
-    let line = format!("{ANNALS} show {}", evil.display());
+    let line = format!("{ANNALS} show {} --view raw", evil.display());
     let shown = home.command("script").args(["-qec", &line, "/dev/null"]).output().unwrap();
     let text = String::from_utf8_lossy(&shown.stdout);
     assert!(text.contains("\u{FFFD}[31mred \u{FFFD}1m \u{FFFD}bell"), "{text:?}");

@@ -89,6 +89,11 @@ view!(part:
 );
 
 impl<'a> Usage<'a> {
+    /// Returns the counters as found.
+    pub fn value(&self) -> Value<'a> {
+        self.0
+    }
+
     /// Returns tokens written to the cache for five minutes.
     pub fn cache_creation_5m_tokens(&self) -> Option<u64> {
         self.0.get("cache_creation")?.number("ephemeral_5m_input_tokens")

@@ -1,0 +1,114 @@
+//! The conversation of a session: its history in order, turns and calls.
+
+use std::collections::HashMap;
+
+use annals_transcript::chain::{Chain, NodeIndex};
+use annals_transcript::history::{self, Step};
+use annals_transcript::session::{BlockKind, Id, Session};
+use annals_transcript::tool::{self, Call, State};
+use annals_transcript::turn::{self, Turn};
+use annals_transcript::{Entry, Flag};
+
+use crate::error::{Error, ErrorKind};
+use crate::snapshot::Snapshot;
+
+/// Everything that was said and done in a session.
+#[derive(Debug)]
+pub struct Conversation<'s> {
+    snapshot: &'s Snapshot,
+    chain: Chain<'s>,
+    steps: Vec<Step>,
+    turns: Vec<Turn>,
+    turn_of: Vec<Option<usize>>,
+    calls: Vec<Call>,
+    call_by_id: HashMap<Id, usize>,
+}
+
+impl<'s> Conversation<'s> {
+    /// Resolves the conversation that ends in `leaf`, or where the client would go on.
+    pub fn of(snapshot: &'s Snapshot, leaf: Option<&str>) -> Result<Self, Error> {
+        let session = snapshot.session();
+        let chain = match leaf {
+            Some(leaf) => Chain::ending_in(session, leaf).ok_or_else(|| no_entry(leaf))?,
+            None => Chain::build(session),
+        };
+        let steps = history::of(&chain);
+        let turns = turn::turns(session, &steps, turn::PAUSE_MS, |node| snapshot.body(node))?;
+        let turn_of = number_entries(session, &steps, &turns);
+        let calls = tool::calls(session);
+        let places = calls.iter().enumerate();
+        let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
+        Ok(Self { snapshot, chain, steps, turns, turn_of, calls, call_by_id })
+    }
+
+    /// Returns the transcript.
+    pub fn snapshot(&self) -> &'s Snapshot {
+        self.snapshot
+    }
+
+    /// Returns the chain.
+    pub fn chain(&self) -> &Chain<'s> {
+        &self.chain
+    }
+
+    /// Returns the history in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Returns the turns.
+    pub fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// Returns all calls in file order.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// Returns the number of the turn that a live entry belongs to.
+    pub fn turn_of(&self, node: NodeIndex) -> Option<usize> {
+        self.turn_of[node]
+    }
+
+    /// Returns the call of an id.
+    pub fn call(&self, id: Id) -> Option<&Call> {
+        self.call_by_id.get(&id).map(|&place| &self.calls[place])
+    }
+
+    /// Returns the first call that an entry makes.
+    pub fn call_of(&self, node: NodeIndex) -> Option<&Call> {
+        let session = self.snapshot.session();
+        let mut blocks = session.blocks(&session.nodes()[node]).iter();
+        blocks.find(|block| block.kind == BlockKind::ToolUse).and_then(|block| self.call(block.tool?))
+    }
+
+    /// Returns how a call ended.
+    pub fn state(&self, call: &Call) -> Result<State, Error> {
+        let Some((result, _)) = call.result else { return Ok(State::Pending) };
+        let body = self.snapshot.body(&self.snapshot.session().nodes()[result])?;
+        Ok(State::of(Some(&Entry::new(&body)), call.is_error()))
+    }
+}
+
+/// Gives every live entry the number of its turn.
+fn number_entries(session: &Session, steps: &[Step], turns: &[Turn]) -> Vec<Option<usize>> {
+    let mut numbers = vec![None; session.nodes().len()];
+    let mut current = None;
+    let mut next = turns.iter().peekable();
+    for step in steps {
+        let Step::Entry { node, live: true } = *step else { continue };
+        if let Some(turn) = next.next_if(|turn| turn.node == node) {
+            current = Some(turn.number);
+        }
+        let entry = &session.nodes()[node];
+        if entry.kind.is_message() && !entry.has(Flag::Sidechain) {
+            numbers[node] = current;
+        }
+    }
+    numbers
+}
+
+fn no_entry(leaf: &str) -> Error {
+    Error::new(ErrorKind::NoEntry { id: leaf.to_owned() })
+}

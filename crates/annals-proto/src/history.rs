@@ -1,0 +1,75 @@
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One item of the whole history: a line of `annals show --view full --json`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryItem {
+    /// `message`, `compaction`, `branch`, `gap`, `salvaged`, `meta` or `damage`.
+    pub kind: String,
+    /// `user` or `assistant`, for those that speak.
+    pub role: Option<String>,
+    /// The entry's `type`.
+    #[serde(rename = "type")]
+    pub entry_type: Option<String>,
+    /// What divides the type further.
+    pub subtype: Option<String>,
+    /// The entry.
+    pub uuid: Option<String>,
+    /// What it hangs on; of a gap, the entry that is missing; of a branch, the entry that it leaves from.
+    pub parent: Option<String>,
+    /// When it was written.
+    pub timestamp: Option<String>,
+    /// The number of the turn that it belongs to.
+    pub turn: Option<usize>,
+    /// Whether it belongs to the live conversation.
+    pub live: bool,
+    /// Whether it is a subagent's.
+    pub sidechain: bool,
+    /// The subagent.
+    pub agent_id: Option<String>,
+    /// The content blocks as they stand in the file.
+    pub parts: Vec<Box<RawValue>>,
+    /// The call that it makes, with how it ended.
+    pub tool: Option<HistoryTool>,
+    /// The token counters of a reply as they stand in the file.
+    pub usage: Option<Box<RawValue>>,
+    /// The model of a reply.
+    pub model: Option<String>,
+    /// What a compaction did.
+    pub compaction: Option<Compaction>,
+    /// What is wrong with the line.
+    pub problem: Option<String>,
+    /// How many entries a branch has.
+    pub entries: Option<usize>,
+    /// The line in the file, from 1; none for branches and gaps.
+    pub line: Option<u64>,
+}
+
+/// A call and how it ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryTool {
+    /// The call.
+    pub id: Option<String>,
+    /// The tool.
+    pub name: Option<String>,
+    /// `ok`, `error`, `pending`, `interrupted` or `denied`.
+    pub state: String,
+    /// The entry with the result.
+    pub result_uuid: Option<String>,
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compaction {
+    /// `auto` or `manual`.
+    pub trigger: Option<String>,
+    /// Tokens in context before.
+    pub pre_tokens: Option<u64>,
+    /// Tokens in context after.
+    pub post_tokens: Option<u64>,
+    /// How many messages it kept.
+    pub preserved: usize,
+}

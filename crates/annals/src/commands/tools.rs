@@ -1,0 +1,74 @@
+//! `annals tools`: calls and how they ended.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use annals_engine::{Conversation, Engine};
+use annals_proto::ToolCall;
+
+use crate::args::{Global, Tools};
+use crate::commands::select;
+use crate::failure::{FAILED, FOUND_NOTHING, Failure};
+use crate::output::conversation::one_line;
+use crate::output::{self, Table};
+use crate::to_wire::ToWire;
+
+/// The most columns that the subject of a call takes.
+const SUBJECT: usize = 60;
+
+pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
+    let (files, unread) = select(engine, args.target.as_deref())?;
+    let mut out = output::stdout();
+    let mut table = Table::new(&["session", "tool", "subject", "state", ">time", "files"]);
+    let (mut found, mut failed) = (false, unread.is_some());
+    for file in files {
+        let snapshot = match engine.snapshot(file) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                output::complain(&error.to_string());
+                failed = true;
+                continue;
+            }
+        };
+        let conversation = Conversation::of(&snapshot, None)?;
+        let to_wire = ToWire::of(&snapshot);
+        for call in conversation.calls() {
+            let call = to_wire.call(&conversation, call)?;
+            if !is_wanted(args, &call) {
+                continue;
+            }
+            found = true;
+            if global.json {
+                output::json_line(&mut out, &call)?;
+            } else {
+                table.row(&row(&call));
+            }
+        }
+    }
+    if found && !global.json {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    Ok(match (failed, found) {
+        (true, _) => ExitCode::from(FAILED),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(FOUND_NOTHING),
+    })
+}
+
+fn is_wanted(args: &Tools, call: &ToolCall) -> bool {
+    let named = args.name.as_ref().is_none_or(|name| call.name.as_ref() == Some(name));
+    named && (!args.errors || call.state == "error")
+}
+
+fn row(call: &ToolCall) -> [String; 6] {
+    let session: String = call.session.as_deref().unwrap_or("-").chars().take(8).collect();
+    [
+        session,
+        call.name.clone().unwrap_or_default(),
+        one_line(&call.subject, SUBJECT),
+        call.state.clone(),
+        call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
+        one_line(&call.files.join(", "), SUBJECT),
+    ]
+}

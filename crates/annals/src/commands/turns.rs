@@ -1,0 +1,53 @@
+//! `annals turns`: the rounds of a session.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use annals_engine::{Conversation, Engine};
+use annals_transcript::turn::Turn;
+
+use crate::args::{Global, Turns};
+use crate::failure::{FOUND_NOTHING, Failure};
+use crate::output::{self, Table};
+use crate::to_wire;
+
+/// The most columns that a prompt takes.
+const PROMPT: usize = 60;
+
+pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<ExitCode, Failure> {
+    let snapshot = engine.snapshot(engine.session(&args.session)?)?;
+    let conversation = Conversation::of(&snapshot, None)?;
+    let mut out = output::stdout();
+    if global.json {
+        for turn in conversation.turns() {
+            output::json_line(&mut out, &to_wire::turn(turn))?;
+        }
+    } else {
+        print(&mut out, conversation.turns())?;
+    }
+    out.flush()?;
+    Ok(if conversation.turns().is_empty() { ExitCode::from(FOUND_NOTHING) } else { ExitCode::SUCCESS })
+}
+
+fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
+    let titles = [">turn", "started", "kind", "by", "prompt", ">calls", ">errors", ">time", ">output tokens"];
+    let mut table = Table::new(&titles);
+    for turn in turns {
+        let took = turn
+            .started_at
+            .zip(turn.ended_at)
+            .map(|(start, end)| output::duration((end - start).unsigned_abs()));
+        table.row(&[
+            turn.number.to_string(),
+            turn.started_at.map_or_else(|| "-".to_owned(), output::time_of_ms),
+            turn.kind.name().replace('_', " "),
+            turn.started_by.name().replace('_', " "),
+            output::conversation::one_line(&turn.prompt, PROMPT),
+            output::number(turn.tool_calls),
+            output::number(turn.errors),
+            took.unwrap_or_else(|| "-".to_owned()),
+            output::number(turn.usage.output),
+        ]);
+    }
+    table.print(out)
+}

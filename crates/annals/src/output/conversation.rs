@@ -1,0 +1,412 @@
+//! A conversation for people: prompts, replies, calls on one line each, everything else in passing.
+
+use std::io::Write;
+
+use annals_engine::Conversation;
+use annals_transcript::chain::NodeIndex;
+use annals_transcript::content::{Block, Content, Media, ToolUse};
+use annals_transcript::entry::view::{Assistant, Attachment, AttachmentKind, System, SystemKind, User};
+use annals_transcript::history::Step;
+use annals_transcript::json::Value;
+use annals_transcript::prompt::{self, Input, InputKind};
+use annals_transcript::session::Node;
+use annals_transcript::tool::{self, Call, State};
+use annals_transcript::turn::{Turn, TurnKind};
+use annals_transcript::{Entry, Flag, Kind};
+
+use super::{
+    BOLD, CYAN, DIM, RED, YELLOW, clean, clean_lines, count, duration, number, size, time_of_ms,
+    without_escapes,
+};
+use crate::failure::Failure;
+
+/// How much of a conversation is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Detail {
+    /// Whether reasoning is mentioned.
+    pub(crate) thinking: bool,
+    /// How calls are printed.
+    pub(crate) tools: Tools,
+}
+
+/// How calls are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Tools {
+    /// With arguments, results and diffs
+    Full,
+    /// A line each
+    Short,
+    /// Not at all
+    None,
+}
+
+/// The longest subject of a call on one line, and the most lines of a result.
+const SUBJECT: usize = 100;
+const RESULT_LINES: usize = 40;
+
+/// Prints the steps of a conversation.
+pub(crate) struct Printer<'a, W> {
+    out: W,
+    conversation: &'a Conversation<'a>,
+    detail: Detail,
+    /// Context that the client gave the model since the last line: named together.
+    context: Vec<String>,
+    in_branch: bool,
+}
+
+impl<'a, W: Write> Printer<'a, W> {
+    pub(crate) fn new(out: W, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
+        Self { out, conversation, detail, context: Vec::new(), in_branch: false }
+    }
+
+    pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
+        match *step {
+            Step::Entry { node, live } => {
+                if live && self.in_branch && self.node(node).kind.is_message() {
+                    self.in_branch = false;
+                    self.rule(DIM, "back to the conversation")?;
+                }
+                self.entry(node)
+            }
+            Step::Branch { entries, .. } => {
+                self.in_branch = true;
+                self.rule(YELLOW, &format!("left behind: {}", entries_counted(entries)))
+            }
+            Step::Gap { .. } => self.rule(RED, "the entry before the next one is missing"),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.flush_context()?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
+        let node = self.node(index);
+        let body = self.conversation.snapshot().body(node)?;
+        let entry = Entry::new(&body);
+        let turns = self.conversation.turns();
+        if let Some(turn) = self.conversation.turn_of(index).and_then(|number| turns.get(number - 1))
+            && turn.node == index
+        {
+            self.turn(turn)?;
+        }
+        if let Some(problem) = node.problem {
+            let line = format!("line {}: {problem}", node.at.line);
+            self.rule(RED, &line)?;
+        }
+        match node.kind {
+            Kind::User => self.user(node, &entry),
+            Kind::Assistant => self.reply(node, &entry),
+            Kind::System => self.notice(&entry),
+            Kind::Attachment => self.attachment(&entry),
+            _ => Ok(()),
+        }
+    }
+
+    fn turn(&mut self, turn: &Turn) -> Result<(), Failure> {
+        self.flush_context()?;
+        let time = turn.started_at.map_or_else(String::new, |ms| format!("  {}", time_of_ms(ms)));
+        let cause = match turn.started_by.name() {
+            "prompt" => String::new(),
+            other => format!("  {}", other.replace('_', " ")),
+        };
+        let pause = turn.resumed_after_ms.filter(|_| turn.kind == TurnKind::Resume);
+        let pause = pause.map_or_else(String::new, |ms| format!("  after {}", duration(ms.unsigned_abs())));
+        writeln!(self.out, "\n{BOLD}── {}{time}{cause}{pause}{BOLD:#}", turn.number)?;
+        Ok(())
+    }
+
+    fn user(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
+        for input in prompt::inputs(entry) {
+            self.input(node.has(Flag::Sidechain), &input)?;
+        }
+        let content = entry.view::<User>().map(|user| user.content());
+        for block in content.into_iter().flat_map(Content::blocks) {
+            if let Some(line) = placeholder(&block) {
+                self.line(DIM, &line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn input(&mut self, to_agent: bool, input: &Input<'_>) -> Result<(), Failure> {
+        let text = input.text.trim();
+        match input.kind {
+            InputKind::Prompt if to_agent => self.text(DIM, "to the agent ❯ ", text),
+            InputKind::Prompt => self.text(CYAN, "❯ ", text),
+            InputKind::Queued => self.text(CYAN, "❯ (queued) ", text),
+            InputKind::Command => {
+                let command = input.command.as_deref().unwrap_or("/?");
+                self.text(CYAN, "❯ ", format!("{command} {text}").trim())
+            }
+            InputKind::Bash => self.text(CYAN, "! ", text),
+            InputKind::ToolResult => Ok(()),
+            InputKind::Output => self.text(DIM, "  ", text),
+            InputKind::Interrupt => self.line(YELLOW, "interrupted by the user"),
+            InputKind::CompactSummary => self.folded("summary of what was compacted", text),
+            InputKind::Skill => self.folded("skill", text),
+            InputKind::IdeSelection => self.folded("selection in the editor", text),
+            InputKind::IdeOpenedFile => self.folded("file opened in the editor", text),
+            InputKind::TaskNotification => self.folded("news of a task", text),
+            InputKind::Teammate => self.folded("message of another agent", text),
+            InputKind::Hook => self.folded("hook", text),
+            InputKind::Injected => self.folded("put in by the client", text),
+        }
+    }
+
+    fn reply(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
+        let Some(reply) = entry.view::<Assistant>() else { return Ok(()) };
+        for block in reply.content().blocks() {
+            match block {
+                Block::Text(text) if node.has(Flag::ApiError) => self.text(RED, "✗ ", text.text().trim())?,
+                Block::Text(text) if text.text().trim().is_empty() => {}
+                Block::Text(text) => self.text(BOLD, "● ", text.text().trim())?,
+                Block::Thinking(thinking) if self.detail.thinking => {
+                    let words = thinking.thinking().unwrap_or_default().split_whitespace().count();
+                    let words = if words == 0 { "not kept".to_owned() } else { count(words, "word") };
+                    self.line(DIM, &format!("∴ thinking ({words})"))?;
+                }
+                Block::RedactedThinking(_) if self.detail.thinking => {
+                    self.line(DIM, "∴ thinking (encrypted)")?
+                }
+                Block::ToolUse(call) => self.call(&call)?,
+                other => {
+                    if let Some(line) = placeholder(&other) {
+                        self.line(DIM, &line)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
+        if self.detail.tools == Tools::None {
+            return Ok(());
+        }
+        let name = block.name().unwrap_or_default().into_owned();
+        let id = block.id().and_then(|id| self.conversation.snapshot().session().id(&id));
+        let Some(call) = id.and_then(|id| self.conversation.call(id)).copied() else { return Ok(()) };
+        let state = self.conversation.state(&call)?;
+        let style = if state == State::Ok { DIM } else { RED };
+        let took = call
+            .duration_ms(self.conversation.snapshot().session())
+            .map_or_else(String::new, |ms| format!(" {}", duration(ms)));
+        let subject = one_line(&tool::subject(block), SUBJECT);
+        self.flush_context()?;
+        writeln!(
+            self.out,
+            "  ▸ {BOLD}{}{BOLD:#} {subject} {style}→ {}{took}{style:#}",
+            clean(&name),
+            state.name()
+        )?;
+        self.todos(block)?;
+        if self.detail.tools == Tools::Full {
+            self.call_in_full(block, &call)?;
+        }
+        Ok(())
+    }
+
+    fn todos(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
+        let todos = block.input().and_then(|input| input.get("todos"));
+        for todo in todos.into_iter().flat_map(Value::items) {
+            let mark = match todo.text("status").as_deref() {
+                Some("completed") => "[x]",
+                Some("in_progress") => "[~]",
+                _ => "[ ]",
+            };
+            let text = todo.text("content").unwrap_or_default();
+            writeln!(self.out, "      {mark} {}", one_line(&text, SUBJECT))?;
+        }
+        Ok(())
+    }
+
+    /// Prints what changed, or else the arguments; then the result.
+    fn call_in_full(&mut self, block: &ToolUse<'_>, call: &Call) -> Result<(), Failure> {
+        let input = block.input();
+        let texts = |old: &str, new: &str| input.map(|input| (input.text(old), input.text(new)));
+        match block.name().as_deref() {
+            Some("Edit") => {
+                if let Some((old, new)) = texts("old_string", "new_string") {
+                    self.diff('-', &old.unwrap_or_default())?;
+                    self.diff('+', &new.unwrap_or_default())?;
+                }
+            }
+            Some("Write") => {
+                self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?
+            }
+            _ => {
+                for (key, value) in input.into_iter().flat_map(Value::members) {
+                    let value = value.as_text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes()));
+                    self.block(&format!("{}: {value}", key.decode()))?;
+                }
+            }
+        }
+        let Some((_, result)) = call.result else { return Ok(()) };
+        let bytes = self.conversation.snapshot().span(result.offset, result.length)?;
+        let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(()) };
+        self.block(&result.content().text())?;
+        for block in result.content().blocks() {
+            if let Some(line) = placeholder(&block) {
+                self.block(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn diff(&mut self, sign: char, text: &str) -> Result<(), Failure> {
+        let style = if sign == '-' { RED } else { super::GREEN };
+        for line in text.lines() {
+            writeln!(self.out, "      {style}{sign} {}{style:#}", clean_lines(line))?;
+        }
+        Ok(())
+    }
+
+    /// Prints text under a call, cut to a reasonable length.
+    fn block(&mut self, text: &str) -> Result<(), Failure> {
+        let text = without_escapes(text);
+        let lines: Vec<_> = text.trim_end().lines().collect();
+        for line in lines.iter().take(RESULT_LINES) {
+            writeln!(self.out, "      {DIM}{}{DIM:#}", clean_lines(line))?;
+        }
+        if lines.len() > RESULT_LINES {
+            writeln!(self.out, "      {DIM}… {} more{DIM:#}", count(lines.len() - RESULT_LINES, "line"))?;
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
+        let Some(system) = entry.view::<System>() else { return Ok(()) };
+        match system.kind() {
+            SystemKind::CompactBoundary(boundary) => {
+                let trigger = boundary.trigger().unwrap_or("?".into());
+                let tokens = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), number);
+                let kept = boundary.preserved_messages().map_or(0, |messages| messages.ids().len());
+                let (before, after) = (tokens(boundary.pre_tokens()), tokens(boundary.post_tokens()));
+                self.rule(
+                    YELLOW,
+                    &format!(
+                        "compacted ({trigger}): {before} → {after} tokens, {} kept",
+                        count(kept, "message")
+                    ),
+                )
+            }
+            SystemKind::TurnDuration => Ok(()),
+            SystemKind::ApiError(error) => {
+                let attempt = error.retry_attempt().unwrap_or(0);
+                self.line(
+                    RED,
+                    &format!("request failed, attempt {attempt} of {}", error.max_retries().unwrap_or(0)),
+                )
+            }
+            SystemKind::LocalCommand => match system.content() {
+                Some(content) => {
+                    prompt::in_text(&content).iter().try_for_each(|input| self.input(false, input))
+                }
+                None => Ok(()),
+            },
+            _ => match system.content() {
+                Some(content) => self.text(DIM, "· ", content.trim()),
+                None => self.name_context(system.subtype().as_deref().unwrap_or("system")),
+            },
+        }
+    }
+
+    fn attachment(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
+        let inputs = prompt::inputs(entry);
+        if !inputs.is_empty() {
+            return inputs.iter().try_for_each(|input| self.input(false, input));
+        }
+        let Some(attachment) = entry.view::<Attachment>() else { return Ok(()) };
+        let name =
+            attachment.payload().and_then(|payload| payload.text("type")).unwrap_or("attachment".into());
+        let file = attachment
+            .payload()
+            .and_then(|payload| payload.text("displayPath").or_else(|| payload.text("filename")));
+        match (attachment.kind(), file) {
+            (AttachmentKind::HookNonBlockingError | AttachmentKind::HookBlockingError, _) => {
+                self.line(RED, &format!("hook failed ({name})"))
+            }
+            (_, Some(file)) => self.name_context(&format!("{name} {file}")),
+            (_, None) => self.name_context(&name),
+        }
+    }
+
+    fn name_context(&mut self, name: &str) -> Result<(), Failure> {
+        self.context.push(one_line(name, SUBJECT));
+        Ok(())
+    }
+
+    fn flush_context(&mut self) -> Result<(), Failure> {
+        let names = std::mem::take(&mut self.context);
+        if !names.is_empty() {
+            writeln!(self.out, "{DIM}· context: {}{DIM:#}", names.join(", "))?;
+        }
+        Ok(())
+    }
+
+    /// Prints text of several lines behind a mark, the further lines set in.
+    fn text(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.flush_context()?;
+        let text = without_escapes(text);
+        let text = clean_lines(&text);
+        for (index, line) in text.lines().enumerate() {
+            let mark = if index == 0 { mark } else { "  " };
+            writeln!(self.out, "{style}{mark}{style:#}{line}")?;
+        }
+        Ok(())
+    }
+
+    fn folded(&mut self, name: &str, text: &str) -> Result<(), Failure> {
+        let lines = count(text.lines().count(), "line");
+        self.line(DIM, &format!("[{name}, {lines}] {}", one_line(text, 60)))
+    }
+
+    fn line(&mut self, style: anstyle::Style, text: &str) -> Result<(), Failure> {
+        self.flush_context()?;
+        writeln!(self.out, "  {style}{}{style:#}", clean(text))?;
+        Ok(())
+    }
+
+    fn rule(&mut self, style: anstyle::Style, text: &str) -> Result<(), Failure> {
+        self.flush_context()?;
+        writeln!(self.out, "{style}┄┄ {} ┄┄{style:#}", clean(text))?;
+        Ok(())
+    }
+
+    fn node(&self, index: NodeIndex) -> &'a Node {
+        &self.conversation.snapshot().session().nodes()[index]
+    }
+}
+
+/// Returns a line that stands for what cannot be printed.
+fn placeholder(block: &Block<'_>) -> Option<String> {
+    let media = |name: &str, media: &Media<'_>| {
+        let kind = media.media_type().unwrap_or("?".into());
+        let bytes = media.data().map_or(0, |data| data.len() as u64 * 3 / 4);
+        format!("[{name} {kind}, {}]", size(bytes))
+    };
+    match block {
+        Block::Image(image) => Some(media("image", image)),
+        Block::Document(document) => Some(media("document", document)),
+        Block::ServerToolUse(call) => Some(format!("[server tool {}]", call.name().unwrap_or_default())),
+        Block::ToolReference(tool) => Some(format!("[tool {}]", tool.tool_name().unwrap_or_default())),
+        Block::Other(_) => Some(format!("[{}]", block.type_name().unwrap_or("block".into()))),
+        _ => None,
+    }
+}
+
+fn entries_counted(entries: usize) -> String {
+    if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", number(entries as u64)) }
+}
+
+/// Returns the beginning of a text on one line.
+pub(crate) fn one_line(text: &str, longest: usize) -> String {
+    let flat = without_escapes(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    super::cut(&clean(&flat), longest)
+}

@@ -1,0 +1,248 @@
+//! Messages, history items, turns and calls.
+
+use std::borrow::Cow;
+
+use annals_engine::{Conversation, Snapshot};
+use annals_proto as wire;
+use annals_transcript::chain::NodeIndex;
+use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
+use annals_transcript::history::Step;
+use annals_transcript::json::{Value, quote};
+use annals_transcript::model::{Message, Part};
+use annals_transcript::session::{IdTexts, Node};
+use annals_transcript::tool::{self, Call};
+use annals_transcript::turn::Turn;
+use annals_transcript::{Entry, Flag, Kind};
+use serde_json::value::RawValue;
+
+use super::time_of_ms;
+use crate::failure::Failure;
+
+/// Turns what is found in one transcript into wire types.
+pub(crate) struct ToWire<'a> {
+    snapshot: &'a Snapshot,
+    ids: IdTexts<'a>,
+}
+
+impl<'a> ToWire<'a> {
+    pub(crate) fn of(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, ids: snapshot.session().id_texts() }
+    }
+
+    /// A message of the model view.
+    pub(crate) fn message(&self, message: &Message) -> Result<wire::ModelMessage, Failure> {
+        let parts = message.parts.iter().map(|part| self.part(part)).collect::<Result<_, _>>()?;
+        let entries = message.entries.iter().filter_map(|&index| self.uuid(index)).collect();
+        Ok(wire::ModelMessage { role: message.role.name().to_owned(), parts, entries })
+    }
+
+    fn part(&self, part: &Part) -> Result<Box<RawValue>, Failure> {
+        match part {
+            Part::Found(block) => block_as_found(&self.snapshot.span(block.offset, block.length)?),
+            Part::MadeText(text) => {
+                raw(format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(text)))
+            }
+            Part::MadeResult { call, text } => {
+                let id = call.tool.map_or_else(String::new, |id| self.ids.get(id));
+                let (id, text) = (quote(&id), quote(text));
+                raw(format!(
+                    r#"{{"type":"tool_result","tool_use_id":{id},"content":{text},"is_error":true,"synthetic":true}}"#
+                ))
+            }
+        }
+    }
+
+    /// A step of the full view.
+    pub(crate) fn item(
+        &self,
+        conversation: &Conversation<'_>,
+        step: &Step,
+    ) -> Result<wire::HistoryItem, Failure> {
+        match *step {
+            Step::Entry { node, live } => self.entry(conversation, node, live),
+            Step::Branch { from, entries } => Ok(wire::HistoryItem {
+                kind: "branch".to_owned(),
+                parent: from.and_then(|index| self.uuid(index)),
+                entries: Some(entries),
+                ..wire::HistoryItem::default()
+            }),
+            Step::Gap { missing } => Ok(wire::HistoryItem {
+                kind: "gap".to_owned(),
+                parent: Some(self.ids.get(missing)),
+                ..wire::HistoryItem::default()
+            }),
+        }
+    }
+
+    fn entry(
+        &self,
+        conversation: &Conversation<'_>,
+        index: NodeIndex,
+        live: bool,
+    ) -> Result<wire::HistoryItem, Failure> {
+        let node = self.node(index);
+        let body = self.snapshot.body(node)?;
+        let entry = Entry::new(&body);
+        let reply = entry.view::<Assistant>();
+        let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
+        Ok(wire::HistoryItem {
+            kind: item_kind(self, node).to_owned(),
+            role: role(node).map(str::to_owned),
+            entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
+            subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
+            uuid: node.id.map(|id| self.ids.get(id)),
+            parent: node.parent.map(|id| self.ids.get(id)),
+            timestamp: node.time.and_then(time_of_ms),
+            turn: conversation.turn_of(index),
+            live,
+            sidechain: node.has(Flag::Sidechain),
+            agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()),
+            parts: self.parts(node, &entry)?,
+            tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
+            usage: usage.map(|usage| raw(text_of(usage))).transpose()?,
+            model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
+            compaction: compaction(&entry),
+            problem: node.problem.map(|problem| problem.to_string()),
+            entries: None,
+            line: Some(node.at.line),
+        })
+    }
+
+    /// The content of an entry: blocks of messages, the text of notices, the payload of attachments.
+    fn parts(&self, node: &Node, entry: &Entry<'_>) -> Result<Vec<Box<RawValue>>, Failure> {
+        let blocks = self.snapshot.session().blocks(node);
+        if !blocks.is_empty() {
+            let spans = blocks.iter().map(|block| self.snapshot.span(block.offset, block.length));
+            return spans.map(|span| block_as_found(&span?)).collect();
+        }
+        let value = match entry.kind() {
+            Kind::System => entry.body().and_then(|body| body.get("content")),
+            Kind::Attachment => entry.view::<Attachment>().and_then(|attachment| attachment.payload()),
+            _ => None,
+        };
+        value
+            .filter(|value| value.is_valid())
+            .map(|value| block_as_found(value.bytes()))
+            .into_iter()
+            .collect()
+    }
+
+    fn tool(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::HistoryTool, Failure> {
+        let block = self.snapshot.span(call.block.offset, call.block.length)?;
+        Ok(wire::HistoryTool {
+            id: call.block.tool.map(|id| self.ids.get(id)),
+            name: tool::read(&block).and_then(|call| call.name()).map(Cow::into_owned),
+            state: conversation.state(call)?.name().to_owned(),
+            result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
+        })
+    }
+
+    /// A line of `annals tools`.
+    pub(crate) fn call(
+        &self,
+        conversation: &Conversation<'_>,
+        call: &Call,
+    ) -> Result<wire::ToolCall, Failure> {
+        let node = self.node(call.node);
+        let block = self.snapshot.span(call.block.offset, call.block.length)?;
+        let read = tool::read(&block);
+        let file = self.snapshot.file();
+        Ok(wire::ToolCall {
+            session: file.session.clone(),
+            agent_id: file.agent.clone(),
+            id: call.block.tool.map(|id| self.ids.get(id)),
+            name: read.and_then(|call| call.name()).map(Cow::into_owned),
+            subject: read.as_ref().map(tool::subject).unwrap_or_default(),
+            state: conversation.state(call)?.name().to_owned(),
+            duration_ms: call.duration_ms(self.snapshot.session()),
+            files: read.as_ref().map(tool::files).unwrap_or_default(),
+            timestamp: node.time.and_then(time_of_ms),
+            uuid: self.uuid(call.node),
+            result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
+            line: node.at.line,
+        })
+    }
+
+    fn node(&self, index: NodeIndex) -> &'a Node {
+        &self.snapshot.session().nodes()[index]
+    }
+
+    fn uuid(&self, index: NodeIndex) -> Option<String> {
+        self.node(index).id.map(|id| self.ids.get(id))
+    }
+}
+
+/// A line of `annals turns`.
+pub(crate) fn turn(turn: &Turn) -> wire::Turn {
+    let duration = turn.started_at.zip(turn.ended_at).map(|(start, end)| end - start);
+    wire::Turn {
+        turn: turn.number,
+        kind: turn.kind.name().to_owned(),
+        started_by: turn.started_by.name().to_owned(),
+        prompt: turn.prompt.clone(),
+        started_at: turn.started_at.and_then(time_of_ms),
+        duration_ms: duration.and_then(|duration| u64::try_from(duration).ok()),
+        messages: turn.messages,
+        tool_calls: turn.tool_calls,
+        errors: turn.errors,
+        usage: wire::Tokens {
+            input_tokens: turn.usage.input,
+            output_tokens: turn.usage.output,
+            cache_creation_tokens: turn.usage.cache_creation,
+            cache_read_tokens: turn.usage.cache_read,
+        },
+        compacted: turn.compacted,
+        resumed_after_ms: turn.resumed_after_ms,
+    }
+}
+
+fn item_kind(wire: &ToWire<'_>, node: &Node) -> &'static str {
+    match (node.kind, node.problem) {
+        (Kind::Noise, _) => "damage",
+        (_, Some(_)) => "salvaged",
+        _ if wire.snapshot.session().boundary(node).is_some() => "compaction",
+        (Kind::User | Kind::Assistant, _) if !node.has(Flag::Meta) => "message",
+        (Kind::Attachment, _) if !wire.snapshot.session().blocks(node).is_empty() => "message",
+        _ => "meta",
+    }
+}
+
+fn role(node: &Node) -> Option<&'static str> {
+    match node.kind {
+        Kind::User => Some("user"),
+        Kind::Assistant => Some("assistant"),
+        _ => None,
+    }
+}
+
+fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
+    let SystemKind::CompactBoundary(boundary) = entry.view::<System>()?.kind() else { return None };
+    Some(wire::Compaction {
+        trigger: boundary.trigger().map(Cow::into_owned),
+        pre_tokens: boundary.pre_tokens(),
+        post_tokens: boundary.post_tokens(),
+        preserved: boundary.preserved_messages().map_or(0, |messages| messages.ids().len()),
+    })
+}
+
+/// A block goes out as it is; a plain string becomes the text block that it stands for.
+fn block_as_found(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
+    let found = String::from_utf8_lossy(bytes);
+    raw(if found.starts_with('"') {
+        format!(r#"{{"type":"text","text":{found}}}"#)
+    } else {
+        found.into_owned()
+    })
+}
+
+fn text_of(value: Value<'_>) -> String {
+    String::from_utf8_lossy(value.bytes()).into_owned()
+}
+
+/// Blocks of an entry whose grammar is broken are quoted as text.
+fn raw(json: String) -> Result<Box<RawValue>, Failure> {
+    match RawValue::from_string(json.clone()) {
+        Ok(value) => Ok(value),
+        Err(_) => Ok(RawValue::from_string(quote(&json))?),
+    }
+}
