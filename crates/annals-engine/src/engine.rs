@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use annals_transcript::Reader;
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
 use annals_transcript::history::Step;
 use annals_transcript::lite::Lite;
@@ -138,25 +137,12 @@ impl Engine {
 
     /// Reads one transcript: counts it and checks it.
     pub fn read(&self, file: TranscriptFile) -> Result<Report, Error> {
-        let failed = |source| Error::read(&file.path, source);
-        let mut reader = Reader::new(File::open(&file.path).map_err(failed)?);
         let (mut stats, mut checker) = (Stats::default(), Checker::default());
-        while let Some(entry) = reader.read().map_err(failed)? {
-            stats.add(&entry);
-            checker.add(&entry);
-            stats.lines = entry.at().line;
-            stats.bytes += entry.bytes().len() as u64;
-        }
+        let snapshot = Snapshot::take_with(file, |entry, problem| {
+            stats.add(entry);
+            checker.add(entry, problem);
+        })?;
         stats.finish();
-        self.count_conversation(&file, &mut stats)?;
-        let findings = checker.finish();
-        stats.problems = findings.len() as u64;
-        Ok(Report { file, stats, findings })
-    }
-
-    /// Counts what only shows in the conversation: turns, branches, gaps.
-    fn count_conversation(&self, file: &TranscriptFile, stats: &mut Stats) -> Result<(), Error> {
-        let snapshot = self.snapshot(file.clone())?;
         let conversation = Conversation::of(&snapshot, None)?;
         let count = |wanted: fn(&Step) -> bool| {
             conversation.steps().iter().filter(|step| wanted(step)).count() as u64
@@ -164,7 +150,9 @@ impl Engine {
         stats.turns = conversation.turns().len() as u64;
         stats.branches = count(|step| matches!(step, Step::Branch { .. }));
         stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
-        Ok(())
+        let findings = checker.finish();
+        stats.problems = findings.len() as u64;
+        Ok(Report { file: snapshot.file().clone(), stats, findings })
     }
 }
 

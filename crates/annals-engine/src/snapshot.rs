@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use annals_transcript::session::{self, Node, Session};
+use annals_transcript::{Entry, Problem};
 
 use crate::error::Error;
 use crate::files::TranscriptFile;
@@ -19,9 +20,17 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn take(file: TranscriptFile) -> Result<Self, Error> {
+        Self::take_with(file, |_, _| {})
+    }
+
+    /// Does the same and shows each entry as it passes.
+    pub(crate) fn take_with(
+        file: TranscriptFile,
+        seen: impl FnMut(&Entry<'_>, Option<Problem>),
+    ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = File::open(&file.path).map_err(failed)?;
-        let session = Session::read(&source).map_err(failed)?;
+        let session = Session::read_with(&source, seen).map_err(failed)?;
         Ok(Self { file, session, source: RefCell::new(source) })
     }
 

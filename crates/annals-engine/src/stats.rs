@@ -58,6 +58,8 @@ pub struct ToolCount {
 impl Stats {
     /// Counts an entry.
     pub fn add(&mut self, entry: &Entry<'_>) {
+        self.lines = entry.at().line;
+        self.bytes += entry.bytes().len() as u64;
         if entry.kind() == Kind::Noise {
             return;
         }

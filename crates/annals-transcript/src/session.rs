@@ -118,10 +118,20 @@ pub struct Boundary {
 impl Session {
     /// Reads a whole transcript.
     pub fn read(source: impl Read) -> io::Result<Self> {
+        Self::read_with(source, |_, _| {})
+    }
+
+    /// Reads a whole transcript and shows each entry as it passes, with what is wrong with it.
+    pub fn read_with(
+        source: impl Read,
+        mut seen: impl FnMut(&Entry<'_>, Option<Problem>),
+    ) -> io::Result<Self> {
         let mut session = Self::default();
         let mut reader = Reader::new(source);
         while let Some(entry) = reader.read()? {
-            session.add(&entry);
+            let problem = entry.verify();
+            session.add(&entry, problem);
+            seen(&entry, problem);
         }
         session.size = reader.position().offset;
         Ok(session)
@@ -162,7 +172,7 @@ impl Session {
         self.ids.texts()
     }
 
-    fn add(&mut self, entry: &Entry<'_>) {
+    fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
         let head = *entry.head();
         let start = index(self.blocks.len());
         self.add_blocks(entry);
@@ -176,7 +186,7 @@ impl Session {
             message_id: self.intern(head.message_id),
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
-            problem: entry.verify(),
+            problem,
             flags: head.flags(),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),

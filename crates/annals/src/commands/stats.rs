@@ -88,7 +88,9 @@ fn in_order(reports: &[Report]) -> Vec<&Report> {
     let mut groups: Vec<_> = groups.into_values().chain(others).collect();
     let last_active = |group: &Vec<&Report>| group.iter().filter_map(|report| report.stats.last_at).max();
     groups.sort_by_key(|group| std::cmp::Reverse(last_active(group)));
-    groups.iter_mut().for_each(|group| group.sort_by_key(|report| report.file.agent.is_some()));
+    for group in &mut groups {
+        group.sort_by_key(|report| report.file.agent.is_some());
+    }
     groups.into_iter().flatten().collect()
 }
 

@@ -169,7 +169,7 @@ impl<'a, W: Write> Printer<'a, W> {
                     self.line(DIM, &format!("∴ thinking ({words})"))?;
                 }
                 Block::RedactedThinking(_) if self.detail.thinking => {
-                    self.line(DIM, "∴ thinking (encrypted)")?
+                    self.line(DIM, "∴ thinking (encrypted)")?;
                 }
                 Block::ToolUse(call) => self.call(&call)?,
                 other => {
@@ -235,7 +235,7 @@ impl<'a, W: Write> Printer<'a, W> {
                 }
             }
             Some("Write") => {
-                self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?
+                self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?;
             }
             _ => {
                 for (key, value) in input.into_iter().flat_map(Value::members) {
@@ -307,10 +307,13 @@ impl<'a, W: Write> Printer<'a, W> {
                 }
                 None => Ok(()),
             },
-            _ => match system.content() {
-                Some(content) => self.text(DIM, "· ", content.trim()),
-                None => self.name_context(system.subtype().as_deref().unwrap_or("system")),
-            },
+            _ => {
+                if let Some(content) = system.content() {
+                    return self.text(DIM, "· ", content.trim());
+                }
+                self.name_context(system.subtype().as_deref().unwrap_or("system"));
+                Ok(())
+            }
         }
     }
 
@@ -325,18 +328,18 @@ impl<'a, W: Write> Printer<'a, W> {
         let file = attachment
             .payload()
             .and_then(|payload| payload.text("displayPath").or_else(|| payload.text("filename")));
-        match (attachment.kind(), file) {
-            (AttachmentKind::HookNonBlockingError | AttachmentKind::HookBlockingError, _) => {
-                self.line(RED, &format!("hook failed ({name})"))
-            }
-            (_, Some(file)) => self.name_context(&format!("{name} {file}")),
-            (_, None) => self.name_context(&name),
+        if matches!(
+            attachment.kind(),
+            AttachmentKind::HookNonBlockingError | AttachmentKind::HookBlockingError
+        ) {
+            return self.line(RED, &format!("hook failed ({name})"));
         }
+        self.name_context(&file.map_or_else(|| name.to_string(), |file| format!("{name} {file}")));
+        Ok(())
     }
 
-    fn name_context(&mut self, name: &str) -> Result<(), Failure> {
+    fn name_context(&mut self, name: &str) {
         self.context.push(one_line(name, SUBJECT));
-        Ok(())
     }
 
     fn flush_context(&mut self) -> Result<(), Failure> {

@@ -40,12 +40,12 @@ impl<'a> ToWire<'a> {
         match part {
             Part::Found(block) => block_as_found(&self.snapshot.span(block.offset, block.length)?),
             Part::MadeText(text) => {
-                raw(format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(text)))
+                raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(text)))
             }
             Part::MadeResult { call, text } => {
                 let id = call.tool.map_or_else(String::new, |id| self.ids.get(id));
                 let (id, text) = (quote(&id), quote(text));
-                raw(format!(
+                raw(&format!(
                     r#"{{"type":"tool_result","tool_use_id":{id},"content":{text},"is_error":true,"synthetic":true}}"#
                 ))
             }
@@ -99,7 +99,7 @@ impl<'a> ToWire<'a> {
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()),
             parts: self.parts(node, &entry)?,
             tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
-            usage: usage.map(|usage| raw(text_of(usage))).transpose()?,
+            usage: usage.map(|usage| raw(&text_of(usage))).transpose()?,
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
             compaction: compaction(&entry),
             problem: node.problem.map(|problem| problem.to_string()),
@@ -228,11 +228,7 @@ fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
 /// A block goes out as it is; a plain string becomes the text block that it stands for.
 fn block_as_found(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
     let found = String::from_utf8_lossy(bytes);
-    raw(if found.starts_with('"') {
-        format!(r#"{{"type":"text","text":{found}}}"#)
-    } else {
-        found.into_owned()
-    })
+    if found.starts_with('"') { raw(&format!(r#"{{"type":"text","text":{found}}}"#)) } else { raw(&found) }
 }
 
 fn text_of(value: Value<'_>) -> String {
@@ -240,9 +236,7 @@ fn text_of(value: Value<'_>) -> String {
 }
 
 /// Blocks of an entry whose grammar is broken are quoted as text.
-fn raw(json: String) -> Result<Box<RawValue>, Failure> {
-    match RawValue::from_string(json.clone()) {
-        Ok(value) => Ok(value),
-        Err(_) => Ok(RawValue::from_string(quote(&json))?),
-    }
+fn raw(json: &str) -> Result<Box<RawValue>, Failure> {
+    let found = RawValue::from_string(json.to_owned());
+    Ok(found.or_else(|_| RawValue::from_string(quote(json)))?)
 }
