@@ -25,6 +25,15 @@ pub fn transcripts() -> Vec<PathBuf> {
     found
 }
 
+/// Returns the folders in a folder, in order.
+pub fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a corpus folder can be read");
+    let paths = entries.map(|entry| entry.expect("a corpus folder can be listed").path());
+    let mut folders: Vec<_> = paths.filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}
+
 fn project() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("crates/testkit lies two folders deep").to_owned()

@@ -3,6 +3,7 @@
 mod bad_input;
 mod check;
 mod independent_count;
+mod oracle;
 mod show;
 mod stats;
 
