@@ -5,6 +5,8 @@
 //! - [`content`] has the blocks of messages, [`json`] the values underneath.
 //! - [`patch`] changes one value of a line and no other byte.
 //! - [`lite`] reads the ends of a file for lists, [`prompt`] finds a person's words in an entry.
+//! - [`session`] holds a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] what the client
+//!   would send, [`history`] everything that was recorded, [`turn`] its rounds, [`tool`] its calls.
 //! - [`project`] knows where sessions lie.
 //!
 //! ```

@@ -113,7 +113,7 @@ fn flat(content: &Value) -> String {
 /// Returns the labels in a text (`M:u1`, `R:r2`), or how it begins if it has none.
 fn labels(text: &str) -> String {
     let found: Vec<_> = text
-        .match_indices(|character| matches!(character, 'M' | 'R'))
+        .match_indices(['M', 'R'])
         .filter(|(at, _)| text[at + 1..].starts_with(':'))
         .map(|(at, _)| {
             let rest = &text[at + 2..];

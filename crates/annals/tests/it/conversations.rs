@@ -1,0 +1,35 @@
+//! The full view of every transcript at hand has each entry exactly once.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use annals_transcript::chain::Chain;
+use annals_transcript::history::{self, Step};
+use annals_transcript::model;
+use annals_transcript::session::Session;
+use testkit::corpora;
+
+#[test]
+fn every_entry_of_every_transcript_is_in_its_history_once() {
+    for path in corpora::transcripts() {
+        let file = fs::read(&path).unwrap();
+        let session = Session::read(&file[..]).unwrap();
+        let chain = Chain::build(&session);
+        let mut shown: Vec<usize> = Vec::new();
+        let mut expected = 0;
+        for step in history::of(&chain) {
+            match step {
+                Step::Entry { node, .. } => shown.push(node),
+                Step::Branch { entries, .. } => expected += entries,
+                Step::Gap { .. } => {}
+            }
+        }
+        let distinct: BTreeSet<_> = shown.iter().collect();
+        assert_eq!(shown.len(), distinct.len(), "{}", path.display());
+        assert_eq!(shown.len(), session.nodes().len(), "{}", path.display());
+        assert!(expected <= shown.len(), "{}", path.display());
+        // What is sent is a part of what was recorded.
+        let sent = model::messages(&chain).into_iter().flat_map(|message| message.entries);
+        assert!(sent.into_iter().all(|node| distinct.contains(&node)), "{}", path.display());
+    }
+}
