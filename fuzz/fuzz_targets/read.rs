@@ -24,7 +24,7 @@ fuzz_target!(|file: &[u8]| {
     assert_eq!(offset, file.len());
     let lite = Lite::read(&mut Cursor::new(file)).expect("a slice can be read");
     assert_eq!(lite.size, file.len() as u64);
-    let _ = (lite::field(file, "type"), project::is_transcript(file));
+    let _ = (lite::field_without_end(file, "type"), lite::field_without_beginning(file, "type"), project::is_transcript(file));
 });
 
 fn read_views(entry: &Entry<'_>) {

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::path::Path;
 
-use annals_transcript::session::{self, Node, Session};
+use annals_transcript::line::read_span;
+use annals_transcript::session::{Node, Session};
 use annals_transcript::{Entry, Problem};
 
 use crate::error::Error;
@@ -56,7 +57,7 @@ impl Snapshot {
 
     /// Reads a range of the file.
     pub fn span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
-        session::read_span(&mut *self.source.borrow_mut(), offset, length)
+        read_span(&mut *self.source.borrow_mut(), offset, length)
             .map_err(|source| Error::read(self.path(), source))
     }
 }

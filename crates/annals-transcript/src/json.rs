@@ -117,7 +117,7 @@ impl<'a> Value<'a> {
             return Some(number);
         }
         let number = self.as_f64()?;
-        let whole = number >= 0.0 && number.fract() == 0.0 && number <= 9_007_199_254_740_992.0;
+        let whole = number >= 0.0 && number.fract() == 0.0 && number < 18_446_744_073_709_551_616.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked just above")]
         whole.then_some(number as u64)
     }
@@ -349,9 +349,14 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_every_spelling() {
-        for (spelling, number) in
-            [("100", 100), ("1e2", 100), ("100.0", 100), ("1E+2", 100), ("18446744073709551615", u64::MAX)]
-        {
+        for (spelling, number) in [
+            ("100", 100),
+            ("1e2", 100),
+            ("100.0", 100),
+            ("1E+2", 100),
+            ("1e16", 10_000_000_000_000_000),
+            ("18446744073709551615", u64::MAX),
+        ] {
             assert_eq!(Value::new(spelling.as_bytes()).unwrap().as_u64(), Some(number), "{spelling}");
         }
         for spelling in ["-1", "1.5", "true", "\"7\"", "1e300", "nan"] {

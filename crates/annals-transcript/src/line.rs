@@ -1,7 +1,7 @@
 //! From bytes to lines to entries, one at a time, in memory bounded by the longest line.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::entry::{Entry, LineState};
 
@@ -126,6 +126,14 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// Reads a range of a file, or what there is of it.
+pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +171,15 @@ mod tests {
                 found.iter().map(|(offset, line, bytes)| (*offset, *line, &bytes[..])).collect();
             assert_eq!(found, expected, "in pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn reading_goes_on_where_it_stopped() {
+        let file = b"{}\n{\"type\":\"mode\"}\n";
+        let mut reader = Reader::resume(&file[3..], Position { offset: 3, line: 2 });
+        let entry = reader.read().unwrap().unwrap();
+        assert_eq!((entry.at(), entry.kind()), (Position { offset: 3, line: 2 }, crate::Kind::Mode));
+        assert_eq!(reader.position(), Position { offset: file.len() as u64, line: 3 });
     }
 
     #[test]

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::entry::view::View;
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::{JsonStr, Step, Value, Walk, skip_space, value_end};
-use crate::line::Reader;
+use crate::line::{Reader, read_span};
 use crate::prompt;
 
 /// How much of each end is read.
@@ -58,7 +58,7 @@ impl Lite {
         let mut lite = Lite { size, ..Lite::default() };
         if size <= 2 * CHUNK {
             lite.whole = true;
-            lite.add_lines(&read_range(file, 0, size)?);
+            lite.add_lines(&read_span(file, 0, size)?);
             return Ok(lite);
         }
         let read = lite.read_head(file)?;
@@ -71,59 +71,81 @@ impl Lite {
         self.records.get(&V::KIND).and_then(|line| Entry::new(line).view())
     }
 
-    /// Reads the first lines and returns how far. The one that the chunk cuts is read to its end if the prompt may be
-    /// in it.
+    /// Reads the first lines and returns how far. If the prompt is not among them, the line that the chunk cuts is
+    /// read to its end, and as much behind it as a chunk holds.
     fn read_head(&mut self, file: &mut (impl Read + Seek)) -> io::Result<u64> {
-        let mut head = read_range(file, 0, CHUNK)?;
-        let lines = memchr::memrchr(b'\n', &head).map_or(0, |newline| newline + 1);
+        let mut head = read_span(file, 0, CHUNK)?;
+        let lines = last_line_end(&head);
         self.add_lines(&head[..lines]);
         if self.first_prompt.is_some() && lines > 0 {
             return Ok(lines as u64);
         }
-        // The cut line is read to its end, and as much again behind it as a chunk holds.
         let mut wanted = LIMIT;
-        let mut whole = lines;
         while (head.len() as u64) < wanted.min(self.size) {
-            let read = head.len() as u64;
-            let more = read_range(file, read, (read + CHUNK).min(wanted).min(self.size))?;
-            if more.is_empty() {
+            let start = head.len();
+            head.extend(read_span(file, start as u64, CHUNK.min(wanted - start as u64))?);
+            if head.len() == start {
                 break;
             }
-            head.extend_from_slice(&more);
-            let start = head.len() - more.len();
-            if whole == lines
-                && let Some(newline) = memchr::memchr(b'\n', &more)
+            if wanted == LIMIT
+                && let Some(newline) = memchr::memchr(b'\n', &head[start..])
             {
                 wanted = (start + newline + 1) as u64 + CHUNK;
             }
-            whole = memchr::memrchr(b'\n', &more).map_or(whole, |newline| start + newline + 1);
         }
+        let whole = last_line_end(&head);
         if whole > lines {
             self.add_lines(&head[lines..whole]);
         } else {
-            self.add_cut_line(&head[lines..]);
+            self.add_line_without_end(&head[lines..]);
         }
         Ok(whole as u64)
     }
 
-    /// Reads the last lines, as far back as needed to see a whole one, but nothing before `read`.
+    /// Reads the last lines, but nothing before `read`; as far back as needed to see a whole one and a time.
     fn read_tail(&mut self, file: &mut (impl Read + Seek), read: u64) -> io::Result<()> {
         let mut length = CHUNK;
         loop {
             let start = self.size.saturating_sub(length).max(read);
-            let tail = read_range(file, start, self.size)?;
-            let body = tail.strip_suffix(b"\n").unwrap_or(&tail);
-            let first_line =
-                if start == read { Some(0) } else { memchr::memchr(b'\n', body).map(|at| at + 1) };
-            match first_line {
-                None if length < LIMIT => length *= 2,
-                first_line => {
-                    let whole = first_line.unwrap_or(tail.len());
-                    self.add_cut_line(&tail[..whole]);
-                    self.add_lines(&tail[whole..]);
-                    return Ok(());
-                }
+            let tail = Self::of_tail(file, start, read)?;
+            let enough = tail.last_at.is_some() && tail.whole;
+            if enough || start == read || length >= LIMIT {
+                self.go_on_with(tail, start == read);
+                return Ok(());
             }
+            length *= 2;
+        }
+    }
+
+    /// Reads from `start` to the end; `whole` says whether a whole line was seen.
+    fn of_tail(file: &mut (impl Read + Seek), start: u64, read: u64) -> io::Result<Self> {
+        let mut tail = Lite::default();
+        // The byte before tells whether a line starts here.
+        let starts_line = start == read || read_span(file, start - 1, 1)? == b"\n";
+        let bytes = read_span(file, start, u64::MAX)?;
+        let lines =
+            if starts_line { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
+        tail.add_line_without_beginning(&bytes[..lines]);
+        tail.add_lines(&bytes[lines..]);
+        tail.whole = lines < bytes.len();
+        Ok(tail)
+    }
+
+    /// Takes over what stands further down in the file. The first prompt there is the session's first only if
+    /// nothing lies between.
+    fn go_on_with(&mut self, tail: Lite, nothing_between: bool) {
+        self.session = self.session.take().or(tail.session);
+        self.cwd = self.cwd.take().or(tail.cwd);
+        self.entrypoint = self.entrypoint.take().or(tail.entrypoint);
+        self.git_branch = tail.git_branch.or(self.git_branch.take());
+        self.version = tail.version.or(self.version.take());
+        self.has_messages |= tail.has_messages;
+        self.has_main_messages |= tail.has_main_messages;
+        self.records.extend(tail.records);
+        [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));
+        if nothing_between {
+            self.whole = true;
+            self.first_prompt = self.first_prompt.take().or(tail.first_prompt);
         }
     }
 
@@ -171,44 +193,67 @@ impl Lite {
         self.last_at = Some(self.last_at.map_or(time, |last| last.max(time)));
     }
 
-    /// Takes what can be had from a line whose beginning or end was not read.
-    fn add_cut_line(&mut self, line: &[u8]) {
-        if let Some(time) = field(line, "timestamp").and_then(|time| time.parse().ok()) {
-            self.add_time(time);
-        }
-        let texts: [(&mut Option<String>, &str); 3] =
-            [(&mut self.session, "sessionId"), (&mut self.cwd, "cwd"), (&mut self.entrypoint, "entrypoint")];
-        for (slot, key) in texts {
-            *slot = slot.take().or_else(|| field(line, key).map(Cow::into_owned));
-        }
-        if self.first_prompt.is_none() && field(line, "type").as_deref() == Some("user") {
+    /// Takes what can be had from a line whose end was not read.
+    fn add_line_without_end(&mut self, line: &[u8]) {
+        self.add_fields(|key| field_without_end(line, key));
+        let is = |flag| cut_member(line, skip_space(line, 0), flag) == Some(b"true");
+        let is_user = field_without_end(line, "type").as_deref() == Some("user");
+        self.has_messages |= is_user;
+        self.has_main_messages |= is_user && !is("isSidechain");
+        if self.first_prompt.is_none() && is_user && !is("isSidechain") && !is("isMeta") {
             let text = cut_prompt(line);
             self.first_prompt = text.as_deref().and_then(prompt::strip_wrappers).map(str::to_owned);
-            self.has_messages = true;
-            self.has_main_messages = true;
+        }
+    }
+
+    /// Takes what can be had from a line whose beginning was not read.
+    fn add_line_without_beginning(&mut self, line: &[u8]) {
+        self.add_fields(|key| field_without_beginning(line, key));
+    }
+
+    fn add_fields<'l>(&mut self, field: impl Fn(&str) -> Option<Cow<'l, str>>) {
+        if let Some(time) = field("timestamp").and_then(|time| time.parse().ok()) {
+            self.add_time(time);
+        }
+        let texts: [(&mut Option<String>, &str); 5] = [
+            (&mut self.session, "sessionId"),
+            (&mut self.cwd, "cwd"),
+            (&mut self.entrypoint, "entrypoint"),
+            (&mut self.git_branch, "gitBranch"),
+            (&mut self.version, "version"),
+        ];
+        for (slot, key) in texts {
+            *slot = slot.take().or_else(|| field(key).map(Cow::into_owned));
         }
     }
 }
 
-/// Returns the string that a top-level key holds in a line of which the beginning or the end may be missing.
+/// Returns the string that a top-level key holds in a line whose end may be missing.
 ///
 /// Keys inside other values are never mistaken for it. A string that is itself cut off is returned as far as it
 /// goes.
 ///
 /// ```
-/// use annals_transcript::lite::field;
+/// use annals_transcript::lite::field_without_end;
 ///
 /// let begun = br#"{"cwd":"C:\\work","message":{"cwd":"no","content":"and then"#;
-/// assert_eq!(field(begun, "cwd").unwrap(), r"C:\work");
-/// let ended = br#""id":"no"}]},"uuid":"u1","timestamp":"2026-01-02T03:04:05.000Z"}"#;
-/// assert_eq!(field(ended, "uuid").unwrap(), "u1");
-/// assert_eq!(field(ended, "id"), None);
+/// assert_eq!(field_without_end(begun, "cwd").unwrap(), r"C:\work");
 /// ```
-pub fn field<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
+pub fn field_without_end<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
     let start = skip_space(line, 0);
-    if line.get(start) == Some(&b'{') {
-        return cut_member(line, start, key).and_then(cut_text);
-    }
+    if line.get(start) == Some(&b'{') { cut_member(line, start, key).and_then(cut_text) } else { None }
+}
+
+/// Returns the string that a top-level key holds in a line whose beginning is missing.
+///
+/// ```
+/// use annals_transcript::lite::field_without_beginning;
+///
+/// let ended = br#""id":"no"}]},"uuid":"u1","timestamp":"2026-01-02T03:04:05.000Z"}"#;
+/// assert_eq!(field_without_beginning(ended, "uuid").unwrap(), "u1");
+/// assert_eq!(field_without_beginning(ended, "id"), None);
+/// ```
+pub fn field_without_beginning<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
     let quoted = format!("\"{key}\"");
     let candidates = memchr::memmem::rfind_iter(line, quoted.as_bytes());
     candidates.take(ATTEMPTS).find_map(|at| field_to_the_end(line, at, key))
@@ -279,11 +324,9 @@ fn cut_prompt(line: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-fn read_range(file: &mut (impl Read + Seek), from: u64, to: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::with_capacity(usize::try_from(to - from).unwrap_or(0));
-    file.take(to - from).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Returns the position behind the last newline.
+fn last_line_end(bytes: &[u8]) -> usize {
+    memchr::memrchr(b'\n', bytes).map_or(0, |newline| newline + 1)
 }
 
 #[cfg(test)]

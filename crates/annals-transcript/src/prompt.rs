@@ -192,10 +192,6 @@ fn split(text: &str) -> Vec<Piece<'_>> {
     while let Some((tag, inner)) = opening_tag(rest) {
         let close = format!("</{tag}>");
         let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes());
-        if end.is_none() && kind_of_tag(tag) == InputKind::Injected && tag != "system-reminder" {
-            // Not one of the client's: somebody writes about markup.
-            break;
-        }
         // A tag that is never closed wraps all that follows.
         pieces.push((kind_of_tag(tag), end.map_or(inner, |end| &inner[..end]), tag));
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
@@ -221,20 +217,22 @@ fn kind_of_tag(tag: &str) -> InputKind {
     }
 }
 
-/// Returns the name of the tag that `text` opens with, if it is in lower case, and what follows it.
+/// Returns the name of the tag that `text` opens with, if it is one of the client's, and what follows it.
 fn opening_tag(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('<')?;
     let length = inner
         .bytes()
         .take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
         .count();
-    let named = inner.as_bytes().first().is_some_and(u8::is_ascii_lowercase);
+    // The client's names are of several words or known; `<div>` is somebody writing about markup.
+    let name = &inner[..length];
+    let named = inner.as_bytes().first().is_some_and(u8::is_ascii_lowercase) && name.contains(['-', '_']);
     let closed = matches!(inner.as_bytes().get(length), Some(b'>' | b' ' | b'\n' | b'\t'));
     if !named || !closed {
         return None;
     }
     let end = memchr::memchr(b'>', inner.as_bytes())?;
-    Some((&inner[..length], &inner[end + 1..]))
+    Some((name, &inner[end + 1..]))
 }
 
 #[cfg(test)]
@@ -303,6 +301,8 @@ mod tests {
             ("Base directory for this skill: /x", vec![Skill]),
             ("1 < 2 and <Tag>", vec![Prompt]),
             ("<div> is not centred", vec![Prompt]),
+            ("<p>hello</p> loses its beginning", vec![Prompt]),
+            ("<some-new-wrapper>x</some-new-wrapper>words", vec![Injected, Prompt]),
             ("", vec![]),
         ] {
             let line = format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#);

@@ -3,7 +3,7 @@
 mod ids;
 
 use std::borrow::Cow;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -254,12 +254,4 @@ impl Session {
 /// Returns a count as an index; files with more entries than that do not exist.
 fn index(count: usize) -> u32 {
     u32::try_from(count).expect("a transcript has fewer than four billion entries")
-}
-
-/// Reads a range of the file that a session was read from.
-pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    file.take(length).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

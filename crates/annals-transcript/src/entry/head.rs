@@ -61,7 +61,7 @@ pub enum Flag {
     Explicit,
     /// `parentUuid` is there and null: a root on purpose.
     NullParent,
-    /// `message` is there.
+    /// `message` is there and not null.
     Message,
 }
 
@@ -104,14 +104,14 @@ impl<'a> Head<'a> {
     /// Reads the head of the object at `at`; returns it with the position behind the object.
     pub(super) fn scan(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
-        let (mut nested_type, mut operation) = (None, None);
+        let (mut attachment_type, mut data_type, mut operation) = (None, None, None);
         let end = walk_object(bytes, at, |key, value| match Field::of(key) {
             Some(Field::Message) => {
-                head.set(Flag::Message, true);
-                head.message_id = None;
+                head.set(Flag::Message, bytes[value..].first() != Some(&b'n'));
                 nested(bytes, value, "id", &mut head.message_id)
             }
-            Some(Field::Payload) => nested(bytes, value, "type", &mut nested_type),
+            Some(Field::Attachment) => nested(bytes, value, "type", &mut attachment_type),
+            Some(Field::Data) => nested(bytes, value, "type", &mut data_type),
             field => {
                 let end = value_end(bytes, value)?;
                 let found = Value::trusted(&bytes[value..end]);
@@ -127,7 +127,8 @@ impl<'a> Head<'a> {
             head.kind = Kind::from_name(&name.decode());
         }
         match head.kind {
-            Kind::Attachment | Kind::Progress => head.subtype = nested_type,
+            Kind::Attachment => head.subtype = attachment_type,
+            Kind::Progress => head.subtype = data_type,
             Kind::QueueOperation => head.subtype = operation,
             _ => {}
         }
@@ -161,7 +162,7 @@ impl<'a> Head<'a> {
             Field::IsSnapshotUpdate => self.set(Flag::SnapshotUpdate, on),
             Field::IsDisplayOnly => self.set(Flag::DisplayOnly, on),
             Field::Explicit => self.set(Flag::Explicit, on),
-            Field::Message | Field::Payload | Field::Operation => {}
+            Field::Message | Field::Attachment | Field::Data | Field::Operation => {}
         }
     }
 
@@ -193,7 +194,8 @@ enum Field {
     IsDisplayOnly,
     Explicit,
     Message,
-    Payload,
+    Attachment,
+    Data,
     Operation,
 }
 
@@ -228,15 +230,17 @@ impl Field {
             b"isDisplayOnly" => Field::IsDisplayOnly,
             b"explicit" => Field::Explicit,
             b"message" => Field::Message,
-            b"attachment" | b"data" => Field::Payload,
+            b"attachment" => Field::Attachment,
+            b"data" => Field::Data,
             b"operation" => Field::Operation,
             _ => return None,
         })
     }
 }
 
-/// Passes over the value at `at`; if it is an object, notes the string that its member `key` holds.
+/// Passes over the value at `at` and notes the string that its member `key` holds, if it is an object with one.
 fn nested<'a>(bytes: &'a [u8], at: usize, key: &str, slot: &mut Option<JsonStr<'a>>) -> Option<usize> {
+    *slot = None;
     if bytes.get(at) != Some(&b'{') {
         return value_end(bytes, at);
     }
@@ -282,6 +286,8 @@ mod tests {
             (r#"{"type":"progress","data":{"type":"hook_progress"}}"#, Some("hook_progress")),
             (r#"{"type":"queue-operation","operation":"enqueue"}"#, Some("enqueue")),
             (r#"{"type":"user","data":{"type":"no"}}"#, None),
+            (r#"{"type":"attachment","attachment":{"type":"file"},"data":{"type":"no"}}"#, Some("file")),
+            (r#"{"type":"attachment","attachment":{"type":"no"},"attachment":{}}"#, None),
         ] {
             assert_eq!(
                 head(json).subtype.map(|text| text.decode().into_owned()).as_deref(),
@@ -296,6 +302,8 @@ mod tests {
         let twice =
             head(r#"{"type":"user","uuid":"a","uuid":"b","parentUuid":null,"isMeta":true,"isMeta":false}"#);
         assert_eq!(twice.id.unwrap().decode(), "b");
+        let replaced = head(r#"{"message":{"id":"m"},"message":null}"#);
+        assert!(replaced.message_id.is_none() && !replaced.has(Flag::Message));
         assert!(twice.has(Flag::NullParent) && !twice.has(Flag::Meta));
         let changed = head(r#"{"parentUuid":null,"parentUuid":"p","\u0074ype":"us\u0065r"}"#);
         assert!(!changed.has(Flag::NullParent) && !head("{}").has(Flag::NullParent));

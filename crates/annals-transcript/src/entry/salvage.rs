@@ -58,7 +58,7 @@ pub(super) fn noise<'a>(
 }
 
 fn is_filler(byte: u8) -> bool {
-    byte == 0 || byte.is_ascii_whitespace()
+    matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// Returns where the next object that looks like a transcript's starts.

@@ -31,6 +31,8 @@ fn sound_lines_have_no_problem() {
     check(&format!("{USER}\n"), &[("user", &format!("{USER}\n"))]);
     check(&format!(" {USER} \r\n"), &[("user", &format!(" {USER} \r\n"))]);
     check(&format!("\u{feff}{USER}"), &[("user", &format!("\u{feff}{USER}"))]);
+    let mark_inside = format!("{USER}\n\u{feff}{USER}");
+    check(&mark_inside, &[("user", &format!("{USER}\n")), ("Garbage", "\u{feff}"), ("user: Glued", USER)]);
     check(
         "{}\n{\"type\":\"new\"}\n{\"type\":7}",
         &[("other", "{}\n"), ("other", "{\"type\":\"new\"}\n"), ("other", "{\"type\":7}")],
@@ -65,6 +67,10 @@ fn glued_objects_are_all_read() {
 fn an_object_behind_a_torn_or_headless_one_is_found() {
     let torn = r#"{"type":"user","message":{"content":"cut of"#;
     check(&format!("{torn}{USER}\n"), &[("Unclosed", torn), ("user: Glued", &format!("{USER}\n"))]);
+    check(
+        &format!("{torn}{USER}{USER}\n"),
+        &[("Unclosed", torn), ("user: Glued", USER), ("user: Glued", &format!("{USER}\n"))],
+    );
     let tail = r#"lost"},"timestamp":"2026-01-02T03:04:05.000Z"}"#;
     check(&format!("{tail}{USER}\n"), &[("Headless", tail), ("user: Glued", &format!("{USER}\n"))]);
 }

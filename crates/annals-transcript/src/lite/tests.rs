@@ -91,12 +91,79 @@ fn fields_of_cut_lines_are_the_top_level_ones() {
     let line = line.trim_end().as_bytes();
     for cut in 0..line.len() {
         let (begun, ended) = line.split_at(cut);
-        let uuid = field(ended, "uuid");
-        assert!(uuid.is_none() || uuid.as_deref() == Some("u"), "{cut}");
-        let version = field(begun, "version");
+        for key in ["uuid", "content", "role", "timestamp"] {
+            let found = field_without_beginning(ended, key);
+            let expected = match key {
+                "uuid" => "u",
+                _ => "2026-01-02T03:04:01.000Z",
+            };
+            assert!(found.is_none_or(|found| found == expected), "{key} from {cut}");
+        }
+        let version = field_without_end(begun, "version");
         assert!(version.is_none_or(|version| "2.1.0".starts_with(&*version)), "{cut}");
     }
-    assert_eq!(field(&line[20..], "timestamp").unwrap(), "2026-01-02T03:04:01.000Z");
-    assert_eq!(field(line, "content"), None);
-    assert_eq!(field(br#"{"a":"caf\u00e"#, "a").unwrap(), "caf");
+    assert_eq!(field_without_beginning(&line[20..], "timestamp").unwrap(), "2026-01-02T03:04:01.000Z");
+    assert_eq!(field_without_end(line, "content"), None);
+    assert_eq!(field_without_end(br#"{"a":"caf\u00e"#, "a").unwrap(), "caf");
+    // A line cut exactly where an inner object starts is not a line that starts there.
+    let inner = br#"{"timestamp":"2031-01-01T00:00:00Z"},"timestamp":"2026-01-01T00:00:00Z"}"#;
+    assert_eq!(field_without_beginning(inner, "timestamp").unwrap(), "2026-01-01T00:00:00Z");
+}
+
+#[test]
+fn the_tail_is_read_as_far_back_as_the_last_time() {
+    let modes = "{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"s\"}\n".repeat(5000);
+    let read = lite(&(user("First", "01") + &filler(300_000) + &user("Last", "09") + &modes));
+    assert_eq!(seconds(read.last_at), 9);
+    assert_eq!(read.first_prompt.as_deref(), Some("First"));
+}
+
+#[test]
+fn a_prompt_of_the_tail_is_not_the_first_of_the_session() {
+    let read = lite(&(filler(300_000) + &user("Not the first", "09")));
+    assert_eq!((read.first_prompt, read.whole), (None, false));
+    let read = lite(&(filler(100_000) + &user("The first", "09")));
+    assert_eq!((read.first_prompt.as_deref(), read.whole), (Some("The first"), true));
+}
+
+#[test]
+fn injected_lines_beyond_the_limit_are_no_prompts() {
+    let line = |more: &str| {
+        let head = format!(
+            r#"{{"isSidechain":{more},"type":"user","message":{{"content":[{{"type":"text","text":"Endless"#
+        );
+        lite(&(head + &"z".repeat(9_000_000)))
+    };
+    let (main, side) = (line("false"), line("true"));
+    assert!(main.first_prompt.unwrap().starts_with("Endlesszz"));
+    assert_eq!((side.first_prompt, side.has_messages, side.has_main_messages), (None, true, false));
+}
+
+#[test]
+fn a_record_at_the_border_of_the_tail_is_whole() {
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"At the border\",\"sessionId\":\"s\"}\n";
+    let last = user("Last", "09");
+    let modes = "{\"type\":\"mode\",\"mode\":\"normal\"}\n";
+    let rest = 65_536 - title.len() - last.len();
+    let padding = modes.repeat(rest / modes.len() - 1);
+    let padding = padding.clone() + &" ".repeat(rest - padding.len() - 1) + "\n";
+    let tail = title.to_owned() + &padding + &last;
+    assert_eq!(tail.len(), 65_536);
+    let read = lite(&(user("First", "01") + &filler(300_000) + &tail));
+    assert_eq!(read.last::<CustomTitle>().unwrap().title().unwrap(), "At the border");
+}
+
+#[test]
+fn facts_are_taken_from_where_they_count() {
+    let first = r#"{"type":"user","uuid":"a","sessionId":"one","cwd":"/first","entrypoint":"cli","version":"1","message":{}}"#;
+    let second = r#"{"type":"user","uuid":"b","sessionId":"two","cwd":"/second","entrypoint":"sdk","version":"2","message":{}}"#;
+    let records = r#"{"type":"summary","summary":"S","leafUuid":"l"}"#.to_owned()
+        + "\n"
+        + r#"{"type":"pr-link","prNumber":7}"#;
+    let read = lite(&format!("{first}\n{second}\n{records}\n"));
+    let texts =
+        [read.session.as_deref(), read.cwd.as_deref(), read.entrypoint.as_deref(), read.version.as_deref()];
+    assert_eq!(texts, [Some("one"), Some("/first"), Some("cli"), Some("2")]);
+    assert_eq!(read.last::<crate::entry::view::Summary>().unwrap().summary().unwrap(), "S");
+    assert_eq!(read.last::<crate::entry::view::PrLink>().unwrap().number(), Some(7));
 }
