@@ -15,6 +15,7 @@ pub(crate) fn run() -> Outcome {
     complaints.extend(cases_without_a_readme()?);
     complaints.extend(arrows_that_turn_round()?);
     complaints.extend(paths_of_a_machine()?);
+    complaints.extend(inner_types_that_serialize()?);
     if complaints.is_empty() {
         return Ok(());
     }
@@ -76,6 +77,19 @@ fn arrows_that_turn_round() -> Result<Vec<String>, Box<dyn std::error::Error>> {
         }
     }
     Ok(wrong)
+}
+
+/// Wire types live in annals-proto: nothing inside is turned into JSON as it is.
+fn inner_types_that_serialize() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let mut found = Vec::new();
+    for folder in ["crates/annals-transcript/src", "crates/annals-engine/src"] {
+        for path in files_below(folder)? {
+            if fs::read_to_string(&path)?.contains("Serialize") {
+                found.push(format!("{} serializes an inner type", relative(&path)));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The project speaks of no machine: no path of one stands in a document or a source.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::SystemTime;
 
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
 use annals_transcript::history::Step;
@@ -44,11 +45,6 @@ impl Engine {
     /// Opens the client's folders.
     pub fn open(roots: Roots) -> Self {
         Self { roots }
-    }
-
-    /// Returns the folders that are searched.
-    pub fn roots(&self) -> &Roots {
-        &self.roots
     }
 
     /// Returns every transcript in the client's folders, subagents' included.
@@ -102,9 +98,9 @@ impl Engine {
         let rules: [&dyn Fn(&&TranscriptFile) -> bool; 3] = [&by_id, &by_prefix, &by_title];
         for rule in rules {
             let found: Vec<_> = sessions.iter().filter(rule).cloned().collect();
-            match found.len() {
-                0 => {}
-                1 => return found.into_iter().next().ok_or_else(|| not_found(selector)),
+            match &found[..] {
+                [] => {}
+                [file] => return Ok(file.clone()),
                 _ => return Err(ambiguous(selector, found)),
             }
         }
@@ -173,10 +169,11 @@ fn ambiguous(selector: &str, files: Vec<TranscriptFile>) -> Error {
     Error::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
 }
 
-/// Returns when a session was last active: by its entries, or where they tell nothing, by its file.
-fn last_activity(path: &Path) -> Option<Timestamp> {
-    let by_entries = lite(path).and_then(|lite| lite.last_at);
-    by_entries.or_else(|| fs::metadata(path).ok()?.modified().ok()?.try_into().ok())
+/// Returns when a session was last active, by its entries; sessions whose entries tell no time come before all
+/// others, by their files.
+fn last_activity(path: &Path) -> (Option<Timestamp>, Option<SystemTime>) {
+    let by_file = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    (lite(path).and_then(|lite| lite.last_at), by_file)
 }
 
 /// Returns the names that a session goes by. A file that cannot be read has none.
@@ -189,7 +186,7 @@ fn titles(path: &Path) -> Vec<String> {
 }
 
 fn lite(path: &Path) -> Option<Lite> {
-    Lite::read(&mut File::open(PathBuf::from(path)).ok()?).ok()
+    Lite::read(&mut File::open(path).ok()?).ok()
 }
 
 #[cfg(test)]

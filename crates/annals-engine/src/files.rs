@@ -1,5 +1,6 @@
 //! Transcripts on disk: those of the client's folders, and those of any folder.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -85,7 +86,12 @@ impl Selection {
             Ok(folders) => folders,
             Err(error) => return self.errors.push(error),
         };
+        let mut seen = HashSet::new();
         for project in folders.into_iter().filter(|path| path.is_dir()) {
+            // A folder may be a link to another one of these.
+            if !seen.insert(project.canonicalize().unwrap_or_else(|_| project.clone())) {
+                continue;
+            }
             let files = &mut self.files;
             walk(&project, &mut self.errors, &mut |path| {
                 let role = path.strip_prefix(&project).map_or(Role::Other, Role::of);
@@ -257,8 +263,10 @@ mod tests {
         let project = root.path().join("projects/-p");
         fs::create_dir_all(&project).unwrap();
         std::os::unix::fs::symlink(root.path(), project.join("loop")).unwrap();
+        std::os::unix::fs::symlink(&project, root.path().join("projects/-same")).unwrap();
+        fs::write(project.join(format!("{SESSION}.jsonl")), "").unwrap();
         let mut found = Selection::default();
         found.add_projects(&root.path().join("projects"));
-        assert_eq!((found.files.len(), found.errors.len()), (0, 0));
+        assert_eq!((found.files.len(), found.errors.len()), (1, 0));
     }
 }

@@ -52,10 +52,9 @@ fn stderr_line(text: &str) {
     let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
 }
 
-/// Prints an object on a line of its own.
+/// Prints an object on a line of its own. What could steer a terminal is escaped, which means the same in JSON.
 pub(crate) fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)?;
+    writeln!(out, "{}", clean::escaped(&serde_json::to_string(value)?))?;
     Ok(())
 }
 

@@ -48,6 +48,36 @@ fn a_session_is_found_by_id_prefix_title_path_and_latest() {
 }
 
 #[test]
+fn every_title_counts_and_subagents_have_none() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    let folder = home.path().join("projects/-a");
+    let path = folder.join(format!("{FIRST}.jsonl"));
+    let old = fs::read_to_string(&path).unwrap();
+    let titles = "{\"type\":\"ai-title\",\"aiTitle\":\"by a model\"}\n{\"type\":\"agent-name\",\"agentName\":\"by name\"}\n";
+    fs::write(&path, old + titles).unwrap();
+    fs::write(folder.join("agent-a1.jsonl"), "{\"type\":\"custom-title\",\"customTitle\":\"an agent\"}\n")
+        .unwrap();
+    for title in ["by a model", "by name"] {
+        assert_eq!(engine.session(title.as_ref()).unwrap().session.as_deref(), Some(FIRST), "{title}");
+    }
+    assert!(engine.session("an agent".as_ref()).unwrap_err().is_not_found());
+}
+
+#[test]
+fn a_session_without_times_is_never_the_latest_of_several() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    let third = "5e11ffff-0000-4000-8000-000000000000";
+    let path = home.path().join("projects/-a").join(format!("{third}.jsonl"));
+    fs::write(&path, "{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"l\"}\n").unwrap();
+    assert_eq!(engine.session("latest".as_ref()).unwrap().session.as_deref(), Some(SECOND));
+    fs::remove_dir_all(home.path().join("projects/-b")).unwrap();
+    fs::remove_file(home.path().join("projects/-a").join(format!("{FIRST}.jsonl"))).unwrap();
+    assert_eq!(engine.session("latest".as_ref()).unwrap().session.as_deref(), Some(third));
+}
+
+#[test]
 fn ambiguity_lists_the_candidates_and_nothing_is_not_found() {
     let home = tempfile::tempdir().unwrap();
     let engine = engine(home.path());

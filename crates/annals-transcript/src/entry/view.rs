@@ -14,9 +14,10 @@ pub use assistant::{Assistant, ServerToolUse, Usage};
 pub use attachment::{Attachment, AttachmentKind, QueuedCommand};
 pub use progress::Progress;
 pub use record::{
-    AgentName, AiTitle, AttributionSnapshot, ContentReplacement, CostState, CustomTitle, FileBackup,
-    FileHistoryDelta, FileHistorySnapshot, LastPrompt, Mode, ModelCost, PermissionMode, PrLink,
-    QueueOperation, Summary, Tag, Worktree, WorktreeState,
+    AgentName, AiTitle, ApiRequest, ApiRequestBlob, ApiRequestShape, AttributionSnapshot, BridgeSession,
+    ContentReplacement, ContinuedIn, CostState, CustomTitle, FileBackup, FileHistoryDelta,
+    FileHistorySnapshot, ForkContextRef, FrameLink, LastPrompt, Mode, ModelCost, PermissionMode, PrLink,
+    QueueOperation, Relocated, Summary, Tag, ToolsUsed, Worktree, WorktreeState,
 };
 pub use system::{
     CompactBoundary, MicrocompactBoundary, PreservedMessages, PreservedSegment, RetriedError,

@@ -1,7 +1,7 @@
 //! `annals show`: prints a session.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -87,17 +87,33 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
 /// Prints the file as it is. A terminal gets no control characters: transcript text may come from anyone.
 fn raw(path: &Path) -> Result<(), Failure> {
     let failed = |source| Error::read(path, source);
-    let mut reader = Reader::new(File::open(path).map_err(failed)?);
+    let mut file = File::open(path).map_err(failed)?;
     let stdout = io::stdout();
-    let cleaned = stdout.is_terminal();
-    let mut out = io::BufWriter::with_capacity(1 << 18, stdout.lock());
+    if !stdout.is_terminal() {
+        return copy(&mut file, &mut stdout.lock(), failed);
+    }
+    let mut reader = Reader::new(file);
+    let mut out = io::BufWriter::new(stdout.lock());
     while let Some(entry) = reader.read().map_err(failed)? {
-        if cleaned {
-            out.write_all(clean_lines(&String::from_utf8_lossy(entry.bytes())).as_bytes())?;
-        } else {
-            out.write_all(entry.bytes())?;
-        }
+        out.write_all(clean_lines(&String::from_utf8_lossy(entry.bytes())).as_bytes())?;
     }
     out.flush()?;
     Ok(())
+}
+
+/// Copies bytes, telling errors of reading from those of writing.
+fn copy(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<(), Failure> {
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(to.flush()?),
+            Ok(count) => to.write_all(&buffer[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error).into()),
+        }
+    }
 }

@@ -19,6 +19,18 @@ pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
     replaced(text, |character| !matches!(character, '\n' | '\t') && is_harmful(character))
 }
 
+/// Returns JSON in which harmful characters are spelled as escapes. They can only stand inside strings.
+pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(is_harmful) {
+        return Cow::Borrowed(json);
+    }
+    let spelled = |character: char| match character {
+        harmful if is_harmful(harmful) => format!("\\u{:04x}", u32::from(harmful)),
+        other => other.to_string(),
+    };
+    json.chars().map(spelled).collect()
+}
+
 fn replaced(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.chars().any(&harmful) {
         return Cow::Borrowed(text);
@@ -28,9 +40,11 @@ fn replaced(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
         .collect()
 }
 
-/// Control characters steer the terminal; bidirectional overrides make text read as what it is not.
+/// Control characters steer the terminal, marks of direction make text read as what it is not, and separators break
+/// lines where none should break.
 fn is_harmful(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    character.is_control()
+        || matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -44,6 +58,8 @@ mod tests {
             "a\u{FFFD}[31mred\u{FFFD}1m\u{FFFD}\u{FFFD}\u{FFFD}"
         );
         assert_eq!(clean_lines("a\r\n\tb\u{7f}\u{202e}"), "a\u{FFFD}\n\tb\u{FFFD}\u{FFFD}");
+        assert_eq!(clean("\u{61c}\u{200f}\u{2028}\u{2067}"), "\u{FFFD}".repeat(4));
+        assert_eq!(escaped("{\"a\u{7f}\":\"\u{9b}1m\u{202e}\"}"), r#"{"a\u007f":"\u009b1m\u202e"}"#);
         assert_eq!(without_escapes("a \u{1b}[2mfaint\u{1b}[22m b"), "a faint b");
         assert!(matches!(clean("天气 😀 👩‍💻"), Cow::Borrowed(_)));
     }

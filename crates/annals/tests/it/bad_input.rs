@@ -123,7 +123,8 @@ fn a_file_without_permission_is_named() {
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
     // The program may lie where nobody may look: it is copied to the home.
     let program = home.path().join("annals");
-    fs::copy(crate::ANNALS, &program).unwrap();
+    // By a program of its own: a file that this process has just written may still be open in a child of another test.
+    assert!(home.command("cp").arg(crate::ANNALS).arg(&program).status().unwrap().success());
     let mut command = home.command(program.to_str().unwrap());
     if fs::metadata(home.path()).unwrap().uid() == 0 {
         command.uid(65534).gid(65534);
@@ -131,4 +132,61 @@ fn a_file_without_permission_is_named() {
     let ran = home.ran(&command.args(["stats", "secret.jsonl"]).output().unwrap());
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"annals: cannot read secret.jsonl: permission denied");
+}
+
+/// Whatever a transcript or a path says, nothing that a command prints steers the terminal.
+#[test]
+fn no_command_passes_control_characters_on() {
+    let home = Home::new();
+    let evil = "a\\u001b[31mb\\u009bc\\u202ed\\u007f";
+    let lines = [
+        format!(
+            r#"{{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","version":"{evil}","message":{{"content":"{evil}"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"assistant","uuid":"a","parentUuid":"u","timestamp":"2026-03-01T10:00:01Z","message":{{"id":"m","model":"{evil}","content":[{{"type":"text","text":"{evil}"}},{{"type":"tool_use","id":"{evil}","name":"{evil}","input":{{"command":"{evil}"}}}},{{"type":"{evil}"}}]}}}}"#
+        ),
+        format!(
+            r#"{{"type":"system","subtype":"{evil}","uuid":"s","parentUuid":"a","timestamp":"2026-03-01T10:00:02Z","content":"{evil}"}}"#
+        ),
+        format!(
+            r#"{{"type":"attachment","uuid":"t","parentUuid":"s","timestamp":"2026-03-01T10:00:03Z","attachment":{{"type":"{evil}","filename":"{evil}"}}}}"#
+        ),
+        format!(r#"{{"type":"{evil}","sessionId":"x"}}"#),
+        "broken \u{1b}[31m".to_owned(),
+    ];
+    let name = "evil\u{1b}[31m\u{9b}.jsonl";
+    home.write(name, lines.join("\n"));
+    for command in [
+        &["show"][..],
+        &["show", "--tools", "full"],
+        &["show", "--view", "model"],
+        &["turns"],
+        &["tools"],
+        &["stats"],
+        &["check"],
+    ] {
+        for json in [&[][..], &["--json"]] {
+            for target in [name, "./missing\u{1b}[31m.jsonl"] {
+                let args = [command, json, &[target]].concat();
+                let ran = home.command(crate::ANNALS).args(&args).output().unwrap();
+                let printed = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+                let harmful = |character: &char| {
+                    character.is_control() && *character != '\n' || *character == '\u{202e}'
+                };
+                assert_eq!(printed.chars().find(harmful), None, "{args:?}: {printed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failure_outweighs_problems() {
+    let home = Home::new();
+    home.write("d/bad.jsonl", "{\"type\":\"mode\",\"sessionId\":\"s\"}\nbroken\n");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", home.path().join("d/gone.jsonl")).unwrap();
+    let ran = annals(&home, &["check", "d"]);
+    assert_eq!(ran.code, Some(if cfg!(unix) { 2 } else { 1 }), "{}", ran.stderr);
+    assert!(ran.stdout.contains("no JSON at all"), "{}", ran.stdout);
 }

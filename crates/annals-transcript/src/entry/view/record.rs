@@ -266,3 +266,103 @@ view!(entry:
     /// Which parts of which files the session wrote. Its fields have not been seen: use the body.
     AttributionSnapshot {}
 );
+
+view!(entry:
+    /// An artifact that belongs to the session.
+    FrameLink {
+        /// Returns the file that it was made from.
+        path: text "path",
+        /// Returns its address.
+        url: text "frameUrl",
+        /// Returns its title.
+        title: text "title",
+    }
+);
+
+view!(entry:
+    /// The tools called so far.
+    ToolsUsed {
+        /// Returns their names.
+        tools: texts "tools",
+    }
+);
+
+view!(entry:
+    /// The remote session that mirrors this one.
+    BridgeSession {
+        /// Returns its id.
+        bridge_session: text "bridgeSessionId",
+        /// Returns how far it has come.
+        last_sequence: number "lastSequenceNum",
+    }
+);
+
+view!(entry:
+    /// The session moved to another working directory.
+    Relocated {
+        /// Returns the directory.
+        cwd: text "relocatedCwd",
+    }
+);
+
+view!(entry:
+    /// The session goes on under another id.
+    ContinuedIn {
+        /// Returns the other session.
+        session: text "continuedInSessionId",
+    }
+);
+
+view!(entry:
+    /// Where the context of a fork agent came from.
+    ForkContextRef {
+        /// Returns the agent.
+        agent_id: text "agentId",
+        /// Returns the session that it was forked from.
+        parent_session: text "parentSessionId",
+        /// Returns the last message that it shares.
+        parent_last: text "parentLastUuid",
+        /// Returns how many messages it shares.
+        context_length: number "contextLength",
+    }
+);
+
+view!(entry:
+    /// A request to the model, by hashes.
+    ApiRequest {
+        /// Returns its id.
+        id: text "id",
+        /// Returns what made it.
+        query_source: text "querySource",
+        /// Returns the hash of its system prompt and tools.
+        shape_hash: text "shapeHash",
+        /// Returns the request that it starts from.
+        base: text "base",
+        /// Returns how many messages it keeps of that one.
+        keep: number "keep",
+        /// Returns the hashes of the messages that it adds.
+        tail: texts "tail",
+        /// Returns its parameters.
+        params: value "params",
+    }
+);
+
+view!(entry:
+    /// A message that requests refer to.
+    ApiRequestBlob {
+        /// Returns its hash.
+        hash: text "hash",
+        /// Returns the message.
+        message: value "message",
+    }
+);
+
+view!(entry:
+    /// A system prompt and tool list that requests refer to.
+    ApiRequestShape {
+        /// Returns its hash.
+        shape_hash: text "shapeHash",
+        /// Returns the system prompt and the tools.
+        shape: value "shape",
+    }
+);

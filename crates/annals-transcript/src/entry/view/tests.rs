@@ -253,6 +253,29 @@ fn small_records_hold_their_fact() {
     let replaced =
         view::<ContentReplacement>(r#"{"type":"content-replacement","replacements":[{"a":1},{"a":2}]}"#);
     assert_eq!(replaced.replacements().count(), 2);
+    assert_eq!(view::<FrameLink>(r#"{"type":"frame-link","frameUrl":"u"}"#).url().unwrap(), "u");
+    assert_eq!(
+        view::<ToolsUsed>(r#"{"type":"tools-used","tools":["Bash","Read"]}"#).tools(),
+        ["Bash", "Read"]
+    );
+    assert_eq!(
+        view::<BridgeSession>(r#"{"type":"bridge-session","lastSequenceNum":9}"#).last_sequence(),
+        Some(9)
+    );
+    assert_eq!(view::<Relocated>(r#"{"type":"relocated","relocatedCwd":"/n"}"#).cwd().unwrap(), "/n");
+    assert_eq!(
+        view::<ContinuedIn>(r#"{"type":"continued-in","continuedInSessionId":"n"}"#).session().unwrap(),
+        "n"
+    );
+    assert_eq!(
+        view::<ForkContextRef>(r#"{"type":"fork-context-ref","contextLength":3}"#).context_length(),
+        Some(3)
+    );
+    assert_eq!(view::<ApiRequest>(r#"{"type":"api-request","keep":2,"tail":["h"]}"#).tail(), ["h"]);
+    assert_eq!(view::<ApiRequestBlob>(r#"{"type":"api-request-blob","hash":"h"}"#).hash().unwrap(), "h");
+    assert!(
+        view::<ApiRequestShape>(r#"{"type":"api-request-shape","shape":{}}"#).shape().unwrap().is_object()
+    );
     let body = view::<AttributionSnapshot>(r#"{"type":"attribution-snapshot","x":1}"#).body();
     assert_eq!(body.number("x"), Some(1));
     let progress = view::<Progress>(
