@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
-use annals_transcript::history::Step;
+use annals_transcript::history::{Cause, Step};
 use annals_transcript::lite::Lite;
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -144,7 +144,7 @@ impl Engine {
             conversation.steps().iter().filter(|step| wanted(step)).count() as u64
         };
         stats.turns = conversation.turns().len() as u64;
-        stats.branches = count(|step| matches!(step, Step::Branch { .. }));
+        stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
         stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
         let findings = checker.finish();
         stats.problems = findings.len() as u64;

@@ -51,26 +51,11 @@ impl TranscriptFile {
         Self { path, session, agent }
     }
 
-    /// Returns how many subagents of the session have a transcript: below its own folder, or beside it as in old
-    /// versions.
+    /// Returns how many subagents of the session have a transcript.
     pub fn subagents(&self) -> u64 {
-        if self.agent.is_some() {
-            return 0;
-        }
-        let mut count = 0;
-        let mut errors = Vec::new();
-        let below = self.path.with_extension("").join("subagents");
-        if below.is_dir() {
-            walk(&below, &mut errors, &mut |path| count += u64::from(Self::at(path).agent.is_some()));
-        }
-        let beside = self.path.parent().and_then(|folder| sorted_entries(folder).ok()).unwrap_or_default();
-        let is_agent = |path: &&PathBuf| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
-        };
-        let files = beside.iter().filter(is_agent).map(|path| Self::at(path));
-        let mine = files
-            .filter(|file| file.agent.is_some() && file.session.is_some() && file.session == self.session);
-        count + mine.count() as u64
+        let mut found = Selection::default();
+        found.add_subagents(self);
+        found.files.len() as u64
     }
 }
 
@@ -100,6 +85,30 @@ impl Selection {
                 }
             });
         }
+    }
+
+    /// Finds the transcripts of a session's subagents: below its own folder, or beside it as in old versions.
+    pub(crate) fn add_subagents(&mut self, session: &TranscriptFile) {
+        if session.agent.is_some() {
+            return;
+        }
+        let below = session.path.with_extension("").join("subagents");
+        if below.is_dir() {
+            let files = &mut self.files;
+            walk(&below, &mut self.errors, &mut |path| {
+                let file = TranscriptFile::at(path);
+                files.extend(file.agent.is_some().then_some(file));
+            });
+        }
+        let beside = session.path.parent().and_then(|folder| sorted_entries(folder).ok()).unwrap_or_default();
+        let is_agent = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+        };
+        let files = beside.iter().filter(is_agent).map(|path| TranscriptFile::at(path));
+        let is_ours = |file: &TranscriptFile| {
+            file.agent.is_some() && file.session.is_some() && file.session == session.session
+        };
+        self.files.extend(files.filter(is_ours));
     }
 
     /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.

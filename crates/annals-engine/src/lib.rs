@@ -10,6 +10,7 @@ mod files;
 mod roots;
 mod snapshot;
 mod stats;
+mod subagent;
 
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;
@@ -19,3 +20,4 @@ pub use files::{Selection, TranscriptFile};
 pub use roots::Roots;
 pub use snapshot::Snapshot;
 pub use stats::{Stats, ToolCount};
+pub use subagent::{Meta, Subagent};

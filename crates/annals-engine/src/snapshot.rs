@@ -31,7 +31,10 @@ impl Snapshot {
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = File::open(&file.path).map_err(failed)?;
-        let session = Session::read_with(&source, seen).map_err(failed)?;
+        let mut session = Session::read_with(&source, seen).map_err(failed)?;
+        if file.agent.is_some() {
+            session.follow_sidechain();
+        }
         Ok(Self { file, session, source: RefCell::new(source) })
     }
 

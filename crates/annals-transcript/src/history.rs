@@ -20,9 +20,11 @@ pub enum Step {
         /// Whether it belongs to the live conversation.
         live: bool,
     },
-    /// What follows was abandoned, or never belonged to the live conversation. It ends where an entry is live again
-    /// or the next branch starts.
+    /// What follows does not belong to the live conversation. It ends where an entry is live again or the next
+    /// branch starts.
     Branch {
+        /// Why it does not belong.
+        cause: Cause,
         /// The entry that it leaves from; none if it hangs on nothing.
         from: Option<NodeIndex>,
         /// How many entries it has.
@@ -33,6 +35,15 @@ pub enum Step {
         /// The missing parent.
         missing: Id,
     },
+}
+
+/// Why entries stand beside the live conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The conversation went on from somewhere else.
+    LeftBehind,
+    /// They are a subagent's, written into the session's own file as clients before 2.0 did.
+    Subagent,
 }
 
 /// Returns the history of a session; `leaf` says which line of it is the live one.
@@ -164,7 +175,9 @@ impl<'a> Emitter<'a> {
         }
         let live = self.belongs(root) || !tree.iter().any(|&index| self.speaks(index));
         if !live {
-            self.steps.push(Step::Branch { from, entries: tree.len() });
+            let is_side = self.session.nodes()[root].has(Flag::Sidechain);
+            let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
+            self.steps.push(Step::Branch { cause, from, entries: tree.len() });
         }
         for index in tree {
             self.emit(index, live || self.belongs(index));
@@ -231,7 +244,8 @@ mod tests {
                 let name = node.id.map_or_else(|| format!("{:?}", node.kind), |id| ids.get(id));
                 if *live { name } else { format!("({name})") }
             }
-            Step::Branch { .. } => "|".to_owned(),
+            Step::Branch { cause: Cause::LeftBehind, .. } => "|".to_owned(),
+            Step::Branch { cause: Cause::Subagent, .. } => "@".to_owned(),
             Step::Gap { .. } => "?".to_owned(),
         };
         steps.iter().map(spell).collect::<Vec<_>>().join(" ")
@@ -254,6 +268,19 @@ mod tests {
             line("user", "u3", "a1", ""),
         ];
         assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 | (u2) (a2) u3");
+    }
+
+    #[test]
+    fn a_subagent_in_the_same_file_stands_where_it_was_written() {
+        let side = |line: String| line.replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
+        let lines = [
+            line("user", "u1", "", ""),
+            line("assistant", "a1", "u1", ""),
+            side(line("user", "s1", "", "")),
+            side(line("assistant", "s2", "s1", "")),
+            line("user", "u2", "a1", ""),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 @ (s1) (s2) u2");
     }
 
     #[test]

@@ -137,6 +137,13 @@ impl Session {
         Ok(session)
     }
 
+    /// Takes the side line as the main one: in a subagent's own transcript there is no other.
+    pub fn follow_sidechain(&mut self) {
+        for node in &mut self.nodes {
+            node.flags &= !Flag::Sidechain.bit();
+        }
+    }
+
     /// Returns all entries in file order.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

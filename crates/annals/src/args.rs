@@ -70,6 +70,9 @@ pub(crate) struct Show {
     /// The conversation that ends in this entry, instead of where the client would go on
     #[arg(long, value_name = "UUID")]
     pub(crate) leaf: Option<String>,
+    /// Show what subagents did, below the calls that started them (full view)
+    #[arg(long)]
+    pub(crate) subagents: bool,
     /// Leave out reasoning (full view)
     #[arg(long)]
     pub(crate) no_thinking: bool,

@@ -1,11 +1,13 @@
 //! `annals show`: prints a session.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use annals_engine::{Conversation, Engine, Error, Snapshot};
+use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent};
 use annals_transcript::history::Step;
 use annals_transcript::{Reader, model};
 
@@ -25,40 +27,107 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
     let conversation = Conversation::of(&snapshot, args.leaf.as_deref())?;
     match args.view {
         View::Model => model(&snapshot, &conversation, global.json)?,
-        _ => full(&snapshot, &conversation, args, global.json)?,
+        _ => full(engine, &conversation, args, global.json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints everything that was recorded.
-fn full(
-    snapshot: &Snapshot,
-    conversation: &Conversation<'_>,
-    args: &Show,
+fn full(engine: &Engine, conversation: &Conversation<'_>, args: &Show, json: bool) -> Result<(), Failure> {
+    let agents = if args.subagents { engine.subagents(conversation.snapshot())? } else { Vec::new() };
+    let mut history = History { engine, args, json, agents, shown: HashSet::new() };
+    let mut out = output::stdout();
+    history.print(&mut out, conversation, args.turn.as_ref())?;
+    history.print_rest(&mut out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// A session's history with its subagents, each of which is shown once.
+struct History<'a> {
+    engine: &'a Engine,
+    args: &'a Show,
     json: bool,
-) -> Result<(), Failure> {
-    let steps = conversation.steps().iter().filter(|step| match (&args.turn, step) {
+    agents: Vec<Subagent>,
+    shown: HashSet<PathBuf>,
+}
+
+impl History<'_> {
+    fn print(
+        &mut self,
+        out: &mut dyn Write,
+        conversation: &Conversation<'_>,
+        turns: Option<&RangeInclusive<usize>>,
+    ) -> Result<(), Failure> {
+        let to_wire = ToWire::of(conversation.snapshot());
+        let detail = Detail {
+            subagents: self.args.subagents,
+            thinking: !self.args.no_thinking,
+            tools: self.args.tools,
+        };
+        let mut printer = Printer::new(out, conversation, detail);
+        for step in conversation.steps().iter().filter(|step| is_wanted(conversation, step, turns)) {
+            if self.json {
+                printer.json(&to_wire.item(conversation, step)?)?;
+            } else {
+                printer.step(step)?;
+            }
+            if let Step::Entry { node, .. } = step {
+                self.print_started_by(&mut printer, &to_wire.calls(*node))?;
+            }
+        }
+        printer.finish()
+    }
+
+    /// Prints the subagents that calls started.
+    fn print_started_by(&mut self, printer: &mut Printer<'_>, calls: &[String]) -> Result<(), Failure> {
+        let started = |agent: &&Subagent| agent.call.as_ref().is_some_and(|call| calls.contains(call));
+        let agents: Vec<Subagent> = self.agents.iter().filter(started).cloned().collect();
+        agents.iter().try_for_each(|agent| self.print_agent(printer, agent))
+    }
+
+    fn print_agent(&mut self, printer: &mut Printer<'_>, agent: &Subagent) -> Result<(), Failure> {
+        if !self.shown.insert(agent.file.path.clone()) {
+            return Ok(());
+        }
+        let snapshot = self.engine.snapshot(agent.file.clone())?;
+        let conversation = Conversation::of(&snapshot, None)?;
+        if self.json {
+            return self.print(printer.out(), &conversation, None);
+        }
+        let known = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
+        let known: Vec<_> = known.into_iter().flatten().collect();
+        let title = format!("agent {} {}", agent.file.agent.as_deref().unwrap_or("?"), known.join(": "));
+        printer.subagent(title.trim(), |out| self.print(out, &conversation, None))
+    }
+
+    /// Prints the subagents of which nobody knows what started them.
+    fn print_rest(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.args.turn.is_some() {
+            return Ok(());
+        }
+        for agent in self.agents.clone() {
+            if self.shown.contains(&agent.file.path) {
+                continue;
+            }
+            let snapshot = self.engine.snapshot(agent.file.clone())?;
+            let conversation = Conversation::of(&snapshot, None)?;
+            let detail = Detail { subagents: true, thinking: false, tools: self.args.tools };
+            self.print_agent(&mut Printer::new(out, &conversation, detail), &agent)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a step belongs to the turns asked for.
+fn is_wanted(conversation: &Conversation<'_>, step: &Step, turns: Option<&RangeInclusive<usize>>) -> bool {
+    match (turns, step) {
         (None, _) => true,
         (Some(turns), Step::Entry { node, .. }) => {
             conversation.turn_of(*node).is_some_and(|turn| turns.contains(&turn))
         }
         (Some(_), _) => false,
-    });
-    let mut out = output::stdout();
-    if json {
-        let to_wire = ToWire::of(snapshot);
-        for step in steps {
-            output::json_line(&mut out, &to_wire.item(conversation, step)?)?;
-        }
-        out.flush()?;
-        return Ok(());
     }
-    let detail = Detail { thinking: !args.no_thinking, tools: args.tools };
-    let mut printer = Printer::new(out, conversation, detail);
-    for step in steps {
-        printer.step(step)?;
-    }
-    printer.finish()
 }
 
 /// Prints what the client would send on resume.

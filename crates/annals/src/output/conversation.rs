@@ -1,12 +1,12 @@
 //! A conversation for people: prompts, replies, calls on one line each, everything else in passing.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use annals_engine::Conversation;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Content, Media, ToolUse};
 use annals_transcript::entry::view::{Assistant, Attachment, AttachmentKind, System, SystemKind, User};
-use annals_transcript::history::Step;
+use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::Node;
@@ -23,6 +23,8 @@ use crate::failure::Failure;
 /// How much of a conversation is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
+    /// Whether subagents' conversations are printed where they were started.
+    pub(crate) subagents: bool,
     /// Whether reasoning is mentioned.
     pub(crate) thinking: bool,
     /// How calls are printed.
@@ -45,41 +47,70 @@ const SUBJECT: usize = 100;
 const RESULT_LINES: usize = 40;
 
 /// Prints the steps of a conversation.
-pub(crate) struct Printer<'a, W> {
-    out: W,
+pub(crate) struct Printer<'a> {
+    out: &'a mut dyn Write,
     conversation: &'a Conversation<'a>,
     detail: Detail,
     /// Context that the client gave the model since the last line: named together.
     context: Vec<String>,
-    in_branch: bool,
+    in_branch: Option<Cause>,
 }
 
-impl<'a, W: Write> Printer<'a, W> {
-    pub(crate) fn new(out: W, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
-        Self { out, conversation, detail, context: Vec::new(), in_branch: false }
+impl<'a> Printer<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
+        Self { out, conversation, detail, context: Vec::new(), in_branch: None }
     }
 
     pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
         match *step {
             Step::Entry { node, live } => {
-                if live && self.in_branch && self.node(node).kind.is_message() {
-                    self.in_branch = false;
-                    self.rule(DIM, "back to the conversation")?;
+                let hidden = self.in_branch == Some(Cause::Subagent) && !self.detail.subagents;
+                if live && self.in_branch.is_some() && self.node(node).kind.is_message() {
+                    self.in_branch = None;
+                    if !hidden {
+                        self.rule(DIM, "back to the conversation")?;
+                    }
+                } else if hidden {
+                    return Ok(());
                 }
                 self.entry(node)
             }
-            Step::Branch { entries, .. } => {
-                self.in_branch = true;
-                self.rule(YELLOW, &format!("left behind: {}", entries_counted(entries)))
+            Step::Branch { cause, entries, .. } => {
+                self.in_branch = Some(cause);
+                let entries = entries_counted(entries);
+                match cause {
+                    Cause::LeftBehind => self.rule(YELLOW, &format!("left behind: {entries}")),
+                    Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}")),
+                }
             }
             Step::Gap { .. } => self.rule(RED, "the entry before the next one is missing"),
         }
     }
 
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    /// Returns where the conversation is printed.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        &mut *self.out
+    }
+
+    /// Prints a step as JSON.
+    pub(crate) fn json(&mut self, item: &annals_proto::HistoryItem) -> Result<(), Failure> {
+        super::json_line(&mut self.out, item)
+    }
+
+    /// Prints the conversation of a subagent, set in below the call that started it.
+    pub(crate) fn subagent(
+        &mut self,
+        title: &str,
+        print: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         self.flush_context()?;
-        self.out.flush()?;
-        Ok(())
+        let mut inner = Indented { out: &mut *self.out, starts_line: true };
+        writeln!(inner, "{CYAN}{}{CYAN:#}", clean(title))?;
+        print(&mut inner)
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.flush_context()
     }
 
     fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
@@ -384,6 +415,28 @@ impl<'a, W: Write> Printer<'a, W> {
 
     fn node(&self, index: NodeIndex) -> &'a Node {
         &self.conversation.snapshot().session().nodes()[index]
+    }
+}
+
+/// Sets every line in.
+struct Indented<'a> {
+    out: &'a mut dyn Write,
+    starts_line: bool,
+}
+
+impl Write for Indented<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            if std::mem::replace(&mut self.starts_line, line.ends_with(b"\n")) {
+                self.out.write_all("  │ ".as_bytes())?;
+            }
+            self.out.write_all(line)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

@@ -6,10 +6,10 @@ use annals_engine::{Conversation, Snapshot};
 use annals_proto as wire;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
-use annals_transcript::history::Step;
+use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part};
-use annals_transcript::session::{IdTexts, Node};
+use annals_transcript::session::{BlockKind, IdTexts, Node};
 use annals_transcript::tool::{self, Call};
 use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind};
@@ -60,8 +60,9 @@ impl<'a> ToWire<'a> {
     ) -> Result<wire::HistoryItem, Failure> {
         match *step {
             Step::Entry { node, live } => self.entry(conversation, node, live),
-            Step::Branch { from, entries } => Ok(wire::HistoryItem {
+            Step::Branch { cause, from, entries } => Ok(wire::HistoryItem {
                 kind: "branch".to_owned(),
+                sidechain: cause == Cause::Subagent,
                 parent: from.and_then(|index| self.uuid(index)),
                 entries: Some(entries),
                 ..wire::HistoryItem::default()
@@ -95,7 +96,7 @@ impl<'a> ToWire<'a> {
             timestamp: node.time.and_then(time_of_ms),
             turn: conversation.turn_of(index),
             live,
-            sidechain: node.has(Flag::Sidechain),
+            sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()),
             parts: self.parts(node, &entry)?,
             tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
@@ -161,6 +162,13 @@ impl<'a> ToWire<'a> {
             result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
             line: node.at.line,
         })
+    }
+
+    /// Returns the ids of the calls that an entry makes.
+    pub(crate) fn calls(&self, index: NodeIndex) -> Vec<String> {
+        let blocks = self.snapshot.session().blocks(self.node(index)).iter();
+        let calls = blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool);
+        calls.map(|id| self.ids.get(id)).collect()
     }
 
     fn node(&self, index: NodeIndex) -> &'a Node {
