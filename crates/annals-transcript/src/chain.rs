@@ -1,6 +1,6 @@
 //! The conversation in a transcript, as the client resolves it.
 //!
-//! The rules are stated in `docs/CHAIN.md`; each function here is one of them. Everything works on nodes: bodies
+//! The rules are stated in `docs/CHAIN.md`, section by section as the modules here. Everything works on nodes: bodies
 //! are not needed to say which entries a conversation is made of and in which order.
 
 mod gather;
@@ -51,17 +51,23 @@ impl<'s> Chain<'s> {
 
     /// Returns why the client would not resume the session; none if it would.
     pub fn obstacle(&self) -> Option<Obstacle> {
-        match self.leaf() {
-            None => Some(Obstacle::NoConversation),
-            Some(leaf) if self.node(leaf).time.is_none() => Some(Obstacle::NoTime),
-            Some(_) => None,
+        let Some(leaf) = self.leaf else { return Some(Obstacle::NoConversation) };
+        let last = self.loaded.node(self.session, leaf::last_message(self.session, &self.loaded, leaf));
+        if last.is_side() {
+            Some(Obstacle::Sidechain)
+        } else if last.time.is_none() {
+            Some(Obstacle::NoTime)
+        } else {
+            None
         }
     }
 
     /// Returns the entries that the client restores, in order: those behind the last compaction, and what it kept.
     pub fn restored(&self) -> Vec<NodeIndex> {
         let Some(leaf) = self.leaf else { return Vec::new() };
-        let path = walk::from(self.session, &self.loaded, leaf);
+        let last = leaf::last_message(self.session, &self.loaded, leaf);
+        let mut path = walk::from(self.session, &self.loaded, last);
+        path.extend(walk::trailers(self.session, &self.loaded, last));
         let path = gather::with_siblings(self.session, &self.loaded, &path);
         let nodes: Vec<_> = path.into_iter().map(|slot| self.loaded.slots[slot].node).collect();
         let start = nodes.iter().rposition(|&node| self.session.boundary(self.node(node)).is_some());
@@ -78,7 +84,9 @@ impl<'s> Chain<'s> {
 pub enum Obstacle {
     /// There is no message to go on from.
     NoConversation,
-    /// The last entry of the conversation has no valid time.
+    /// The last message is a subagent's.
+    Sidechain,
+    /// The last message has no valid time.
     NoTime,
 }
 
@@ -86,7 +94,8 @@ impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Obstacle::NoConversation => "there is no message to go on from",
-            Obstacle::NoTime => "the last entry of the conversation has no valid timestamp",
+            Obstacle::Sidechain => "the last message is a subagent's",
+            Obstacle::NoTime => "the last message has no valid timestamp",
         })
     }
 }

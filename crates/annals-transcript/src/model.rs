@@ -71,27 +71,46 @@ pub fn messages(chain: &Chain<'_>) -> Vec<Message> {
     let session = chain.session();
     let mut drafts: Vec<Draft> =
         chain.restored().into_iter().filter_map(|node| Draft::of(session, node)).collect();
+    move_results_behind_calls(&mut drafts);
     drop_unanswered_calls(&mut drafts);
     answer_last_calls(&mut drafts);
     drop_lone_thinking(&mut drafts);
     drafts.retain(|draft| !draft.is_blank());
-    if drafts.last().is_some_and(|draft| draft.role == Role::User) {
-        drafts.push(Draft::made(Role::Assistant, Part::MadeText(NO_RESPONSE)));
-    }
-    drafts.retain(|draft| !draft.is_api_error);
+    drafts.retain(|draft| draft.speaker != Speaker::Attachment);
+    answer_last_prompt(&mut drafts);
+    drafts.retain(|draft| !draft.is_made_up_error);
     let mut messages = merge(drafts);
-    messages.iter_mut().for_each(put_calls_last);
+    messages.iter_mut().for_each(sort_parts);
     pair_results(messages)
 }
 
 /// An entry on its way into a message.
 #[derive(Clone, Debug)]
 struct Draft {
-    role: Role,
+    speaker: Speaker,
     node: Option<NodeIndex>,
-    reply: Option<Id>,
+    reply: Option<Reply>,
     parts: Vec<Part>,
-    is_api_error: bool,
+    is_made_up_error: bool,
+}
+
+/// Who contributes a draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaker {
+    User,
+    Assistant,
+    /// A command that ran in the client: sent as the user's, but no message until then.
+    LocalCommand,
+    /// Context: not sent as a message, but it tells a running turn from a finished one.
+    Attachment,
+}
+
+/// What the lines of one reply share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Reply {
+    Id(Id),
+    /// All lines without id that have a request.
+    Nameless,
 }
 
 impl Draft {
@@ -99,32 +118,51 @@ impl Draft {
     fn of(session: &Session, index: NodeIndex) -> Option<Self> {
         let node = &session.nodes()[index];
         let parts: Vec<_> = session.blocks(node).iter().map(|block| Part::Found(*block)).collect();
-        let role = match node.kind {
-            Kind::User => Role::User,
-            Kind::Assistant => Role::Assistant,
-            // Of attachments only a queued prompt has blocks: the user's own words.
-            Kind::Attachment if !parts.is_empty() => Role::User,
+        let speaker = match node.kind {
+            Kind::User => Speaker::User,
+            Kind::Assistant => Speaker::Assistant,
+            Kind::System if !parts.is_empty() && !node.has(Flag::DisplayOnly) => Speaker::LocalCommand,
+            Kind::Attachment if node.has(Flag::HumanTurn) => Speaker::User,
+            Kind::Attachment => Speaker::Attachment,
             _ => return None,
         };
-        let reply = if role == Role::Assistant { node.message_id } else { None };
-        Some(Self { role, node: Some(index), reply, parts, is_api_error: node.has(Flag::ApiError) })
+        let nameless = node.has(Flag::Request).then_some(Reply::Nameless);
+        let reply = node.message_id.map(Reply::Id).or(nameless).filter(|_| speaker == Speaker::Assistant);
+        let is_made_up_error = node.has(Flag::ApiError) && node.has(Flag::Synthetic);
+        Some(Self { speaker, node: Some(index), reply, parts, is_made_up_error })
     }
 
-    fn made(role: Role, part: Part) -> Self {
-        Self { role, node: None, reply: None, parts: vec![part], is_api_error: false }
+    fn made(speaker: Speaker, part: Part) -> Self {
+        Self { speaker, node: None, reply: None, parts: vec![part], is_made_up_error: false }
     }
 
     fn calls(&self) -> impl Iterator<Item = BlockSpan> + '_ {
-        self.parts.iter().filter_map(Part::call)
+        let parts = if self.speaker == Speaker::Assistant { &self.parts[..] } else { &[] };
+        parts.iter().filter_map(Part::call)
     }
 
     fn results(&self) -> impl Iterator<Item = Id> + '_ {
-        self.parts.iter().filter_map(Part::result)
+        let parts = if self.speaker == Speaker::User { &self.parts[..] } else { &[] };
+        parts.iter().filter_map(Part::result)
+    }
+
+    fn has_results(&self) -> bool {
+        self.results().next().is_some()
+    }
+
+    /// Returns whether it is the user's and no result: what starts a turn.
+    fn is_prompt(&self) -> bool {
+        self.speaker == Speaker::User && !self.has_results()
+    }
+
+    /// Returns whether it belongs to the same reply as another, by id.
+    fn is_of_reply(&self, other: &Draft) -> bool {
+        matches!(self.reply, Some(Reply::Id(_))) && self.reply == other.reply
     }
 
     /// Returns whether it is assistant text of white space only.
     fn is_blank(&self) -> bool {
-        self.role == Role::Assistant && self.is_only(BlockKind::BlankText)
+        self.speaker == Speaker::Assistant && self.is_only(BlockKind::BlankText)
     }
 
     fn is_only(&self, kind: BlockKind) -> bool {
@@ -150,61 +188,134 @@ impl Part {
             _ => None,
         }
     }
+
+    fn is_result(&self) -> bool {
+        match self {
+            Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
+            Part::MadeResult { .. } => true,
+            Part::MadeText(_) => false,
+        }
+    }
 }
 
-/// Drops entries all of whose calls have no result, except in the last reply when only results follow it.
+/// Moves a result that stands before its call directly behind the line of the call, unless something that interrupts
+/// a turn stands before the last line of the call's reply.
+fn move_results_behind_calls(drafts: &mut Vec<Draft>) {
+    let mut calls: HashMap<Id, usize> = HashMap::new();
+    let mut last_lines: HashMap<Reply, usize> = HashMap::new();
+    // How many drafts up to a place interrupt a turn.
+    let mut interrupts = vec![0];
+    for (place, draft) in drafts.iter().enumerate() {
+        calls.extend(draft.calls().filter_map(|call| Some((call.tool?, place))));
+        last_lines.extend(draft.reply.filter(|reply| *reply != Reply::Nameless).map(|reply| (reply, place)));
+        let interrupting = draft.is_prompt() || draft.speaker == Speaker::LocalCommand;
+        interrupts.push(interrupts[place] + usize::from(interrupting));
+    }
+    let mut moved: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (place, draft) in drafts.iter().enumerate() {
+        let later =
+            draft.results().filter_map(|call| calls.get(&call).copied()).filter(|&call| call > place).min();
+        let Some(call) = later else { continue };
+        let last_line =
+            drafts[call].reply.and_then(|reply| last_lines.get(&reply)).map_or(call, |&last| last.max(call));
+        if interrupts[last_line] == interrupts[place + 1] {
+            moved.entry(call).or_default().push(place);
+        }
+    }
+    if moved.is_empty() {
+        return;
+    }
+    let leaving: HashSet<usize> = moved.values().flatten().copied().collect();
+    let mut order = Vec::with_capacity(drafts.len());
+    for place in 0..drafts.len() {
+        if !leaving.contains(&place) {
+            order.push(place);
+        }
+        // The one moved last stands first.
+        order.extend(moved.get(&place).into_iter().flatten().rev());
+    }
+    *drafts = order.into_iter().map(|place| drafts[place].clone()).collect();
+}
+
+/// Drops entries all of whose calls have no result, except in the last reply; and nothing of the last turn if that
+/// stands in the middle of its tool calls.
 fn drop_unanswered_calls(drafts: &mut Vec<Draft>) {
     let answered: HashSet<Id> = drafts.iter().flat_map(Draft::results).collect();
-    let last_reply = drafts.iter().rposition(|draft| draft.role == Role::Assistant);
-    let running =
-        last_reply.filter(|&last| drafts[last + 1..].iter().all(|draft| draft.results().next().is_some()));
-    let running_id = running.and_then(|last| drafts[last].reply);
-    let mut index = 0;
+    let start = drafts.iter().rposition(Draft::is_prompt).map_or(0, |prompt| prompt + 1);
+    let turn = &drafts[start..];
+    let last = turn.iter().rposition(|draft| draft.speaker == Speaker::Assistant);
+    let is_last_reply: Vec<bool> = turn
+        .iter()
+        .enumerate()
+        .map(|(place, draft)| last.is_some_and(|last| place == last || draft.is_of_reply(&turn[last])))
+        .collect();
+    let worked = turn.iter().any(|draft| draft.has_results() || draft.speaker == Speaker::Attachment);
+    let ends_in_result = turn.last().is_some_and(Draft::has_results);
+    let calls_last =
+        turn.iter().zip(&is_last_reply).any(|(draft, is_last)| *is_last && draft.calls().next().is_some());
+    let is_running = worked && (ends_in_result || calls_last);
+    let mut place = 0_usize;
     drafts.retain(|draft| {
-        let is_running = running == Some(index) || running_id.is_some() && draft.reply == running_id;
-        index += 1;
+        let in_turn = place.checked_sub(start);
+        place += 1;
         let mut calls = draft.calls().peekable();
-        is_running
+        in_turn.is_some_and(|place| is_running || is_last_reply[place])
             || calls.peek().is_none()
             || calls.any(|call| call.tool.is_some_and(|id| answered.contains(&id)))
     });
 }
 
-/// Gives a made-up result to every call that is left without one.
+/// Gives a made-up result to every call of the last reply that is left without one.
 fn answer_last_calls(drafts: &mut Vec<Draft>) {
     let answered: HashSet<Id> = drafts.iter().flat_map(Draft::results).collect();
+    let Some(last) = drafts.iter().rposition(|draft| draft.speaker == Speaker::Assistant) else { return };
+    let lines = drafts.iter().enumerate();
+    let lines = lines.filter(|(place, draft)| *place == last || draft.is_of_reply(&drafts[last]));
     let open = |call: &BlockSpan| call.tool.is_none_or(|id| !answered.contains(&id));
-    let calls: Vec<_> = drafts.iter().flat_map(Draft::calls).filter(open).collect();
-    let result = |call| Draft::made(Role::User, Part::MadeResult { call, text: INTERRUPTED });
+    let calls: Vec<_> = lines.flat_map(|(_, draft)| draft.calls()).filter(open).collect();
+    let result = |call| Draft::made(Speaker::User, Part::MadeResult { call, text: INTERRUPTED });
     drafts.extend(calls.into_iter().map(result));
 }
 
 /// Drops reasoning that nothing of the same reply goes with.
 fn drop_lone_thinking(drafts: &mut Vec<Draft>) {
-    let only_thinks = |draft: &Draft| draft.role == Role::Assistant && draft.is_only(BlockKind::Thinking);
-    let speaking: HashSet<Id> =
-        drafts.iter().filter(|draft| !only_thinks(draft)).filter_map(|draft| draft.reply).collect();
-    drafts.retain(|draft| !only_thinks(draft) || draft.reply.is_some_and(|reply| speaking.contains(&reply)));
+    let only_thinks =
+        |draft: &Draft| draft.speaker == Speaker::Assistant && draft.is_only(BlockKind::Thinking);
+    let by_id = |draft: &Draft| draft.reply.filter(|reply| *reply != Reply::Nameless);
+    let speaking: HashSet<Reply> =
+        drafts.iter().filter(|draft| !only_thinks(draft)).filter_map(by_id).collect();
+    drafts.retain(|draft| !only_thinks(draft) || by_id(draft).is_some_and(|reply| speaking.contains(&reply)));
+}
+
+/// Puts a reply behind the last message if that is the user's.
+fn answer_last_prompt(drafts: &mut Vec<Draft>) {
+    let last = drafts.iter().rposition(|draft| draft.speaker != Speaker::LocalCommand);
+    if let Some(last) = last.filter(|&last| drafts[last].speaker == Speaker::User) {
+        drafts.insert(last + 1, Draft::made(Speaker::Assistant, Part::MadeText(NO_RESPONSE)));
+    }
 }
 
 /// Merges user entries that follow each other, and the lines of a reply across the results that stand between them.
 fn merge(drafts: Vec<Draft>) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
-    // Where the lines of a reply go, as long as no other words of the user stand between.
-    let mut open_replies: HashMap<Id, usize> = HashMap::new();
+    // Where further lines of a reply go, as long as no message of the user without results stands between.
+    let mut open_replies: HashMap<Reply, usize> = HashMap::new();
     for draft in drafts {
-        let only_results = draft.results().count() == draft.parts.len();
-        let target = match draft.role {
-            Role::User => {
-                if !only_results {
+        let role = if draft.speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
+        let target = match role {
+            Role::User => messages.len().checked_sub(1).filter(|&last| messages[last].role == Role::User),
+            Role::Assistant => {
+                if messages
+                    .last()
+                    .is_some_and(|last| last.role == Role::User && !last.parts.iter().any(Part::is_result))
+                {
                     open_replies.clear();
                 }
-                messages.len().checked_sub(1).filter(|&last| messages[last].role == Role::User)
+                draft.reply.and_then(|reply| open_replies.get(&reply).copied())
             }
-            Role::Assistant => draft.reply.and_then(|reply| open_replies.get(&reply).copied()),
         };
         let target = target.unwrap_or_else(|| {
-            messages.push(Message { role: draft.role, parts: Vec::new(), entries: Vec::new() });
+            messages.push(Message { role, parts: Vec::new(), entries: Vec::new() });
             messages.len() - 1
         });
         if let Some(reply) = draft.reply {
@@ -216,10 +327,11 @@ fn merge(drafts: Vec<Draft>) -> Vec<Message> {
     messages
 }
 
-/// Within a reply the calls come after everything else.
-fn put_calls_last(message: &mut Message) {
-    if message.role == Role::Assistant {
-        message.parts.sort_by_key(|part| part.call().is_some());
+/// Within a reply the calls come after everything else; within a user message the results come before it.
+fn sort_parts(message: &mut Message) {
+    match message.role {
+        Role::Assistant => message.parts.sort_by_key(|part| part.call().is_some()),
+        Role::User => message.parts.sort_by_key(|part| !part.is_result()),
     }
 }
 

@@ -13,6 +13,7 @@ pub use ids::{Id, IdTexts};
 use crate::content::{self, Content};
 use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind, User};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
+use crate::json::Value;
 use crate::line::{Position, Reader};
 use ids::Ids;
 
@@ -149,7 +150,7 @@ impl Session {
         &self.nodes
     }
 
-    /// Returns the content blocks of an entry.
+    /// Returns the content blocks of an entry: of messages, queued prompts and local commands.
     pub fn blocks(&self, node: &Node) -> &[BlockSpan] {
         &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
     }
@@ -194,7 +195,7 @@ impl Session {
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
-            flags: head.flags(),
+            flags: head.flags() | facts_inside(entry),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
@@ -207,6 +208,9 @@ impl Session {
             Kind::Assistant => entry.view::<Assistant>().map(|reply| reply.content()),
             Kind::Attachment => {
                 entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())
+            }
+            Kind::System if entry.head().subtype.is_some_and(|subtype| subtype == *"local_command") => {
+                entry.body().map(|body| Content::new(body.get("content")))
             }
             _ => None,
         };
@@ -256,6 +260,24 @@ impl Session {
     fn intern(&mut self, text: Option<crate::json::JsonStr<'_>>) -> Option<Id> {
         text.map(|text| self.ids.intern(&text.decode()))
     }
+}
+
+/// Returns the facts that stand deeper in an entry than its head is read.
+fn facts_inside(entry: &Entry<'_>) -> u16 {
+    let is_synthetic = || {
+        entry.view::<Assistant>().and_then(|reply| reply.model()).is_some_and(|model| model == "<synthetic>")
+    };
+    let queued = || entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
+    let is_human_turn =
+        || queued().and_then(|queued| queued.human_turn()).and_then(Value::as_bool) == Some(true);
+    let mut facts = 0;
+    if entry.has(Flag::ApiError) && is_synthetic() {
+        facts |= Flag::Synthetic.bit();
+    }
+    if entry.kind() == Kind::Attachment && is_human_turn() {
+        facts |= Flag::HumanTurn.bit();
+    }
+    facts
 }
 
 /// Returns a count as an index; files with more entries than that do not exist.

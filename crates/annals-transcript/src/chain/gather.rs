@@ -1,4 +1,4 @@
-//! Bringing in what the walk misses: the other lines of a reply, and the results of its calls.
+//! Bringing in what the walk misses (section 5): the other lines of a reply, and the results of its calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,17 +8,17 @@ use crate::session::{BlockKind, Id, Node, Session};
 
 /// Returns a path with the lines of the same replies and the results of their calls put in their places.
 pub(super) fn with_siblings(session: &Session, loaded: &Loaded, path: &[usize]) -> Vec<usize> {
-    let replies = Replies::new(session, loaded, path);
+    let replies = Replies::on(session, loaded, path);
     let mut before: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut after: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut behind: HashMap<usize, Vec<usize>> = HashMap::new();
     for id in &replies.order {
-        replies.place(*id, &mut before, &mut after);
+        replies.place(*id, &mut before, &mut behind);
     }
     let mut whole = Vec::with_capacity(path.len());
     for &slot in path {
         whole.extend(before.remove(&slot).unwrap_or_default());
         whole.push(slot);
-        whole.extend(after.remove(&slot).unwrap_or_default());
+        whole.extend(behind.remove(&slot).unwrap_or_default());
     }
     whole
 }
@@ -27,27 +27,29 @@ pub(super) fn with_siblings(session: &Session, loaded: &Loaded, path: &[usize]) 
 struct Replies<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
-    on_path: HashSet<usize>,
     path: &'a [usize],
+    /// Where each slot stands on the path.
+    place_of: HashMap<usize, usize>,
     /// The replies in the order of the path.
     order: Vec<Id>,
     /// The lines of each reply that stand on the path, and all its lines.
     lines: HashMap<Id, (Vec<usize>, Vec<usize>)>,
-    /// The results of each call, in file order.
-    results: HashMap<Id, Vec<usize>>,
+    /// The results that hang on each slot, and those that answer each call, in file order.
+    hanging_on: HashMap<usize, Vec<usize>>,
+    answering: HashMap<Id, Vec<usize>>,
 }
 
 impl<'a> Replies<'a> {
-    fn new(session: &'a Session, loaded: &'a Loaded, path: &'a [usize]) -> Self {
-        let on_path = path.iter().copied().collect();
+    fn on(session: &'a Session, loaded: &'a Loaded, path: &'a [usize]) -> Self {
         let mut replies = Self {
             session,
             loaded,
-            on_path,
             path,
+            place_of: path.iter().enumerate().map(|(place, &slot)| (slot, place)).collect(),
             order: Vec::new(),
             lines: HashMap::new(),
-            results: HashMap::new(),
+            hanging_on: HashMap::new(),
+            answering: HashMap::new(),
         };
         for &slot in path {
             if let Some(id) = replies.reply(slot) {
@@ -59,51 +61,87 @@ impl<'a> Replies<'a> {
             }
         }
         for slot in loaded.kept() {
-            if let Some(id) = replies.reply(slot)
-                && let Some(lines) = replies.lines.get_mut(&id)
-            {
-                lines.1.push(slot);
-            }
-            for call in results(session, replies.node(slot)) {
-                replies.results.entry(call).or_default().push(slot);
-            }
+            replies.note(slot);
         }
         replies
     }
 
-    /// Says where the missing lines and results of a reply go.
-    fn place(&self, id: Id, before: &mut HashMap<usize, Vec<usize>>, after: &mut HashMap<usize, Vec<usize>>) {
-        let (on_path, all) = &self.lines[&id];
-        let Some(&last_line) = on_path.last() else { return };
-        let missing = all.iter().filter(|slot| !self.on_path.contains(slot));
-        after.entry(last_line).or_default().extend(missing);
-        let calls: Vec<Id> = all.iter().flat_map(|&slot| calls(self.session, self.node(slot))).collect();
-        let mut brought: Vec<usize> = calls.iter().filter_map(|call| self.missing_result(*call)).collect();
-        brought.sort_unstable();
-        brought.dedup();
-        if brought.is_empty() {
+    fn note(&mut self, slot: usize) {
+        if let Some(id) = self.reply(slot)
+            && let Some(lines) = self.lines.get_mut(&id)
+        {
+            lines.1.push(slot);
+        }
+        let mut calls = results(self.session, self.node(slot)).peekable();
+        if calls.peek().is_none() {
             return;
         }
-        let calls: HashSet<Id> = calls.into_iter().collect();
-        let answered: Vec<usize> = self.results_on_path(&calls);
-        for result in brought {
-            match answered.iter().find(|&&slot| slot > result) {
-                Some(&later) => before.entry(later).or_default().push(result),
-                None => after.entry(answered.last().copied().unwrap_or(last_line)).or_default().push(result),
+        for call in calls {
+            self.answering.entry(call).or_default().push(slot);
+        }
+        if let Some(parent) = self.loaded.parent(slot) {
+            self.hanging_on.entry(parent).or_default().push(slot);
+        }
+    }
+
+    /// Says where the missing lines and results of a reply go: in file order among its lines and their results on the
+    /// path, but never before its first line.
+    fn place(
+        &self,
+        id: Id,
+        before: &mut HashMap<usize, Vec<usize>>,
+        behind: &mut HashMap<usize, Vec<usize>>,
+    ) {
+        let (on_path, all) = &self.lines[&id];
+        let mut missing: Vec<usize> =
+            all.iter().copied().filter(|slot| !self.place_of.contains_key(slot)).collect();
+        missing.extend(self.missing_results(all));
+        missing.sort_unstable();
+        let spots = self.spots(on_path);
+        // The first spot that stands later in the file is where the greatest so far first exceeds the slot.
+        let greatest_so_far: Vec<usize> = spots
+            .iter()
+            .skip(1)
+            .scan(0, |greatest, &spot| {
+                *greatest = spot.max(*greatest);
+                Some(*greatest)
+            })
+            .collect();
+        for slot in missing {
+            let later = greatest_so_far.partition_point(|&greatest| greatest <= slot) + 1;
+            match spots.get(later) {
+                Some(&later) => before.entry(later).or_default().push(slot),
+                None => behind.entry(spots[spots.len() - 1]).or_default().push(slot),
             }
         }
     }
 
-    /// Returns the first result of a call, if none of its results stands on the path.
-    fn missing_result(&self, call: Id) -> Option<usize> {
-        let results = self.results.get(&call)?;
-        if results.iter().any(|slot| self.on_path.contains(slot)) { None } else { results.first().copied() }
+    /// Returns the results that hang on a line of the reply; and for each call still without, the first one anywhere.
+    fn missing_results(&self, lines: &[usize]) -> Vec<usize> {
+        let hanging = lines.iter().flat_map(|slot| self.hanging_on.get(slot).into_iter().flatten().copied());
+        let mut missing: Vec<usize> = hanging.filter(|slot| !self.place_of.contains_key(slot)).collect();
+        let mut taken: HashSet<usize> = missing.iter().copied().collect();
+        for call in lines.iter().flat_map(|&slot| calls(self.session, self.node(slot))) {
+            let answers = self.answering.get(&call).map_or(&[][..], |answers| answers);
+            let answered =
+                answers.iter().any(|slot| self.place_of.contains_key(slot) || taken.contains(slot));
+            if let Some(&first) = answers.first().filter(|_| !answered) {
+                taken.insert(first);
+                missing.push(first);
+            }
+        }
+        missing
     }
 
-    fn results_on_path(&self, wanted: &HashSet<Id>) -> Vec<usize> {
-        let answers =
-            |slot: &&usize| results(self.session, self.node(**slot)).any(|call| wanted.contains(&call));
-        self.path.iter().filter(answers).copied().collect()
+    /// Returns the lines of a reply on the path, each with the results that stand directly behind it.
+    fn spots(&self, lines: &[usize]) -> Vec<usize> {
+        let mut spots = Vec::new();
+        for slot in lines {
+            spots.push(*slot);
+            let behind = self.path[self.place_of[slot] + 1..].iter();
+            spots.extend(behind.take_while(|&&slot| results(self.session, self.node(slot)).next().is_some()));
+        }
+        spots
     }
 
     fn reply(&self, slot: usize) -> Option<Id> {
@@ -112,7 +150,7 @@ impl<'a> Replies<'a> {
     }
 
     fn node(&self, slot: usize) -> &'a Node {
-        &self.session.nodes()[self.loaded.slots[slot].node]
+        self.loaded.node(self.session, slot)
     }
 }
 

@@ -1,82 +1,139 @@
-//! Choosing the leaf: the entry that the conversation ends with.
+//! Choosing the leaf (section 3): the entry that the conversation ends with.
 
 use super::load::{LastPrompt, Loaded};
 use super::{gather, walk};
-use crate::entry::{Flag, Kind};
 use crate::session::Session;
 
+/// The id that stands for no entry.
+const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
+
 pub(super) fn choose(session: &Session, loaded: &Loaded) -> Option<usize> {
-    let tip = last_tip(session, loaded);
-    match loaded.last_prompt.and_then(|last| Some((last, loaded.slot(last.leaf)?))) {
-        Some((last, named)) if names_the_leaf(session, loaded, tip, last, named) => Some(named),
-        _ => tip,
-    }
-}
-
-/// Returns the last entry in file order on which nothing hangs and which ends a chain with a message in it.
-fn last_tip(session: &Session, loaded: &Loaded) -> Option<usize> {
-    let is_main = |slot: usize| !session.nodes()[loaded.slots[slot].node].has(Flag::Sidechain);
-    let mut has_child = vec![false; loaded.slots.len()];
-    for slot in loaded.kept().filter(|&slot| is_main(slot)) {
-        if let Some(parent) = loaded.parent(slot) {
-            has_child[parent] = true;
+    let mut chooser = Chooser::new(session, loaded);
+    let choice = chooser.by_place();
+    let last = loaded.last_prompt.filter(|last| session.id(NO_ENTRY) != Some(last.leaf));
+    match last.and_then(|last| Some((last, loaded.slot(last.leaf)?))) {
+        Some((last, named)) if chooser.is_spoken(named) && chooser.overrules(choice, last, named) => {
+            Some(named)
         }
+        _ => choice,
     }
-    let mut speaking = Speaking::new(session, loaded);
-    let tip = loaded.kept().rev().find(|&slot| !has_child[slot] && is_main(slot) && speaking.on_chain(slot));
-    tip.or_else(|| loaded.kept().rev().find(|&slot| is_main(slot) && speaking.is(slot)))
 }
 
-/// Decides whether a `last-prompt` overrules the tip.
-fn names_the_leaf(
-    session: &Session,
-    loaded: &Loaded,
-    tip: Option<usize>,
-    last: LastPrompt,
-    named: usize,
-) -> bool {
-    let Some(tip) = tip else { return true };
-    let written = walk::written(loaded, tip);
-    if last.explicit {
-        return !last.overtaken || !written.contains(&named);
-    }
-    !gather::with_siblings(session, loaded, &written).contains(&named)
+/// Returns the nearest message on the chain of a leaf; the leaf itself if there is none.
+pub(super) fn last_message(session: &Session, loaded: &Loaded, leaf: usize) -> usize {
+    let chain = walk::written(loaded, leaf);
+    chain.into_iter().rev().find(|&slot| loaded.node(session, slot).speaks()).unwrap_or(leaf)
 }
 
-/// Answers whether a user or assistant entry stands on a chain, in time linear over all questions.
-struct Speaking<'a> {
+struct Chooser<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
-    known: Vec<Option<bool>>,
+    children: Vec<Vec<usize>>,
+    /// Whether a message stands on the chain of a slot, as far as known.
+    spoken: Vec<Option<bool>>,
 }
 
-impl<'a> Speaking<'a> {
+impl<'a> Chooser<'a> {
     fn new(session: &'a Session, loaded: &'a Loaded) -> Self {
-        Self { session, loaded, known: vec![None; loaded.slots.len()] }
+        Self { session, loaded, children: loaded.children(), spoken: vec![None; loaded.slots.len()] }
     }
 
-    fn is(&self, slot: usize) -> bool {
-        matches!(self.session.nodes()[self.loaded.slots[slot].node].kind, Kind::User | Kind::Assistant)
+    /// Chooses by where entries stand and when they were written.
+    fn by_place(&mut self) -> Option<usize> {
+        let tips: Vec<usize> = self.loaded.kept().filter(|&slot| self.children[slot].is_empty()).collect();
+        let last = self.last_main_line();
+        let spoken_last = last.filter(|&last| self.is_spoken(last));
+        let found = match (self.loaded.relinked, &tips[..]) {
+            (true, &[only]) => Some(only),
+            (true, _) => spoken_last,
+            (false, _) if self.loaded.has_last_prompt && spoken_last.is_some() => spoken_last,
+            (false, _) => last.and_then(|last| self.newest_from(last)),
+        };
+        found
+            .or_else(|| self.newest(tips))
+            .or_else(|| self.loaded.kept().next_back().filter(|_| self.loaded.pruned))
     }
 
-    fn on_chain(&mut self, slot: usize) -> bool {
+    /// Returns the last line of the file that is not a subagent's.
+    fn last_main_line(&self) -> Option<usize> {
+        let lines = self.session.nodes().iter().rev();
+        let loaded = lines.filter(|node| node.kind.is_message() && node.is_seen_by_client());
+        let mut slots = loaded.filter_map(|node| self.loaded.slot(node.id?));
+        slots.find(|&slot| self.is_main(slot))
+    }
+
+    /// Returns the last line if it is the newest of all, and otherwise the newest entry that hangs below it.
+    fn newest_from(&mut self, last: usize) -> Option<usize> {
+        let spoken = self.is_spoken(last);
+        let mut others = self.loaded.kept().filter(|&slot| slot != last && self.is_main(slot));
+        if spoken && others.all(|slot| self.time(slot) < self.time(last)) {
+            return Some(last);
+        }
+        let below = self.below(last);
+        self.newest(below).or(spoken.then_some(last))
+    }
+
+    /// Returns everything that hangs below a slot, in file order.
+    fn below(&self, top: usize) -> Vec<usize> {
+        let mut seen = vec![false; self.loaded.slots.len()];
+        let mut waiting = self.children[top].clone();
+        while let Some(slot) = waiting.pop() {
+            if slot != top && !std::mem::replace(&mut seen[slot], true) {
+                waiting.extend(&self.children[slot]);
+            }
+        }
+        (0..seen.len()).filter(|&slot| seen[slot]).collect()
+    }
+
+    /// Returns the newest main entry with a message on its chain; of several, the later line.
+    fn newest(&mut self, slots: Vec<usize>) -> Option<usize> {
+        let wanted: Vec<_> =
+            slots.into_iter().filter(|&slot| self.is_main(slot) && self.is_spoken(slot)).collect();
+        wanted.into_iter().max_by_key(|&slot| (self.time(slot), slot))
+    }
+
+    /// Decides whether a `last-prompt` overrules the choice.
+    fn overrules(&self, choice: Option<usize>, last: LastPrompt, named: usize) -> bool {
+        let Some(choice) = choice else { return true };
+        let final_word = last.explicit && !last.overtaken;
+        if self.loaded.relinked && !self.children[named].is_empty() && !final_word {
+            return false;
+        }
+        let chain = walk::written(self.loaded, choice);
+        if last.explicit {
+            return final_word || !chain.contains(&named);
+        }
+        !gather::with_siblings(self.session, self.loaded, &chain).contains(&named)
+    }
+
+    fn is_main(&self, slot: usize) -> bool {
+        !self.loaded.node(self.session, slot).is_side()
+    }
+
+    /// An entry without time is older than all others.
+    fn time(&self, slot: usize) -> i64 {
+        self.loaded.node(self.session, slot).time.unwrap_or(-1)
+    }
+
+    /// Returns whether a user or assistant entry stands on the chain, in time linear over all questions.
+    fn is_spoken(&mut self, slot: usize) -> bool {
         let mut passed = Vec::new();
         let mut at = Some(slot);
         let answer = loop {
             let Some(slot) = at else { break false };
-            if let Some(known) = self.known[slot] {
+            if let Some(known) = self.spoken[slot] {
                 break known;
             }
             // Noted as false until the end of the chain is known, so that a cycle ends the search.
-            self.known[slot] = Some(false);
+            self.spoken[slot] = Some(false);
             passed.push(slot);
-            if self.is(slot) {
+            if self.loaded.node(self.session, slot).speaks() {
                 break true;
             }
             at = self.loaded.parent(slot);
         };
         for slot in passed {
-            self.known[slot] = Some(answer);
+            self.spoken[slot] = Some(answer);
         }
         answer
     }

@@ -1,4 +1,4 @@
-//! Loading: which entries count, and what each hangs on.
+//! Loading (section 1): which entries count, and what each hangs on.
 
 use crate::entry::{Flag, Kind};
 use crate::session::{Id, Node, Session};
@@ -12,6 +12,11 @@ pub(super) struct Loaded {
     slot_of: Vec<Option<u32>>,
     /// Where the conversation was last said to end.
     pub(super) last_prompt: Option<LastPrompt>,
+    /// Whether that was said anywhere in the file.
+    pub(super) has_last_prompt: bool,
+    /// Whether messages that a compaction kept were re-linked, and whether all else before it was forgotten.
+    pub(super) relinked: bool,
+    pub(super) pruned: bool,
 }
 
 /// A loaded entry.
@@ -30,15 +35,33 @@ pub(super) struct Slot {
 pub(super) struct LastPrompt {
     pub(super) leaf: Id,
     pub(super) explicit: bool,
-    /// Whether a message was written after it.
+    /// Whether an entry of the chain was written after it.
     pub(super) overtaken: bool,
+}
+
+impl Node {
+    /// Returns whether it is a user or assistant entry: one that speaks.
+    pub(super) fn speaks(&self) -> bool {
+        matches!(self.kind, Kind::User | Kind::Assistant)
+    }
+
+    /// Returns whether it is a subagent's.
+    pub(super) fn is_side(&self) -> bool {
+        self.has(Flag::Sidechain)
+    }
 }
 
 impl Loaded {
     /// Reads all entries in file order.
     pub(super) fn from(session: &Session) -> Self {
-        let mut loaded =
-            Self { slots: Vec::new(), slot_of: vec![None; session.id_count()], last_prompt: None };
+        let mut loaded = Self {
+            slots: Vec::new(),
+            slot_of: vec![None; session.id_count()],
+            last_prompt: None,
+            has_last_prompt: false,
+            relinked: false,
+            pruned: false,
+        };
         let mut bridges = vec![Bridge::None; session.id_count()];
         for (index, node) in session.nodes().iter().enumerate() {
             if !node.is_seen_by_client() {
@@ -63,6 +86,11 @@ impl Loaded {
         (!self.slots[slot].forgotten).then_some(slot)
     }
 
+    /// Returns whether an entry of this id was read, even if it is forgotten.
+    pub(super) fn knows(&self, id: Id) -> bool {
+        self.slot_of[id.index()].is_some()
+    }
+
     /// Returns the slot of what a slot hangs on, by written parents.
     pub(super) fn parent(&self, slot: usize) -> Option<usize> {
         self.slots[slot].parent.and_then(|id| self.slot(id))
@@ -71,6 +99,22 @@ impl Loaded {
     /// Returns the slots that are not forgotten.
     pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (0..self.slots.len()).filter(|&slot| !self.slots[slot].forgotten)
+    }
+
+    /// Returns the entry in a slot.
+    pub(super) fn node<'s>(&self, session: &'s Session, slot: usize) -> &'s Node {
+        &session.nodes()[self.slots[slot].node]
+    }
+
+    /// Returns for every slot those that hang on it, by written parents.
+    pub(super) fn children(&self) -> Vec<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.slots.len()];
+        for slot in self.kept() {
+            if let Some(parent) = self.parent(slot) {
+                children[parent].push(slot);
+            }
+        }
+        children
     }
 
     /// A duplicate takes the place of the first and the content of the last.
@@ -85,12 +129,13 @@ impl Loaded {
 
     fn add_last_prompt(&mut self, node: &Node) {
         if let Some(leaf) = node.leaf {
+            self.has_last_prompt = true;
             self.last_prompt =
                 Some(LastPrompt { leaf, explicit: node.has(Flag::Explicit), overtaken: false });
         }
     }
 
-    /// A boundary clears the last prompt; any other message overtakes it.
+    /// A boundary clears the last prompt; any other entry of the chain overtakes it.
     fn note_message(&mut self, is_boundary: bool) {
         if is_boundary {
             self.last_prompt = None;

@@ -1,29 +1,36 @@
-//! Compaction: messages that the last boundary keeps are hung behind its summary, and all else before it is
-//! forgotten.
+//! Compaction (section 2): messages that the last boundary keeps are hung behind its summary, and all else before it
+//! is forgotten.
 
 use super::load::Loaded;
 use crate::session::{Boundary, Id, Session};
 
 pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
-    let is_boundary = |slot: &usize| session.boundary(&session.nodes()[loaded.slots[*slot].node]).is_some();
-    let Some(last) = (0..loaded.slots.len()).rfind(is_boundary) else { return };
-    let Some(boundary) = session.boundary(&session.nodes()[loaded.slots[last].node]) else { return };
-    let Some((anchor, kept)) = kept_messages(loaded, boundary) else { return };
-    hang_behind(loaded, anchor, &kept);
-    for slot in 0..last {
-        loaded.slots[slot].forgotten = !kept.iter().any(|&id| loaded.slot(id) == Some(slot));
+    let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
+    let boundaries: Vec<(usize, &Boundary)> =
+        (0..loaded.slots.len()).filter_map(|slot| Some((slot, boundary(slot)?))).collect();
+    let Some(&(place, last)) = boundaries.last() else { return };
+    if !boundaries.iter().any(|(_, boundary)| boundary.segment.is_some() || boundary.messages.is_some()) {
+        return;
     }
+    let Some((anchor, kept)) = kept_messages(loaded, last) else { return };
+    let mut is_kept = vec![false; loaded.slots.len()];
+    for slot in kept.iter().filter_map(|&id| loaded.slot(id)) {
+        is_kept[slot] = true;
+    }
+    hang_behind(loaded, anchor, &kept, &is_kept);
+    forget_before(session, loaded, place, &kept, &is_kept);
+    loaded.relinked = !kept.is_empty();
+    loaded.pruned = true;
 }
 
-/// Returns the kept messages in order and what they are hung on, if all of them are there.
+/// Returns the kept messages in order and what they are hung on; nothing if one of them is missing.
 fn kept_messages(loaded: &Loaded, boundary: &Boundary) -> Option<(Option<Id>, Vec<Id>)> {
     let (anchor, kept) = match (&boundary.messages, boundary.segment) {
         (Some((anchor, kept)), _) => (*anchor, kept.clone()),
-        (None, Some([Some(head), anchor, Some(tail)])) => (anchor, segment(loaded, head, tail)?),
-        _ => return None,
+        (None, Some([head, anchor, tail])) => (anchor, segment(loaded, head?, tail?)?),
+        (None, None) => (None, Vec::new()),
     };
-    let complete = !kept.is_empty() && kept.iter().all(|&id| loaded.slot(id).is_some());
-    complete.then_some((anchor, kept))
+    kept.iter().all(|&id| loaded.slot(id).is_some()).then_some((anchor, kept))
 }
 
 /// Returns the entries from `head` to `tail`, found by walking back from the tail.
@@ -42,11 +49,11 @@ fn segment(loaded: &Loaded, head: Id, tail: Id) -> Option<Vec<Id>> {
 }
 
 /// Hangs the first on the anchor, each on the one before, and what hung on the anchor on the last.
-fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id]) {
-    let is_kept = |loaded: &Loaded, slot: usize| kept.iter().any(|&id| loaded.slot(id) == Some(slot));
-    for slot in 0..loaded.slots.len() {
-        if loaded.slots[slot].parent == anchor && anchor.is_some() && !is_kept(loaded, slot) {
-            loaded.slots[slot].parent = kept.last().copied();
+fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id], is_kept: &[bool]) {
+    let Some(&last) = kept.last() else { return };
+    for (slot, is_kept) in loaded.slots.iter_mut().zip(is_kept) {
+        if slot.parent.is_some() && slot.parent == anchor && !is_kept {
+            slot.parent = Some(last);
         }
     }
     let mut before = anchor;
@@ -55,5 +62,24 @@ fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id]) {
             loaded.slots[slot].parent = before;
         }
         before = Some(id);
+    }
+}
+
+/// Forgets what stands before the boundary and is not kept. Messages that hung on it hang on the last kept one; other
+/// entries are left dangling.
+fn forget_before(session: &Session, loaded: &mut Loaded, boundary: usize, kept: &[Id], is_kept: &[bool]) {
+    for (slot, is_kept) in loaded.slots.iter_mut().zip(is_kept).take(boundary) {
+        slot.forgotten = !is_kept;
+    }
+    let Some(&last) = kept.last() else { return };
+    let is_forgotten = |id: Id| loaded.slot(id).is_none() && loaded.knows(id);
+    let orphans: Vec<usize> = loaded
+        .kept()
+        .filter(|&slot| {
+            loaded.node(session, slot).speaks() && loaded.slots[slot].parent.is_some_and(is_forgotten)
+        })
+        .collect();
+    for slot in orphans {
+        loaded.slots[slot].parent = Some(last);
     }
 }

@@ -1,6 +1,7 @@
-//! Walking from the leaf to the root.
+//! Walking (section 4): from the last message to the root, and what trails behind the message.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::load::Loaded;
 use crate::session::Session;
@@ -8,45 +9,94 @@ use crate::session::Session;
 /// How long before an entry without parent the one may be that takes its parent's place.
 const BRIDGE_MS: i64 = 5000;
 
-/// Returns the chain that ends in `leaf`, root first, by written parents only.
+/// Returns the chain that ends in a slot, root first, by written parents only.
 pub(super) fn written(loaded: &Loaded, leaf: usize) -> Vec<usize> {
-    follow(loaded, leaf, |slot| loaded.parent(slot))
-}
-
-/// Returns the chain that ends in `leaf`, root first; a parent that is not in the file is bridged in time.
-pub(super) fn from(session: &Session, loaded: &Loaded, leaf: usize) -> Vec<usize> {
-    let mut bridges = None;
-    follow(loaded, leaf, |slot| {
-        let written = loaded.parent(slot);
-        let dangling = written.is_none() && loaded.slots[slot].parent.is_some();
-        if dangling { bridges.get_or_insert_with(|| in_time(session, loaded))[slot] } else { written }
-    })
-}
-
-/// Follows parents until there is none or they come round again.
-fn follow(loaded: &Loaded, leaf: usize, mut parent: impl FnMut(usize) -> Option<usize>) -> Vec<usize> {
     let mut seen = vec![false; loaded.slots.len()];
     let mut path = Vec::new();
     let mut at = Some(leaf);
-    while let Some(slot) = at.filter(|&slot| !seen[slot]) {
-        seen[slot] = true;
+    while let Some(slot) = at.filter(|&slot| !std::mem::replace(&mut seen[slot], true)) {
         path.push(slot);
-        at = parent(slot);
+        at = loaded.parent(slot);
     }
     path.reverse();
     path
 }
 
-/// Returns for every entry the one before it in the file with the greatest time not after its own, if that is close
-/// enough; of several, the later line.
-fn in_time(session: &Session, loaded: &Loaded) -> Vec<Option<usize>> {
-    let mut latest_at = BTreeMap::new();
-    let mut bridges = vec![None; loaded.slots.len()];
-    for slot in loaded.kept() {
-        let Some(time) = session.nodes()[loaded.slots[slot].node].time else { continue };
-        let before = latest_at.range(..=time).next_back();
-        bridges[slot] = before.filter(|(before, _)| time - **before <= BRIDGE_MS).map(|(_, slot)| *slot);
-        latest_at.insert(time, slot);
+/// Returns the chain that ends in a slot, root first. A parent that is not in the file, or that was walked already, is
+/// bridged in time.
+pub(super) fn from(session: &Session, loaded: &Loaded, last: usize) -> Vec<usize> {
+    let mut walked = vec![false; loaded.slots.len()];
+    let mut by_time: Option<ByTime> = None;
+    let mut path = Vec::new();
+    let mut at = Some(last);
+    while let Some(slot) = at {
+        walked[slot] = true;
+        path.push(slot);
+        if let Some(by_time) = &mut by_time {
+            by_time.remove(session, loaded, slot);
+        }
+        let written = loaded.parent(slot).filter(|&parent| !walked[parent]);
+        at = if written.is_some() || loaded.slots[slot].parent.is_none() {
+            written
+        } else {
+            let by_time = by_time.get_or_insert_with(|| ByTime::of(session, loaded, &walked));
+            by_time.bridge(session, loaded, slot)
+        };
     }
-    bridges
+    path.reverse();
+    path
+}
+
+/// The entries not yet walked, by time; main and side entries apart.
+struct ByTime([BTreeSet<(i64, Reverse<usize>)>; 2]);
+
+impl ByTime {
+    fn of(session: &Session, loaded: &Loaded, walked: &[bool]) -> Self {
+        let mut by_time = Self([BTreeSet::new(), BTreeSet::new()]);
+        for slot in loaded.kept().filter(|&slot| !walked[slot]) {
+            let node = loaded.node(session, slot);
+            if let Some(time) = node.time {
+                by_time.0[usize::from(node.is_side())].insert((time, Reverse(slot)));
+            }
+        }
+        by_time
+    }
+
+    fn remove(&mut self, session: &Session, loaded: &Loaded, slot: usize) {
+        let node = loaded.node(session, slot);
+        if let Some(time) = node.time {
+            self.0[usize::from(node.is_side())].remove(&(time, Reverse(slot)));
+        }
+    }
+
+    /// Returns the entry with the greatest time not after that of `slot`, if it is close enough; of several, the first
+    /// line.
+    fn bridge(&self, session: &Session, loaded: &Loaded, slot: usize) -> Option<usize> {
+        let node = loaded.node(session, slot);
+        let time = node.time?;
+        let range = ..=(time, Reverse(0));
+        let &(before, Reverse(slot)) = self.0[usize::from(node.is_side())].range(range).next_back()?;
+        (time - before <= BRIDGE_MS).then_some(slot)
+    }
+}
+
+/// Returns the entries that hang below the last message and are none themselves, reached through such entries only,
+/// by time.
+pub(super) fn trailers(session: &Session, loaded: &Loaded, last: usize) -> Vec<usize> {
+    let children = loaded.children();
+    let mut seen = vec![false; loaded.slots.len()];
+    let mut found = Vec::new();
+    let mut waiting = VecDeque::from([last]);
+    while let Some(slot) = waiting.pop_front() {
+        for &child in &children[slot] {
+            let node = loaded.node(session, child);
+            let trails = !node.speaks() && session.boundary(node).is_none();
+            if trails && child != last && !std::mem::replace(&mut seen[child], true) {
+                found.push(child);
+                waiting.push_back(child);
+            }
+        }
+    }
+    found.sort_by_key(|&slot| loaded.node(session, slot).time.unwrap_or(-1));
+    found
 }

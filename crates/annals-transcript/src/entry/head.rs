@@ -63,6 +63,12 @@ pub enum Flag {
     NullParent,
     /// `message` is there and not null.
     Message,
+    /// `requestId` is there.
+    Request,
+    /// The model of a reply is `<synthetic>`: the client made it up. Known to a [`Session`](crate::session::Session).
+    Synthetic,
+    /// A queued prompt is sent as the user's own words. Known to a [`Session`](crate::session::Session).
+    HumanTurn,
 }
 
 impl Flag {
@@ -151,7 +157,10 @@ impl<'a> Head<'a> {
             Field::Timestamp => self.timestamp = text,
             Field::SessionId => self.session = text,
             Field::AgentId => self.agent = text,
-            Field::RequestId => self.request = text,
+            Field::RequestId => {
+                self.request = text;
+                self.set(Flag::Request, text.is_some());
+            }
             Field::LeafUuid => self.leaf = text,
             Field::IsSidechain => self.set(Flag::Sidechain, on),
             Field::IsMeta => self.set(Flag::Meta, on),

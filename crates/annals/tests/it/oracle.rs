@@ -7,8 +7,8 @@ use serde_json::Value;
 use testkit::command::Home;
 use testkit::corpora;
 
-/// Cases that differ, and why; see `docs/CHAIN.md`.
-const KNOWN_DIFFERENCES: [&str; 2] = ["3-007", "3-135"];
+/// Cases that differ; `docs/CHAIN.md` says what is known of each.
+const KNOWN_DIFFERENCES: [&str; 0] = [];
 
 #[test]
 fn the_model_view_is_what_the_client_sent() {
