@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use annals_transcript::{Entry, Reader};
+use annals_transcript::chain::Chain;
+use annals_transcript::session::Session;
+use annals_transcript::{Entry, Reader, history, model};
 use rayon::prelude::*;
 use testkit::generate;
 
@@ -27,14 +29,20 @@ pub(crate) struct Args {
     /// Size of the file for the memory measurement, in megabytes
     #[arg(long, default_value_t = 1000)]
     megabytes: u64,
-    /// Reads the heads of one file and prints the peak memory of doing so (used by the bench itself)
+    /// Reads the heads of one file and prints the peak memory that it took (used by the bench itself)
     #[arg(long, hide = true, value_name = "FILE")]
-    memory_of: Option<PathBuf>,
+    memory_of_heads: Option<PathBuf>,
+    /// Does the same for the conversation of one file
+    #[arg(long, hide = true, value_name = "FILE")]
+    memory_of_conversation: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    if let Some(file) = &args.memory_of {
-        return print_memory_of(file);
+    if let Some(file) = &args.memory_of_heads {
+        return print_memory_of(|| Ok(heads(file)));
+    }
+    if let Some(file) = &args.memory_of_conversation {
+        return print_memory_of(|| resolve(file));
     }
     if cfg!(debug_assertions) {
         let mut again = vec!["run", "--quiet", "--release", "--package", "xtask", "--"];
@@ -50,7 +58,64 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let total: u64 = files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
     println!("{} files, {:.1} MB, best of {} rounds\n", files.len(), megabytes(total), args.rounds);
     speed(&files, total, args.rounds)?;
-    memory(scratch.path(), args.megabytes)
+    memory(scratch.path(), args.megabytes)?;
+    conversations(scratch.path(), args.rounds)
+}
+
+/// Resolves conversations of growing size: the time per entry should stay flat.
+fn conversations(scratch: &Path, rounds: usize) -> Outcome {
+    println!("\nconversations: reading, chain, model view and full view");
+    println!(
+        "{:>12} {:>10} {:>14} {:>14} {:>16}",
+        "entries", "MB", "µs per entry", "× the first", "bytes per entry"
+    );
+    let mut first = None;
+    let sessions: [(&str, u64); 4] =
+        [("short", 10_000), ("short", 100_000), ("short", 1_000_000), ("long", 100_000_000)];
+    for (kind, number) in sessions {
+        let path = scratch.join("conversation.jsonl");
+        let mut out = BufWriter::new(File::create(&path)?);
+        match kind {
+            "short" => generate::entries(&mut out, number)?,
+            _ => _ = generate::session(&mut out, 11, number)?,
+        }
+        out.flush()?;
+        let (mut best, mut entries) = (f64::INFINITY, 0);
+        for _ in 0..rounds.min(3) {
+            let start = Instant::now();
+            entries = resolve(&path)?;
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        let each = best * 1e6 / entries_as_float(entries);
+        let ratio = each / *first.get_or_insert(each);
+        let memory = memory_of(&path, "--memory-of-conversation")?;
+        let size = megabytes(fs::metadata(&path)?.len());
+        println!(
+            "{entries:>12} {size:>10.1} {each:>14.2} {ratio:>14.2} {:>16.0}",
+            memory * 1e6 / entries_as_float(entries)
+        );
+    }
+    Ok(())
+}
+
+/// Reads a session and makes both views; returns how many entries it has.
+fn resolve(path: &Path) -> Result<u64, Box<dyn std::error::Error>> {
+    let session = Session::read(File::open(path)?)?;
+    let chain = Chain::build(&session);
+    black_box((model::messages(&chain).len(), history::of(&chain).len()));
+    Ok(session.nodes().len() as u64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "figures for people")]
+fn entries_as_float(entries: u64) -> f64 {
+    entries as f64
+}
+
+/// Returns the peak memory, in megabytes, of doing something with a file in a process of its own.
+fn memory_of(path: &Path, option: &str) -> Result<f64, Box<dyn std::error::Error>> {
+    let output = Command::new(std::env::current_exe()?).arg("bench").arg(option).arg(path).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.trim().parse()?)
 }
 
 /// Compares ways of reading all files.
@@ -104,22 +169,19 @@ fn memory(scratch: &Path, size: u64) -> Outcome {
     let (_, lines) = generate::session(&mut out, 7, size * 1_000_000 - longest)?;
     out.flush()?;
     drop(out);
+    let peak = memory_of(&path, "--memory-of-heads")?;
+    let (lines, longest) = (lines + 1, megabytes(longest));
     println!(
-        "memory, one file of {size} MB in {} lines, the longest of {:.1} MB:",
-        lines + 1,
-        megabytes(longest)
+        "memory: the heads of {size} MB in {lines} lines, the longest of {longest:.1} MB, take {peak:.1} MB at the peak"
     );
-    call(
-        std::env::current_exe()?.to_str().ok_or("a path that is not UTF-8")?,
-        &["bench", "--memory-of", path.to_str().ok_or("a path that is not UTF-8")?],
-    )
+    Ok(())
 }
 
-fn print_memory_of(file: &Path) -> Outcome {
+/// Prints how much more memory this process took for some work, in megabytes.
+fn print_memory_of(work: impl FnOnce() -> Result<u64, Box<dyn std::error::Error>>) -> Outcome {
     let before = peak_memory()?;
-    let entries = heads(file);
-    let after = peak_memory()?;
-    println!("  {entries} entries, peak {after:.1} MB, of which {before:.1} MB before reading");
+    black_box(work()?);
+    println!("{:.3}", peak_memory()? - before);
     Ok(())
 }
 

@@ -69,6 +69,43 @@ pub fn session(out: &mut impl Write, seed: u64, bytes: u64) -> io::Result<(u64, 
     Ok((written, lines))
 }
 
+/// Writes a session of so many short entries: prompts, replies, calls and results, hanging on each other in a line.
+pub fn entries(out: &mut impl Write, number: u64) -> io::Result<()> {
+    let mut parent = String::from("null");
+    for n in 0..number {
+        let uuid = format!("{:08x}-0000-4000-8000-{n:012x}", n % 4096);
+        let (minute, second) = (n / 60 % 60, n % 60);
+        let time =
+            format!("2026-03-{:02}T{:02}:{minute:02}:{second:02}.000Z", 1 + n / 86_400 % 28, n / 3600 % 24);
+        let call = n / 4;
+        let (kind, message) = match n % 4 {
+            0 => ("user", format!(r#"{{"role":"user","content":"Prompt {n}"}}"#)),
+            1 => (
+                "assistant",
+                format!(
+                    r#"{{"id":"msg_{call}","content":[{{"type":"tool_use","id":"toolu_{call}","name":"Bash","input":{{}}}}]}}"#
+                ),
+            ),
+            2 => (
+                "user",
+                format!(
+                    r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_{call}","content":"ok"}}]}}"#
+                ),
+            ),
+            _ => (
+                "assistant",
+                format!(r#"{{"id":"msg_{call}_b","content":[{{"type":"text","text":"Reply {n}"}}]}}"#),
+            ),
+        };
+        writeln!(
+            out,
+            r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{kind}","message":{message},"uuid":"{uuid}","timestamp":"{time}","sessionId":"s"}}"#
+        )?;
+        parent = format!("\"{uuid}\"");
+    }
+    Ok(())
+}
+
 /// Makes one line: a prompt, a reply, a call, a result or a record, in believable shares and lengths.
 fn line(random: &mut Random, session: &str, parent: &str, uuid: &str, number: u64) -> String {
     let (minute, second, milli) = (number / 60 % 60, number % 60, random.below(1000));
