@@ -9,7 +9,8 @@ mod load;
 mod preserve;
 mod walk;
 
-use crate::session::{Node, Session};
+use crate::session::Session;
+use gather::Reach;
 use load::Loaded;
 
 /// The conversation that the client would go on with, and the graph it was found in.
@@ -62,20 +63,15 @@ impl<'s> Chain<'s> {
         }
     }
 
-    /// Returns the entries that the client restores, in order: those behind the last compaction, and what it kept.
-    pub fn restored(&self) -> Vec<NodeIndex> {
+    /// Returns the entries that the client restores, in order. What stands before the last compaction boundary among
+    /// them is not sent.
+    pub fn entries(&self) -> Vec<NodeIndex> {
         let Some(leaf) = self.leaf else { return Vec::new() };
         let last = leaf::last_message(self.session, &self.loaded, leaf);
         let mut path = walk::from(self.session, &self.loaded, last);
         path.extend(walk::trailers(self.session, &self.loaded, last));
-        let path = gather::with_siblings(self.session, &self.loaded, &path);
-        let nodes: Vec<_> = path.into_iter().map(|slot| self.loaded.slots[slot].node).collect();
-        let start = nodes.iter().rposition(|&node| self.session.boundary(self.node(node)).is_some());
-        nodes[start.unwrap_or(0)..].to_vec()
-    }
-
-    fn node(&self, index: NodeIndex) -> &'s Node {
-        &self.session.nodes()[index]
+        let path = gather::with_siblings(self.session, &self.loaded, &path, Reach::Anywhere);
+        path.into_iter().map(|slot| self.loaded.slots[slot].node).collect()
     }
 }
 

@@ -70,15 +70,15 @@ pub const NO_CONTENT: &str = "(no content)";
 pub fn messages(chain: &Chain<'_>) -> Vec<Message> {
     let session = chain.session();
     let mut drafts: Vec<Draft> =
-        chain.restored().into_iter().filter_map(|node| Draft::of(session, node)).collect();
+        chain.entries().into_iter().filter_map(|node| Draft::of(session, node)).collect();
+    drop_empty_replies(&mut drafts);
     move_results_behind_calls(&mut drafts);
     drop_unanswered_calls(&mut drafts);
     answer_last_calls(&mut drafts);
-    drop_lone_thinking(&mut drafts);
-    drafts.retain(|draft| !draft.is_blank());
-    drafts.retain(|draft| draft.speaker != Speaker::Attachment);
+    drop_empty_replies(&mut drafts);
     answer_last_prompt(&mut drafts);
-    drafts.retain(|draft| !draft.is_made_up_error);
+    cut_at_boundary(&mut drafts);
+    drafts.retain(|draft| !draft.is_made_up_error && draft.speaker != Speaker::Attachment);
     let mut messages = merge(drafts);
     messages.iter_mut().for_each(sort_parts);
     pair_results(messages)
@@ -92,6 +92,7 @@ struct Draft {
     reply: Option<Reply>,
     parts: Vec<Part>,
     is_made_up_error: bool,
+    is_compact_summary: bool,
 }
 
 /// Who contributes a draft.
@@ -103,6 +104,8 @@ enum Speaker {
     LocalCommand,
     /// Context: not sent as a message, but it tells a running turn from a finished one.
     Attachment,
+    /// A compaction: what stands before it is not sent.
+    Boundary,
 }
 
 /// What the lines of one reply share.
@@ -121,6 +124,7 @@ impl Draft {
         let speaker = match node.kind {
             Kind::User => Speaker::User,
             Kind::Assistant => Speaker::Assistant,
+            Kind::System if session.boundary(node).is_some() => Speaker::Boundary,
             Kind::System if !parts.is_empty() && !node.has(Flag::DisplayOnly) => Speaker::LocalCommand,
             Kind::Attachment if node.has(Flag::HumanTurn) => Speaker::User,
             Kind::Attachment => Speaker::Attachment,
@@ -129,11 +133,13 @@ impl Draft {
         let nameless = node.has(Flag::Request).then_some(Reply::Nameless);
         let reply = node.message_id.map(Reply::Id).or(nameless).filter(|_| speaker == Speaker::Assistant);
         let is_made_up_error = node.has(Flag::ApiError) && node.has(Flag::Synthetic);
-        Some(Self { speaker, node: Some(index), reply, parts, is_made_up_error })
+        let is_compact_summary = node.has(Flag::CompactSummary);
+        Some(Self { speaker, node: Some(index), reply, parts, is_made_up_error, is_compact_summary })
     }
 
     fn made(speaker: Speaker, part: Part) -> Self {
-        Self { speaker, node: None, reply: None, parts: vec![part], is_made_up_error: false }
+        let parts = vec![part];
+        Self { speaker, node: None, reply: None, parts, is_made_up_error: false, is_compact_summary: false }
     }
 
     fn calls(&self) -> impl Iterator<Item = BlockSpan> + '_ {
@@ -198,41 +204,42 @@ impl Part {
     }
 }
 
-/// Moves a result that stands before its call directly behind the line of the call, unless something that interrupts
-/// a turn stands before the last line of the call's reply.
+/// Moves a result that stands before its call behind the last line of the call's reply, unless something that
+/// interrupts a turn stands between.
 fn move_results_behind_calls(drafts: &mut Vec<Draft>) {
-    let mut calls: HashMap<Id, usize> = HashMap::new();
+    let mut calls: HashMap<Id, Vec<usize>> = HashMap::new();
     let mut last_lines: HashMap<Reply, usize> = HashMap::new();
-    // How many drafts up to a place interrupt a turn.
-    let mut interrupts = vec![0];
+    // How many drafts before a place interrupt a turn; boundaries counted apart.
+    let (mut interrupts, mut boundaries) = (vec![0], vec![0]);
     for (place, draft) in drafts.iter().enumerate() {
-        calls.extend(draft.calls().filter_map(|call| Some((call.tool?, place))));
+        for id in draft.calls().filter_map(|call| call.tool) {
+            calls.entry(id).or_default().push(place);
+        }
         last_lines.extend(draft.reply.filter(|reply| *reply != Reply::Nameless).map(|reply| (reply, place)));
         let interrupting = draft.is_prompt() || draft.speaker == Speaker::LocalCommand;
         interrupts.push(interrupts[place] + usize::from(interrupting));
+        boundaries.push(boundaries[place] + usize::from(draft.speaker == Speaker::Boundary));
     }
     let mut moved: HashMap<usize, Vec<usize>> = HashMap::new();
     for (place, draft) in drafts.iter().enumerate() {
-        let later =
-            draft.results().filter_map(|call| calls.get(&call).copied()).filter(|&call| call > place).min();
-        let Some(call) = later else { continue };
+        let later = |id: Id| calls.get(&id)?.iter().copied().find(|&call| call > place);
+        let Some(call) = draft.results().filter_map(later).min() else { continue };
         let last_line =
             drafts[call].reply.and_then(|reply| last_lines.get(&reply)).map_or(call, |&last| last.max(call));
-        if interrupts[last_line] == interrupts[place + 1] {
-            moved.entry(call).or_default().push(place);
+        if interrupts[last_line] == interrupts[place + 1] && boundaries[last_line] == boundaries[call] {
+            moved.entry(last_line).or_default().push(place);
         }
     }
     if moved.is_empty() {
         return;
     }
-    let leaving: HashSet<usize> = moved.values().flatten().copied().collect();
+    let is_moved: HashSet<usize> = moved.values().flatten().copied().collect();
     let mut order = Vec::with_capacity(drafts.len());
     for place in 0..drafts.len() {
-        if !leaving.contains(&place) {
+        if !is_moved.contains(&place) {
             order.push(place);
         }
-        // The one moved last stands first.
-        order.extend(moved.get(&place).into_iter().flatten().rev());
+        order.extend(moved.remove(&place).unwrap_or_default());
     }
     *drafts = order.into_iter().map(|place| drafts[place].clone()).collect();
 }
@@ -249,11 +256,7 @@ fn drop_unanswered_calls(drafts: &mut Vec<Draft>) {
         .enumerate()
         .map(|(place, draft)| last.is_some_and(|last| place == last || draft.is_of_reply(&turn[last])))
         .collect();
-    let worked = turn.iter().any(|draft| draft.has_results() || draft.speaker == Speaker::Attachment);
-    let ends_in_result = turn.last().is_some_and(Draft::has_results);
-    let calls_last =
-        turn.iter().zip(&is_last_reply).any(|(draft, is_last)| *is_last && draft.calls().next().is_some());
-    let is_running = worked && (ends_in_result || calls_last);
+    let is_running = is_in_tool_loop(turn, &is_last_reply);
     let mut place = 0_usize;
     drafts.retain(|draft| {
         let in_turn = place.checked_sub(start);
@@ -263,6 +266,21 @@ fn drop_unanswered_calls(drafts: &mut Vec<Draft>) {
             || calls.peek().is_none()
             || calls.any(|call| call.tool.is_some_and(|id| answered.contains(&id)))
     });
+}
+
+/// Returns whether a turn stands in the middle of its tool calls: something came back already, and either a result is
+/// the last thing, or the model was calling tools and nothing else since.
+fn is_in_tool_loop(turn: &[Draft], is_last_reply: &[bool]) -> bool {
+    let came_back = |draft: &Draft| draft.has_results() || draft.speaker == Speaker::Attachment;
+    if !turn.iter().any(came_back) {
+        return false;
+    }
+    let calls_last =
+        turn.iter().zip(is_last_reply).any(|(draft, is_last)| *is_last && draft.calls().next().is_some());
+    let end = turn.iter().rposition(|draft| draft.speaker != Speaker::Attachment).map_or(0, |last| last + 1);
+    let start = turn[..end].iter().rposition(came_back).map_or(0, |mark| mark + 1);
+    let talks = |draft: &Draft| draft.speaker == Speaker::Assistant && draft.calls().next().is_none();
+    turn.last().is_some_and(Draft::has_results) || calls_last && !turn[start..end].iter().any(talks)
 }
 
 /// Gives a made-up result to every call of the last reply that is left without one.
@@ -277,21 +295,33 @@ fn answer_last_calls(drafts: &mut Vec<Draft>) {
     drafts.extend(calls.into_iter().map(result));
 }
 
-/// Drops reasoning that nothing of the same reply goes with.
-fn drop_lone_thinking(drafts: &mut Vec<Draft>) {
+/// Drops replies of blank text, and reasoning that nothing of the same reply goes with.
+fn drop_empty_replies(drafts: &mut Vec<Draft>) {
     let only_thinks =
         |draft: &Draft| draft.speaker == Speaker::Assistant && draft.is_only(BlockKind::Thinking);
     let by_id = |draft: &Draft| draft.reply.filter(|reply| *reply != Reply::Nameless);
-    let speaking: HashSet<Reply> =
-        drafts.iter().filter(|draft| !only_thinks(draft)).filter_map(by_id).collect();
-    drafts.retain(|draft| !only_thinks(draft) || by_id(draft).is_some_and(|reply| speaking.contains(&reply)));
+    let has_more = |draft: &&Draft| !draft.parts.is_empty() && !only_thinks(draft);
+    let speaking: HashSet<Reply> = drafts.iter().filter(has_more).filter_map(by_id).collect();
+    drafts.retain(|draft| {
+        let alone = only_thinks(draft) && by_id(draft).is_none_or(|reply| !speaking.contains(&reply));
+        !draft.is_blank() && !alone
+    });
 }
 
-/// Puts a reply behind the last message if that is the user's.
+/// Puts a reply behind the last message if that is the user's; not behind a compact summary with context behind it.
 fn answer_last_prompt(drafts: &mut Vec<Draft>) {
-    let last = drafts.iter().rposition(|draft| draft.speaker != Speaker::LocalCommand);
-    if let Some(last) = last.filter(|&last| drafts[last].speaker == Speaker::User) {
+    let has_context = drafts.last().is_some_and(|draft| draft.speaker == Speaker::Attachment);
+    let is_message = |draft: &Draft| matches!(draft.speaker, Speaker::User | Speaker::Assistant);
+    let Some(last) = drafts.iter().rposition(is_message) else { return };
+    if drafts[last].speaker == Speaker::User && !(drafts[last].is_compact_summary && has_context) {
         drafts.insert(last + 1, Draft::made(Speaker::Assistant, Part::MadeText(NO_RESPONSE)));
+    }
+}
+
+/// Drops what stands before the last compaction, and its mark.
+fn cut_at_boundary(drafts: &mut Vec<Draft>) {
+    if let Some(last) = drafts.iter().rposition(|draft| draft.speaker == Speaker::Boundary) {
+        drafts.drain(..=last);
     }
 }
 
@@ -330,9 +360,19 @@ fn merge(drafts: Vec<Draft>) -> Vec<Message> {
 /// Within a reply the calls come after everything else; within a user message the results come before it.
 fn sort_parts(message: &mut Message) {
     match message.role {
+        Role::Assistant if alternates(&message.parts) => {}
         Role::Assistant => message.parts.sort_by_key(|part| part.call().is_some()),
         Role::User => message.parts.sort_by_key(|part| !part.is_result()),
     }
+}
+
+/// Returns whether reasoning stands before the first call, only reasoning between calls, and a call last.
+fn alternates(parts: &[Part]) -> bool {
+    let thinks = |part: &Part| matches!(part, Part::Found(block) if block.kind == BlockKind::Thinking);
+    let Some(first) = parts.iter().position(|part| part.call().is_some()) else { return false };
+    let (before, rest) = parts.split_at(first);
+    let only_both = rest.iter().all(|part| part.call().is_some() || thinks(part));
+    before.iter().any(thinks) && only_both && rest.last().is_some_and(|part| part.call().is_some())
 }
 
 /// Makes every call stand directly before its result and every result directly behind its call.

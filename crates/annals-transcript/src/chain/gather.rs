@@ -1,14 +1,24 @@
-//! Bringing in what the walk misses (section 5): the other lines of a reply, and the results of its calls.
+//! Bringing in what the walk misses (section 5): the other lines of a reply, the results of its calls, and what hangs
+//! on these without leading anywhere.
 
 use std::collections::{HashMap, HashSet};
 
 use super::load::Loaded;
-use crate::entry::Kind;
+use crate::entry::{Flag, Kind};
 use crate::session::{BlockKind, Id, Node, Session};
 
-/// Returns a path with the lines of the same replies and the results of their calls put in their places.
-pub(super) fn with_siblings(session: &Session, loaded: &Loaded, path: &[usize]) -> Vec<usize> {
-    let replies = Replies::on(session, loaded, path);
+/// How far results are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Only those that hang on a line of the reply.
+    Hanging,
+    /// Wherever a result of one of its calls stands.
+    Anywhere,
+}
+
+/// Returns a path with what belongs to its replies put in its place.
+pub(super) fn with_siblings(session: &Session, loaded: &Loaded, path: &[usize], reach: Reach) -> Vec<usize> {
+    let replies = Replies::on(session, loaded, path, reach);
     let mut before: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut behind: HashMap<usize, Vec<usize>> = HashMap::new();
     for id in &replies.order {
@@ -28,76 +38,77 @@ struct Replies<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
     path: &'a [usize],
+    reach: Reach,
     /// Where each slot stands on the path.
     place_of: HashMap<usize, usize>,
     /// The replies in the order of the path.
     order: Vec<Id>,
-    /// The lines of each reply that stand on the path, and all its lines.
-    lines: HashMap<Id, (Vec<usize>, Vec<usize>)>,
-    /// The results that hang on each slot, and those that answer each call, in file order.
-    hanging_on: HashMap<usize, Vec<usize>>,
+    lines: HashMap<Id, Lines>,
+    /// The results that answer each call, in file order.
     answering: HashMap<Id, Vec<usize>>,
+    /// What hangs on each slot, and which slots lead to nothing but context.
+    children: Vec<Vec<usize>>,
+    is_dead_end: Vec<bool>,
+}
+
+/// The lines of a reply, in file order.
+#[derive(Default)]
+struct Lines {
+    on_path: Vec<usize>,
+    all: Vec<usize>,
 }
 
 impl<'a> Replies<'a> {
-    fn on(session: &'a Session, loaded: &'a Loaded, path: &'a [usize]) -> Self {
+    fn on(session: &'a Session, loaded: &'a Loaded, path: &'a [usize], reach: Reach) -> Self {
+        let children = loaded.children();
         let mut replies = Self {
             session,
             loaded,
             path,
+            reach,
             place_of: path.iter().enumerate().map(|(place, &slot)| (slot, place)).collect(),
             order: Vec::new(),
             lines: HashMap::new(),
-            hanging_on: HashMap::new(),
             answering: HashMap::new(),
+            is_dead_end: dead_ends(session, loaded, &children),
+            children,
         };
         for &slot in path {
             if let Some(id) = replies.reply(slot) {
                 let lines = replies.lines.entry(id).or_default();
-                if lines.0.is_empty() {
+                if lines.on_path.is_empty() {
                     replies.order.push(id);
                 }
-                lines.0.push(slot);
+                lines.on_path.push(slot);
             }
         }
         for slot in loaded.kept() {
-            replies.note(slot);
+            if let Some(id) = replies.reply(slot)
+                && let Some(lines) = replies.lines.get_mut(&id)
+            {
+                lines.all.push(slot);
+            }
+            for call in results(session, replies.node(slot)) {
+                replies.answering.entry(call).or_default().push(slot);
+            }
         }
         replies
     }
 
-    fn note(&mut self, slot: usize) {
-        if let Some(id) = self.reply(slot)
-            && let Some(lines) = self.lines.get_mut(&id)
-        {
-            lines.1.push(slot);
-        }
-        let mut calls = results(self.session, self.node(slot)).peekable();
-        if calls.peek().is_none() {
-            return;
-        }
-        for call in calls {
-            self.answering.entry(call).or_default().push(slot);
-        }
-        if let Some(parent) = self.loaded.parent(slot) {
-            self.hanging_on.entry(parent).or_default().push(slot);
-        }
-    }
-
-    /// Says where the missing lines and results of a reply go: in file order among its lines and their results on the
-    /// path, but never before its first line.
+    /// Says where what is missing of a reply goes: in file order among its lines and their results on the path, but
+    /// never before its first line.
     fn place(
         &self,
         id: Id,
         before: &mut HashMap<usize, Vec<usize>>,
         behind: &mut HashMap<usize, Vec<usize>>,
     ) {
-        let (on_path, all) = &self.lines[&id];
-        let mut missing: Vec<usize> =
-            all.iter().copied().filter(|slot| !self.place_of.contains_key(slot)).collect();
-        missing.extend(self.missing_results(all));
-        missing.sort_unstable();
-        let spots = self.spots(on_path);
+        let lines = &self.lines[&id];
+        let missing = self.missing(&lines.all);
+        if missing.is_empty() {
+            return;
+        }
+        let spots = self.spots(&lines.on_path);
         // The first spot that stands later in the file is where the greatest so far first exceeds the slot.
         let greatest_so_far: Vec<usize> = spots
             .iter()
@@ -116,21 +127,57 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// Returns the results that hang on a line of the reply; and for each call still without, the first one anywhere.
-    fn missing_results(&self, lines: &[usize]) -> Vec<usize> {
-        let hanging = lines.iter().flat_map(|slot| self.hanging_on.get(slot).into_iter().flatten().copied());
-        let mut missing: Vec<usize> = hanging.filter(|slot| !self.place_of.contains_key(slot)).collect();
-        let mut taken: HashSet<usize> = missing.iter().copied().collect();
-        for call in lines.iter().flat_map(|&slot| calls(self.session, self.node(slot))) {
-            let answers = self.answering.get(&call).map_or(&[][..], |answers| answers);
-            let answered =
-                answers.iter().any(|slot| self.place_of.contains_key(slot) || taken.contains(slot));
-            if let Some(&first) = answers.first().filter(|_| !answered) {
-                taken.insert(first);
-                missing.push(first);
+    /// Returns what belongs to a reply and is not on the path, in file order.
+    fn missing(&self, lines: &[usize]) -> Vec<usize> {
+        let mut missing: HashSet<usize> = lines.iter().copied().collect();
+        missing.extend(self.results_hanging_on(lines));
+        missing.extend(self.dead_ends_below(lines));
+        missing.retain(|slot| !self.place_of.contains_key(slot));
+        if self.reach == Reach::Anywhere {
+            self.add_results_elsewhere(lines, &mut missing);
+        }
+        let mut missing: Vec<usize> = missing.into_iter().collect();
+        missing.sort_unstable();
+        missing
+    }
+
+    fn results_hanging_on<'r>(&'r self, lines: &'r [usize]) -> impl Iterator<Item = usize> + 'r {
+        let hanging = lines.iter().flat_map(|&line| self.children[line].iter().copied());
+        hanging.filter(|&slot| self.is_result(slot))
+    }
+
+    /// Returns context and injected text that hangs on a reply with calls, or on its results, and leads nowhere.
+    fn dead_ends_below(&self, lines: &[usize]) -> Vec<usize> {
+        if !lines.iter().any(|&line| calls(self.session, self.node(line)).next().is_some()) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let mut waiting: Vec<usize> = lines.to_vec();
+        waiting.extend(self.results_hanging_on(lines));
+        while let Some(slot) = waiting.pop() {
+            let dead_ends = self.children[slot].iter().copied().filter(|&child| self.is_dead_end[child]);
+            for child in dead_ends {
+                found.push(child);
+                waiting.push(child);
             }
         }
-        missing
+        found
+    }
+
+    /// Adds the first result anywhere of each call that has none on the path or among the missing ones. A subagent's
+    /// result answers a subagent's call, a main one a main call.
+    fn add_results_elsewhere(&self, lines: &[usize], missing: &mut HashSet<usize>) {
+        for &line in lines {
+            let is_side = self.node(line).is_side();
+            for call in calls(self.session, self.node(line)) {
+                let answers = self.answering.get(&call).map_or(&[][..], |answers| answers);
+                let taken = |slot: &usize| self.place_of.contains_key(slot) || missing.contains(slot);
+                if !answers.iter().any(taken) {
+                    missing
+                        .extend(answers.iter().copied().find(|&slot| self.node(slot).is_side() == is_side));
+                }
+            }
+        }
     }
 
     /// Returns the lines of a reply on the path, each with the results that stand directly behind it.
@@ -139,9 +186,13 @@ impl<'a> Replies<'a> {
         for slot in lines {
             spots.push(*slot);
             let behind = self.path[self.place_of[slot] + 1..].iter();
-            spots.extend(behind.take_while(|&&slot| results(self.session, self.node(slot)).next().is_some()));
+            spots.extend(behind.take_while(|&&slot| self.is_result(slot)));
         }
         spots
+    }
+
+    fn is_result(&self, slot: usize) -> bool {
+        results(self.session, self.node(slot)).next().is_some()
     }
 
     fn reply(&self, slot: usize) -> Option<Id> {
@@ -152,6 +203,32 @@ impl<'a> Replies<'a> {
     fn node(&self, slot: usize) -> &'a Node {
         self.loaded.node(self.session, slot)
     }
+}
+
+/// Returns which entries are context or injected text with nothing else below them. Entries in a circle are not.
+fn dead_ends(session: &Session, loaded: &Loaded, children: &[Vec<usize>]) -> Vec<bool> {
+    let is_candidate = |slot: usize| {
+        let node = loaded.node(session, slot);
+        let injected =
+            node.kind == Kind::User && node.has(Flag::Meta) && results(session, node).next().is_none();
+        !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || injected)
+    };
+    let mut is_dead_end = vec![false; loaded.slots.len()];
+    let mut open_children: Vec<usize> = children.iter().map(Vec::len).collect();
+    let mut ready: Vec<usize> = loaded.kept().filter(|&slot| children[slot].is_empty()).collect();
+    while let Some(slot) = ready.pop() {
+        if !is_candidate(slot) {
+            continue;
+        }
+        is_dead_end[slot] = true;
+        if let Some(parent) = loaded.parent(slot) {
+            open_children[parent] -= 1;
+            if open_children[parent] == 0 {
+                ready.push(parent);
+            }
+        }
+    }
+    is_dead_end
 }
 
 /// Returns the calls that an entry makes.

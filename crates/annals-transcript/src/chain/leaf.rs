@@ -1,7 +1,8 @@
 //! Choosing the leaf (section 3): the entry that the conversation ends with.
 
+use super::gather::{self, Reach};
 use super::load::{LastPrompt, Loaded};
-use super::{gather, walk};
+use super::walk;
 use crate::session::Session;
 
 /// The id that stands for no entry.
@@ -103,7 +104,7 @@ impl<'a> Chooser<'a> {
         if last.explicit {
             return final_word || !chain.contains(&named);
         }
-        !gather::with_siblings(self.session, self.loaded, &chain).contains(&named)
+        !gather::with_siblings(self.session, self.loaded, &chain, Reach::Hanging).contains(&named)
     }
 
     fn is_main(&self, slot: usize) -> bool {

@@ -71,7 +71,7 @@ impl Loaded {
                 (Kind::Progress, Some(id)) => bridges[id.index()] = Bridge::To(bridged(node, &bridges)),
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
                 (kind, Some(id)) if kind.is_message() => {
-                    loaded.note_message(session.boundary(node).is_some());
+                    loaded.note_message(node, session.boundary(node).is_some());
                     loaded.add(id, Slot { node: index, parent: bridged(node, &bridges), forgotten: false });
                 }
                 _ => {}
@@ -135,12 +135,12 @@ impl Loaded {
         }
     }
 
-    /// A boundary clears the last prompt; any other entry of the chain overtakes it.
-    fn note_message(&mut self, is_boundary: bool) {
+    /// A boundary clears the last prompt; any other main entry of the chain overtakes it.
+    fn note_message(&mut self, node: &Node, is_boundary: bool) {
         if is_boundary {
             self.last_prompt = None;
         } else if let Some(last) = &mut self.last_prompt {
-            last.overtaken = true;
+            last.overtaken |= !node.is_side();
         }
     }
 }

@@ -89,8 +89,7 @@ pub(super) fn trailers(session: &Session, loaded: &Loaded, last: usize) -> Vec<u
     let mut waiting = VecDeque::from([last]);
     while let Some(slot) = waiting.pop_front() {
         for &child in &children[slot] {
-            let node = loaded.node(session, child);
-            let trails = !node.speaks() && session.boundary(node).is_none();
+            let trails = !loaded.node(session, child).speaks();
             if trails && child != last && !std::mem::replace(&mut seen[child], true) {
                 found.push(child);
                 waiting.push_back(child);

@@ -8,13 +8,23 @@ use testkit::command::Home;
 use testkit::corpora;
 
 /// Cases that differ; `docs/CHAIN.md` says what is known of each.
-const KNOWN_DIFFERENCES: [&str; 0] = [];
+const KNOWN_DIFFERENCES: [&str; 9] = [
+    "given-72-004",
+    "harsh-2-317",
+    "tiny-1-125",
+    "tiny-1-190",
+    "tiny-2-065",
+    "tiny-2-148",
+    "tiny-2-172",
+    "tiny-2-197",
+    "tiny-2-221",
+];
 
 #[test]
 fn the_model_view_is_what_the_client_sent() {
     let mut differing = Vec::new();
     let mut cases = 0;
-    for folder in ["cases", "random"] {
+    for folder in ["cases", "random", "reduced", "remaining"] {
         for case in corpora::folders(&corpora::own().join("oracle").join(folder)) {
             cases += 1;
             if let Some(difference) = difference(&case) {
@@ -26,7 +36,7 @@ fn the_model_view_is_what_the_client_sent() {
             }
         }
     }
-    assert!(cases >= 217, "the cases are there");
+    assert!(cases >= 301, "the cases are there");
     assert_eq!(differing, KNOWN_DIFFERENCES, "no other case differs, and none of these has come to agree");
 }
 
