@@ -95,3 +95,60 @@ impl std::fmt::Display for Obstacle {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the uuids of the conversation of a file.
+    fn conversation(lines: &[String]) -> Vec<String> {
+        let session = Session::read(lines.join("\n").as_bytes()).unwrap();
+        let chain = Chain::build(&session);
+        let ids = session.id_texts();
+        let uuids = chain.entries().into_iter().filter_map(|node| session.nodes()[node].id);
+        uuids.map(|id| ids.get(id)).collect()
+    }
+
+    fn line(kind: &str, uuid: &str, parent: &str, second: usize) -> String {
+        let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-01-01T00:00:{second:02}Z","message":{{"content":"x"}}}}"#
+        )
+    }
+
+    /// The oracle's cases are small; this rule was measured at 5,242,880 and 5,242,881 bytes.
+    #[test]
+    fn a_large_file_is_not_read_before_its_last_boundary() {
+        let boundary =
+            line("system", "b", "", 3).replace("\"uuid\"", "\"subtype\":\"compact_boundary\",\"uuid\"");
+        let old_branch = [
+            line("user", "u1", "", 1),
+            line("assistant", "a1", "u1", 2),
+            boundary,
+            line("user", "sum", "b", 4),
+            line("user", "u2", "a1", 5),
+        ];
+        assert_eq!(conversation(&old_branch), ["u1", "a1", "u2"]);
+        let filler = format!("{{\"type\":\"filler\",\"x\":\"{}\"}}", "y".repeat(5 * 1024 * 1024));
+        let large: Vec<String> = std::iter::once(filler).chain(old_branch).collect();
+        assert_eq!(conversation(&large), ["b", "sum", "u2"], "the lost parent is bridged in time");
+    }
+
+    #[test]
+    fn a_given_leaf_ends_the_conversation() {
+        let lines =
+            [line("user", "u1", "", 1), line("assistant", "a1", "u1", 2), line("user", "u2", "a1", 3)];
+        let file = lines.join("\n");
+        let session = Session::read(file.as_bytes()).unwrap();
+        assert_eq!(Chain::ending_in(&session, "a1").unwrap().entries(), [0, 1]);
+        assert!(Chain::ending_in(&session, "unknown").is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_resumed_says_why() {
+        let obstacle = |line: &str| Chain::build(&Session::read(line.as_bytes()).unwrap()).obstacle();
+        assert_eq!(obstacle(""), Some(Obstacle::NoConversation));
+        assert_eq!(obstacle(&line("user", "u", "", 1).replace("2026", "yesterday")), Some(Obstacle::NoTime));
+        assert_eq!(obstacle(&line("user", "u", "", 1)), None);
+    }
+}

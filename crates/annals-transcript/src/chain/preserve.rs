@@ -4,11 +4,17 @@
 use super::load::Loaded;
 use crate::session::{Boundary, Id, Session};
 
+/// In files larger than this, the client reads nothing before the last boundary.
+const LARGE: u64 = 5 * 1024 * 1024;
+
 pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
     let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
     let boundaries: Vec<(usize, &Boundary)> =
         (0..loaded.slots.len()).filter_map(|slot| Some((slot, boundary(slot)?))).collect();
     let Some(&(place, last)) = boundaries.last() else { return };
+    if session.size() > LARGE {
+        skip_before(loaded, place, last);
+    }
     if !boundaries.iter().any(|(_, boundary)| boundary.segment.is_some() || boundary.messages.is_some()) {
         return;
     }
@@ -21,6 +27,19 @@ pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
     forget_before(session, loaded, place, &kept, &is_kept);
     loaded.relinked = !kept.is_empty();
     loaded.pruned = true;
+}
+
+/// Forgets what stands before the boundary, as the client does with files so large that it does not read it; what the
+/// boundary keeps is found all the same.
+fn skip_before(loaded: &mut Loaded, place: usize, boundary: &Boundary) {
+    let kept = kept_messages(loaded, boundary).map(|(_, kept)| kept).unwrap_or_default();
+    let kept: Vec<usize> = kept.into_iter().filter_map(|id| loaded.slot(id)).collect();
+    for slot in 0..place {
+        loaded.slots[slot].forgotten = true;
+    }
+    for slot in kept {
+        loaded.slots[slot].forgotten = false;
+    }
 }
 
 /// Returns the kept messages in order and what they are hung on; nothing if one of them is missing.
