@@ -25,15 +25,21 @@ pub struct Conversation<'s> {
 }
 
 impl<'s> Conversation<'s> {
-    /// Resolves the conversation that ends in `leaf`, or where the client would go on.
-    pub fn of(snapshot: &'s Snapshot, leaf: Option<&str>) -> Result<Self, Error> {
+    /// Resolves the conversation that the client would go on with.
+    pub fn of(snapshot: &'s Snapshot) -> Result<Self, Error> {
+        Self::with(snapshot, None, turn::PAUSE_MS)
+    }
+
+    /// Resolves the conversation that ends in `leaf`, or where the client would go on; `pause_ms` is how long a pause
+    /// makes a turn a resumption.
+    pub fn with(snapshot: &'s Snapshot, leaf: Option<&str>, pause_ms: i64) -> Result<Self, Error> {
         let session = snapshot.session();
         let chain = match leaf {
             Some(leaf) => Chain::ending_in(session, leaf).ok_or_else(|| no_entry(leaf))?,
             None => Chain::build(session),
         };
         let steps = history::of(&chain);
-        let turns = turn::turns(session, &steps, turn::PAUSE_MS, |node| snapshot.body(node))?;
+        let turns = turn::turns(session, &steps, pause_ms, |node| snapshot.body(node))?;
         let turn_of = number_entries(session, &steps, &turns);
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();

@@ -139,7 +139,7 @@ impl Engine {
             checker.add(entry, problem);
         })?;
         stats.finish();
-        let conversation = Conversation::of(&snapshot, None)?;
+        let conversation = Conversation::of(&snapshot)?;
         let count = |wanted: fn(&Step) -> bool| {
             conversation.steps().iter().filter(|step| wanted(step)).count() as u64
         };

@@ -77,14 +77,19 @@ impl Selection {
             if !seen.insert(project.canonicalize().unwrap_or_else(|_| project.clone())) {
                 continue;
             }
-            let files = &mut self.files;
-            walk(&project, &mut self.errors, &mut |path| {
-                let role = path.strip_prefix(&project).map_or(Role::Other, Role::of);
-                if role.is_transcript() {
-                    files.push(TranscriptFile::with_role(path.to_owned(), role));
-                }
-            });
+            self.add_project(&project);
         }
+    }
+
+    /// Finds the transcripts in a project's folder.
+    pub(crate) fn add_project(&mut self, project: &Path) {
+        let files = &mut self.files;
+        walk(project, &mut self.errors, &mut |path| {
+            let role = path.strip_prefix(project).map_or(Role::Other, Role::of);
+            if role.is_transcript() {
+                files.push(TranscriptFile::with_role(path.to_owned(), role));
+            }
+        });
     }
 
     /// Finds the transcripts of a session's subagents: below its own folder, or beside it as in old versions.

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::line::read_span;
 use annals_transcript::session::{Node, Session};
 use annals_transcript::{Entry, Problem};
@@ -53,6 +54,24 @@ impl Snapshot {
         &self.session
     }
 
+    /// Returns the file of output that was too long for the transcript, if it is still there.
+    ///
+    /// The path in the transcript is one of the machine that wrote it, and may be anybody's invention: only its last
+    /// name counts, and only in the session's own folder.
+    pub fn spilled_file(&self, spilled: &SpilledOutput<'_>) -> Option<PathBuf> {
+        let name = spilled
+            .path
+            .rsplit(['/', '\\'])
+            .next()
+            .filter(|name| !name.is_empty() && !name.starts_with('.'))?;
+        let session = self.file.session.as_deref()?;
+        let beside = self.path().with_extension("");
+        let mut folders =
+            self.path().ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == session));
+        let folder = if self.file.agent.is_some() { folders.next()? } else { &beside };
+        Some(folder.join("tool-results").join(name)).filter(|path| path.is_file())
+    }
+
     /// Reads the bytes of an entry.
     pub fn body(&self, node: &Node) -> Result<Vec<u8>, Error> {
         self.span(node.at.offset, node.length)
@@ -62,5 +81,39 @@ impl Snapshot {
     pub fn span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         read_span(&mut *self.source.borrow_mut(), offset, length)
             .map_err(|source| Error::read(self.path(), source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    #[test]
+    fn spilled_output_is_found_in_the_sessions_own_folder_only() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(SESSION);
+        for path in ["tool-results/a.txt", "subagents/agent-a1.jsonl", "secret.txt"] {
+            fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
+            fs::write(folder.join(path), "").unwrap();
+        }
+        fs::write(home.path().join(format!("{SESSION}.jsonl")), "").unwrap();
+        let spilled = |path: &str| SpilledOutput { path: path.to_owned().into(), size: None };
+        for transcript in [format!("{SESSION}.jsonl"), format!("{SESSION}/subagents/agent-a1.jsonl")] {
+            let snapshot = Snapshot::take(TranscriptFile::at(&home.path().join(transcript))).unwrap();
+            for path in ["/other/machine/tool-results/a.txt", r"C:\x\tool-results\a.txt", "a.txt"] {
+                assert_eq!(
+                    snapshot.spilled_file(&spilled(path)),
+                    Some(folder.join("tool-results/a.txt")),
+                    "{path}"
+                );
+            }
+            for path in ["gone.txt", "../secret.txt", "/x/..", "", "/"] {
+                assert_eq!(snapshot.spilled_file(&spilled(path)), None, "{path}");
+            }
+        }
     }
 }

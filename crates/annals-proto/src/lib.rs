@@ -5,6 +5,7 @@
 
 mod check;
 mod history;
+mod lineage;
 mod model;
 mod stats;
 mod text;
@@ -12,6 +13,7 @@ mod turn;
 
 pub use check::Problem;
 pub use history::{Compaction, HistoryItem, HistoryTool};
+pub use lineage::Relation;
 pub use model::ModelMessage;
 pub use stats::{Stats, ToolCount};
 pub use text::Text;

@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Turns(Turns),
     /// List tool calls with how each ended, how long it took and which files it touched
     Tools(Tools),
+    /// List the sessions that a session was copied from, into or goes on in
+    Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
     Stats(Stats),
     /// Find damaged lines, and say what each costs
@@ -73,6 +75,8 @@ pub(crate) struct Show {
     /// Show what subagents did, below the calls that started them (full view)
     #[arg(long)]
     pub(crate) subagents: bool,
+    #[command(flatten)]
+    pub(crate) pause: Pause,
     /// Leave out reasoning (full view)
     #[arg(long)]
     pub(crate) no_thinking: bool,
@@ -109,6 +113,29 @@ pub(crate) struct Turns {
     /// A session, or the path of a transcript
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
+    #[command(flatten)]
+    pub(crate) pause: Pause,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Lineage {
+    /// A session, or the path of a transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+}
+
+/// How long a pause makes a turn a resumption.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Pause {
+    /// After how many minutes of silence a turn counts as a resumption
+    #[arg(long, value_name = "MINUTES", default_value_t = 5)]
+    pause: u32,
+}
+
+impl Pause {
+    pub(crate) fn ms(self) -> i64 {
+        i64::from(self.pause) * 60_000
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! One file per command: asks the engine, hands the answer to `output`.
 
 pub(crate) mod check;
+pub(crate) mod lineage;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod tools;

@@ -2,7 +2,7 @@
 
 mod conversation;
 
-use annals_engine::{Finding, Report, TranscriptFile};
+use annals_engine::{Finding, Relation, Report, TranscriptFile};
 use annals_proto as wire;
 use jiff::Timestamp;
 
@@ -46,6 +46,16 @@ pub(crate) fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem
         severity: finding.issue.severity().name().to_owned(),
         effect: finding.issue.effect().to_owned(),
         repairable: finding.issue.is_repairable(),
+    }
+}
+
+pub(crate) fn relation(relation: &Relation) -> wire::Relation {
+    wire::Relation {
+        session: relation.other.session.clone(),
+        path: relation.other.path.as_path().into(),
+        kinship: relation.kinship.name().to_owned(),
+        shared: relation.shared,
+        last_shared: relation.last_shared.clone(),
     }
 }
 

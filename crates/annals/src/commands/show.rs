@@ -24,7 +24,7 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let snapshot = engine.snapshot(file)?;
-    let conversation = Conversation::of(&snapshot, args.leaf.as_deref())?;
+    let conversation = Conversation::with(&snapshot, args.leaf.as_deref(), args.pause.ms())?;
     match args.view {
         View::Model => model(&snapshot, &conversation, global.json)?,
         _ => full(engine, &conversation, args, global.json)?,
@@ -91,7 +91,7 @@ impl History<'_> {
             return Ok(());
         }
         let snapshot = self.engine.snapshot(agent.file.clone())?;
-        let conversation = Conversation::of(&snapshot, None)?;
+        let conversation = Conversation::of(&snapshot)?;
         if self.json {
             return self.print(printer.out(), &conversation, None);
         }
@@ -111,7 +111,7 @@ impl History<'_> {
                 continue;
             }
             let snapshot = self.engine.snapshot(agent.file.clone())?;
-            let conversation = Conversation::of(&snapshot, None)?;
+            let conversation = Conversation::of(&snapshot)?;
             let detail = Detail { subagents: true, thinking: false, tools: self.args.tools };
             self.print_agent(&mut Printer::new(out, &conversation, detail), &agent)?;
         }

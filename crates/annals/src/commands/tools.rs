@@ -30,7 +30,7 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
                 continue;
             }
         };
-        let conversation = Conversation::of(&snapshot, None)?;
+        let conversation = Conversation::of(&snapshot)?;
         let to_wire = ToWire::of(&snapshot);
         for call in conversation.calls() {
             let call = to_wire.call(&conversation, call)?;

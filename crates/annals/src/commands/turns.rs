@@ -16,7 +16,7 @@ const PROMPT: usize = 60;
 
 pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<ExitCode, Failure> {
     let snapshot = engine.snapshot(engine.session(&args.session)?)?;
-    let conversation = Conversation::of(&snapshot, None)?;
+    let conversation = Conversation::with(&snapshot, None, args.pause.ms())?;
     let mut out = output::stdout();
     if global.json {
         for turn in conversation.turns() {

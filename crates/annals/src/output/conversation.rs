@@ -1,11 +1,14 @@
 //! A conversation for people: prompts, replies, calls on one line each, everything else in passing.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 
 use annals_engine::Conversation;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Content, Media, ToolUse};
-use annals_transcript::entry::view::{Assistant, Attachment, AttachmentKind, System, SystemKind, User};
+use annals_transcript::entry::view::{
+    Assistant, Attachment, AttachmentKind, SpilledOutput, System, SystemKind, User,
+};
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
@@ -278,13 +281,31 @@ impl<'a> Printer<'a> {
         let Some((_, result)) = call.result else { return Ok(()) };
         let bytes = self.conversation.snapshot().span(result.offset, result.length)?;
         let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(()) };
-        self.block(&result.content().text())?;
+        let text = result.content().text();
+        match self.spilled(&text)? {
+            Some(whole) => self.block(&whole)?,
+            None => self.block(&text)?,
+        }
         for block in result.content().blocks() {
             if let Some(line) = placeholder(&block) {
                 self.block(&line)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the beginning of output that stands in a file beside the transcript.
+    fn spilled(&self, text: &str) -> Result<Option<String>, Failure> {
+        const ENOUGH: u64 = 64 * 1024;
+        let snapshot = self.conversation.snapshot();
+        let Some(path) = SpilledOutput::in_text(text).and_then(|spilled| snapshot.spilled_file(&spilled))
+        else {
+            return Ok(None);
+        };
+        let mut beginning = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(ENOUGH).read_to_end(&mut beginning));
+        read.map_err(|source| annals_engine::Error::read(&path, source))?;
+        Ok(Some(String::from_utf8_lossy(&beginning).into_owned()))
     }
 
     fn diff(&mut self, sign: char, text: &str) -> Result<(), Failure> {
