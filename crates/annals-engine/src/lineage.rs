@@ -104,7 +104,7 @@ impl Ancestry {
         let head = entry.head();
         match head.kind {
             Kind::Summary => {
-                self.titled.extend(entry.view::<Summary>().and_then(|record| record.leaf()).map(Into::into))
+                self.titled.extend(entry.view::<Summary>().and_then(|record| record.leaf()).map(Into::into));
             }
             Kind::ContinuedIn => {
                 self.continued_in
@@ -131,11 +131,11 @@ impl Ancestry {
         let shared: Vec<&String> =
             self.messages.iter().map(|(id, _)| id).filter(|id| theirs.ids.contains(*id)).collect();
         let copied_here: Vec<_> = self.copies_from(other, theirs).collect();
-        let copied_there: Vec<_> = theirs.copies_from(file, self).collect();
+        let given_on: Vec<_> = theirs.copies_from(file, self).collect();
         if !copied_here.is_empty() {
             add(Kinship::Origin, copied_here.len(), copied_here.last().map(|(_, copy)| *copy));
-        } else if !copied_there.is_empty() {
-            add(Kinship::Copy, copied_there.len(), copied_there.last().map(|(from, _)| *from));
+        } else if !given_on.is_empty() {
+            add(Kinship::Copy, given_on.len(), given_on.last().map(|(from, _)| *from));
         } else if !shared.is_empty() {
             add(self.who_came_first(file, theirs, other), shared.len(), shared.last().copied());
         }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod check;
+mod conversation;
 mod conversations;
 mod independent_count;
 mod oracle;

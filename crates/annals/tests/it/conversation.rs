@@ -1,0 +1,177 @@
+//! `annals show`, `turns`, `tools` and `lineage` on the sample.
+
+use insta::assert_snapshot;
+use testkit::command::{Home, Ran};
+use testkit::corpora;
+
+/// Runs annals on the sample that newcomers see.
+fn on_sample(args: &[&str]) -> Ran {
+    let sample = corpora::own().join("sample");
+    let ran = Home::new().run(crate::ANNALS, &[&["--root", sample.to_str().unwrap()], args].concat());
+    assert_eq!(ran.stderr, "", "{args:?}");
+    ran
+}
+
+#[test]
+fn a_conversation_reads_from_top_to_bottom() {
+    assert_snapshot!(on_sample(&["show", "Tea presets"]).stdout, @r#"
+
+    ── 1  2026-11-16 08:02 +00:00
+    ❯ The timer only knows "3 minutes". Add presets for green, oolong and black tea 🍵
+    · context: environment, model, session_context, date
+      ∴ thinking (not kept)
+    ● I will find where the three minutes come from and look at the timer.
+      ▸ Grep 180 → ok 12.1 s
+      ▸ Read /home/mia/tea-timer/src/timer.ts → ok 5.6 s
+      ▸ Read /home/mia/tea-timer/src/presets.ts → error 6.1 s
+    ● There is no preset file yet, so I will create one and then wire it up. Two steps:
+      ▸ TaskCreate Three teas with seconds and degrees → ok 2.9 s
+      ▸ TaskCreate One button for each preset → ok 3.8 s
+      ▸ Write /home/mia/tea-timer/src/presets.ts → ok 1.9 s
+    ● Now the tests.
+      ▸ Bash npm test → error 1.9 s
+
+    ── 2  2026-11-16 08:02 +00:00  queued
+    ❯ (queued) Please keep the old default when nothing is chosen
+      ∴ thinking (not kept)
+    ● The menu still draws one button. I keep `180` as the default, as you ask.
+      ▸ Edit /home/mia/tea-timer/src/menu.ts → ok 3.1 s
+      ▸ Bash npm test → ok 2.6 s
+      ▸ TaskUpdate 2 → ok 739 ms
+    ● Presets for green, oolong and black tea are in `src/presets.ts`, the menu shows a button for each, and 180 seconds stay the default. All 12 tests pass ✅
+    ❯ /rename Tea presets
+      The session is now called Tea presets
+
+    ── 3  2026-11-16 08:04 +00:00
+    ❯ Commit this, but do not push.
+      ▸ Bash git add -A && git commit -m "Add tea presets" → ok 1.4 s
+    ● Committed as `4be19d2`, not pushed.
+    "#);
+}
+
+#[test]
+fn compactions_are_shown_where_they_happened() {
+    assert_snapshot!(on_sample(&["show", "50d5", "--turn", "3..4", "--no-thinking", "--tools", "none"]).stdout, @"
+
+    ── 3  2026-11-17 13:25 +00:00
+    ❯ And the dial? 屏幕关着的时候不用画。
+    ● I would stop drawing on `visibilitychange` and start again when the page shows. Shall I?
+    ┄┄ compacted (manual): 41,877 → 3,911 tokens, 2 messages kept ┄┄
+
+    ── 4  2026-11-17 13:25 +00:00  compact summary
+      [summary of what was compacted, 4 lines] This session is being continued from a previous conversatio…
+      [put in by the client, 1 line] What follows is a command of the client and its output.
+    ❯ /compact
+      The conversation was compacted
+    ");
+}
+
+#[test]
+fn subagents_are_shown_below_the_calls_that_started_them() {
+    assert_snapshot!(on_sample(&["show", "50d5", "--turn", "1", "--subagents"]).stdout, @"
+
+    ── 1  2026-11-17 13:20 +00:00
+    ❯ Battery drains fast on phones. Find out why before you change anything.
+    · context: environment, model, session_context, date
+      ∴ thinking (not kept)
+    ● An agent can search for wake-ups while I think about the ring.
+      ▸ Agent Find wake-ups → ok 17.9 s
+      │ agent aae67b75d78bd72ac Explore: Find wake-ups
+      │ 
+      │ ── 1  2026-11-17 13:20 +00:00
+      │ ❯ List every place in src that wakes up more than once a second, with file and line.
+      │ ● Searching for intervals and frames.
+      │   ▸ Grep setInterval|requestAnimationFrame → ok 822 ms
+      │   ▸ Read /home/mia/tea-timer/src/clock.ts → ok 3.0 s
+      │ ● Two places wake up more than once a second: `src/dial.ts:14` on every frame and `src/clock.ts:8` every 50 ms. `src/beep.ts` is fine.
+    ● Let me measure that on the emulator.
+      ▸ Bash node tools/trace.mjs --seconds 60 → ok 1.6 s
+      ∴ thinking (not kept)
+    ● The dial redraws on every frame even while the screen is off; the clock adds twenty ticks a second. Together they keep the processor awake.
+    ");
+    let beside = on_sample(&["show", "25503d97", "--subagents"]).stdout;
+    assert!(beside.contains("│ agent a60e04e"), "{beside}");
+    let inline = on_sample(&["show", "2af4"]).stdout;
+    assert!(inline.contains("┄┄ subagent: 4 entries ┄┄"), "{inline}");
+}
+
+#[test]
+fn calls_in_full_show_changes_and_spilled_output() {
+    let full = on_sample(&["show", "50d5", "--tools", "full"]).stdout;
+    assert!(full.contains("      - ") && full.contains("      + "), "{full}");
+    assert!(full.contains("000000 ms  wake  clock.tick") && !full.contains("<persisted-output>"), "{full}");
+    let short = on_sample(&["show", "50d5"]).stdout;
+    assert!(!short.contains("clock.tick"), "{short}");
+}
+
+#[test]
+fn turns_and_tools_are_tables() {
+    assert_snapshot!(on_sample(&["turns", "50d5"]).stdout, @"
+    turn  started                  kind         by               prompt                                                        calls  errors    time  output tokens
+       1  2026-11-17 13:20 +00:00  new session  prompt           Battery drains fast on phones. Find out why before you chan…      2       0  39.6 s            546
+       2  2026-11-17 13:22 +00:00  new round    prompt           Makes sense. Slow the clock down to one tick a second.            4       1  21.2 s          1,115
+       3  2026-11-17 13:25 +00:00  new round    prompt           And the dial? 屏幕关着的时候不用画。                              0       0   7.4 s            342
+       4  2026-11-17 13:25 +00:00  continue     compact summary  This session is being continued from a previous conversatio…      0       0   7.6 s              0
+       5  2026-11-17 13:26 +00:00  new round    prompt           Yes, do that.                                                     3       0  15.3 s            952
+    ");
+    assert_snapshot!(on_sample(&["tools", "a6ad", "--errors"]).stdout, @"
+    session   tool  subject                             state   time  files
+    a6ad034d  Read  /home/mia/tea-timer/src/presets.ts  error  6.1 s  /home/mia/tea-timer/src/presets.ts
+    a6ad034d  Bash  npm test                            error  1.9 s
+    ");
+    let resumed = on_sample(&["turns", "50d5", "--pause", "0", "--json"]).stdout;
+    assert!(resumed.contains(r#""kind":"resume""#), "{resumed}");
+    assert_eq!(on_sample(&["tools", "a6ad", "--name", "Nothing"]).code, Some(1));
+}
+
+#[test]
+fn the_json_of_a_conversation_has_the_agreed_shapes() {
+    let first = |args: &[&str]| on_sample(args).stdout.lines().next().unwrap_or_default().to_owned();
+    assert_snapshot!(first(&["turns", "a6ad", "--json"]), @r#"{"turn":1,"kind":"new_session","startedBy":"prompt","prompt":"The timer only knows /"3 minutes/". Add presets for green, oolong and black tea 🍵","startedAt":"2026-11-16T08:02:13.562Z","durationMs":38939,"messages":19,"toolCalls":7,"errors":2,"usage":{"inputTokens":33,"outputTokens":567,"cacheCreationTokens":1604,"cacheReadTokens":47625},"compacted":false,"resumedAfterMs":null}"#);
+    assert_snapshot!(first(&["tools", "a6ad", "--name", "Edit", "--json"]), @r#"{"session":"a6ad034d-44e0-4c06-8f1e-c7794055cdb3","agentId":null,"id":"toolu_01mfi38XqCcTkwyteJgCxbhu","name":"Edit","subject":"/home/mia/tea-timer/src/menu.ts","state":"ok","durationMs":3135,"files":["/home/mia/tea-timer/src/menu.ts"],"timestamp":"2026-11-16T08:02:55.358Z","uuid":"e2c291e7-71e6-4ef6-8467-69a61d69945e","resultUuid":"50cfc8ad-e658-432c-9de1-95db737ff41d","line":38}"#);
+    let item = on_sample(&["show", "a6ad", "--json"]).stdout;
+    let item = item.lines().find(|line| line.contains("\"tool\":{")).unwrap_or_default().to_owned();
+    assert_snapshot!(item, @r#"{"kind":"message","role":"assistant","type":"assistant","subtype":null,"uuid":"cca8c005-b35e-4e55-9eb1-963ccf10781e","parent":"12e95818-0f89-4c28-a810-2967fd5c94fa","timestamp":"2026-11-16T08:02:20.311Z","turn":1,"live":true,"sidechain":false,"agentId":null,"parts":[{"type":"tool_use","id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","input":{"pattern":"180","path":"/home/mia/tea-timer/src","output_mode":"content"}}],"tool":{"id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","state":"ok","resultUuid":"c0b3357e-518a-4455-bd4e-31c174671019"},"usage":{"input_tokens":5,"cache_creation_input_tokens":347,"cache_read_input_tokens":11198,"output_tokens":15,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":347,"ephemeral_1h_input_tokens":0},"inference_geo":"","iterations":[],"speed":"standard"},"model":"claude-opus-5-5","compaction":null,"problem":null,"entries":null,"line":12}"#);
+}
+
+#[test]
+fn another_leaf_gives_another_conversation() {
+    let home = Home::new();
+    let line = |uuid: &str, parent: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-03-01T10:00:00Z","message":{{"content":"{text}"}}}}"#
+        )
+    };
+    let file = [line("a", "null", "first"), line("b", "\"a\"", "abandoned"), line("c", "\"a\"", "instead")]
+        .join("\n");
+    home.write("s.jsonl", file);
+    let live = crate::annals(&home, &["show", "s.jsonl"]).stdout;
+    assert!(live.contains("left behind: 1 entry"), "{live}");
+    let model = |args: &[&str]| {
+        crate::annals(&home, &[&["show", "s.jsonl", "--view", "model", "--json"], args].concat()).stdout
+    };
+    assert!(model(&[]).contains("instead") && !model(&[]).contains("abandoned"));
+    assert!(model(&["--leaf", "b"]).contains("abandoned") && !model(&["--leaf", "b"]).contains("instead"));
+    let unknown = crate::annals(&home, &["show", "s.jsonl", "--leaf", "zzz"]);
+    assert_eq!(
+        (unknown.code, unknown.stderr.lines().next()),
+        (Some(1), Some("annals: no entry `zzz` in the conversation of this session"))
+    );
+}
+
+#[test]
+fn copies_of_a_session_are_named() {
+    let home = crate::small_home();
+    let copy = "4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    let file = std::fs::read_to_string(home.path().join(crate::transcript())).unwrap();
+    home.write(
+        format!(".claude/projects/-home-mia-tea/{copy}.jsonl"),
+        file + "{\"type\":\"user\",\"uuid\":\"new\",\"parentUuid\":\"u2\"}\n",
+    );
+    assert_snapshot!(crate::annals(&home, &["lineage", crate::SESSION]).stdout, @"
+    session                               is                  shared entries  the last of them
+    4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  a copy of this one               3  u2
+    ");
+    assert_eq!(crate::annals(&home, &["lineage", copy, "--json"]).stdout.matches("\"origin\"").count(), 1);
+    assert_eq!(crate::annals(&crate::small_home(), &["lineage", "latest"]).code, Some(1));
+}
