@@ -53,7 +53,7 @@ fn stderr_line(text: &str) {
 }
 
 /// Prints an object on a line of its own. What could steer a terminal is escaped, which means the same in JSON.
-pub(crate) fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn json_line(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> Result<(), Failure> {
     writeln!(out, "{}", clean::escaped(&serde_json::to_string(value)?))?;
     Ok(())
 }

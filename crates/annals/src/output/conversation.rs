@@ -51,7 +51,7 @@ const RESULT_LINES: usize = 40;
 
 /// Prints the steps of a conversation.
 pub(crate) struct Printer<'a> {
-    out: &'a mut dyn Write,
+    out: Prefixed<'a>,
     conversation: &'a Conversation<'a>,
     detail: Detail,
     /// Context that the client gave the model since the last line: named together.
@@ -61,6 +61,7 @@ pub(crate) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
+        let out = Prefixed { out, prefix: "", starts_line: true };
         Self { out, conversation, detail, context: Vec::new(), in_branch: None }
     }
 
@@ -70,6 +71,7 @@ impl<'a> Printer<'a> {
                 let hidden = self.in_branch == Some(Cause::Subagent) && !self.detail.subagents;
                 if live && self.in_branch.is_some() && self.node(node).kind.is_message() {
                     self.in_branch = None;
+                    self.out.prefix = "";
                     if !hidden {
                         self.rule(DIM, "back to the conversation")?;
                     }
@@ -81,10 +83,13 @@ impl<'a> Printer<'a> {
             Step::Branch { cause, entries, .. } => {
                 self.in_branch = Some(cause);
                 let entries = entries_counted(entries);
+                self.out.prefix = "";
                 match cause {
-                    Cause::LeftBehind => self.rule(YELLOW, &format!("left behind: {entries}")),
-                    Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}")),
+                    Cause::LeftBehind => self.rule(YELLOW, &format!("left behind: {entries}"))?,
+                    Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}"))?,
                 }
+                self.out.prefix = "┊ ";
+                Ok(())
             }
             Step::Gap { .. } => self.rule(RED, "the entry before the next one is missing"),
         }
@@ -92,12 +97,12 @@ impl<'a> Printer<'a> {
 
     /// Returns where the conversation is printed.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
-        &mut *self.out
+        &mut *self.out.out
     }
 
     /// Prints a step as JSON.
     pub(crate) fn json(&mut self, item: &annals_proto::HistoryItem) -> Result<(), Failure> {
-        super::json_line(&mut self.out, item)
+        super::json_line(self.out.out, item)
     }
 
     /// Prints the conversation of a subagent, set in below the call that started it.
@@ -107,7 +112,7 @@ impl<'a> Printer<'a> {
         print: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         self.flush_context()?;
-        let mut inner = Indented { out: &mut *self.out, starts_line: true };
+        let mut inner = Prefixed { out: &mut self.out, prefix: "  │ ", starts_line: true };
         writeln!(inner, "{CYAN}{}{CYAN:#}", clean(title))?;
         print(&mut inner)
     }
@@ -439,17 +444,18 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Sets every line in.
-struct Indented<'a> {
+/// Puts something before every line.
+struct Prefixed<'a> {
     out: &'a mut dyn Write,
+    prefix: &'static str,
     starts_line: bool,
 }
 
-impl Write for Indented<'_> {
+impl Write for Prefixed<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             if std::mem::replace(&mut self.starts_line, line.ends_with(b"\n")) {
-                self.out.write_all("  │ ".as_bytes())?;
+                self.out.write_all(self.prefix.as_bytes())?;
             }
             self.out.write_all(line)?;
         }
