@@ -145,8 +145,8 @@ fn another_leaf_gives_another_conversation() {
     let file = [line("a", "null", "first"), line("b", "\"a\"", "abandoned"), line("c", "\"a\"", "instead")]
         .join("\n");
     home.write("s.jsonl", file);
-    let live = crate::annals(&home, &["show", "s.jsonl"]).stdout;
-    assert!(live.contains("left behind: 1 entry"), "{live}");
+    let shown = crate::annals(&home, &["show", "s.jsonl"]).stdout;
+    assert!(shown.contains("left behind: 1 entry"), "{shown}");
     let model = |args: &[&str]| {
         crate::annals(&home, &[&["show", "s.jsonl", "--view", "model", "--json"], args].concat()).stdout
     };

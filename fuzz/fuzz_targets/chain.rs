@@ -1,0 +1,37 @@
+//! Any bytes give a conversation: it is found without end or panic, and the history has each entry once.
+
+#![no_main]
+
+use std::collections::HashSet;
+
+use annals_transcript::chain::Chain;
+use annals_transcript::history::{self, Step};
+use annals_transcript::session::Session;
+use annals_transcript::{model, tool, turn};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|file: &[u8]| {
+    let session = Session::read(file).expect("a slice can be read");
+    let chain = Chain::build(&session);
+    let steps = history::of(&chain);
+    let shown: Vec<usize> = steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Entry { node, .. } => Some(*node),
+            _ => None,
+        })
+        .collect();
+    let distinct: HashSet<usize> = shown.iter().copied().collect();
+    assert_eq!((shown.len(), distinct.len()), (session.nodes().len(), session.nodes().len()));
+    for message in model::messages(&chain) {
+        assert!(!message.parts.is_empty());
+        assert!(message.entries.iter().all(|node| distinct.contains(node)));
+    }
+    let body = |node: &annals_transcript::session::Node| -> Result<Vec<u8>, ()> {
+        let start = usize::try_from(node.at.offset).expect("it fits");
+        Ok(file[start..start + usize::try_from(node.length).expect("it fits")].to_vec())
+    };
+    let turns = turn::turns(&session, &steps, turn::PAUSE_MS, body).expect("a slice can be read");
+    assert!(turns.iter().enumerate().all(|(index, turn)| turn.number == index + 1));
+    assert!(tool::calls(&session).len() <= file.len());
+});
