@@ -35,7 +35,10 @@ impl<'s> Conversation<'s> {
     pub fn with(snapshot: &'s Snapshot, leaf: Option<&str>, pause_ms: i64) -> Result<Self, Error> {
         let session = snapshot.session();
         let chain = match leaf {
-            Some(leaf) => Chain::ending_in(session, leaf).ok_or_else(|| no_entry(leaf))?,
+            Some(leaf) => match session.ids_beginning(leaf)[..] {
+                [id] => Chain::ending_in(session, id).ok_or_else(|| no_entry(leaf))?,
+                _ => return Err(no_entry(leaf)),
+            },
             None => Chain::build(session),
         };
         let steps = history::of(&chain);

@@ -14,7 +14,7 @@ pub(crate) enum ErrorKind {
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
-    #[error("no entry `{id}` in the conversation of this session")]
+    #[error("no entry, or more than one, begins with `{id}`")]
     NoEntry { id: String },
     #[error("`{selector}` may be any of {} sessions", candidates.len())]
     Ambiguous { selector: String, candidates: Vec<Candidate> },
@@ -53,7 +53,12 @@ impl Error {
 
     /// Returns whether there is no such session.
     pub fn is_not_found(&self) -> bool {
-        matches!(*self.0, ErrorKind::NotFound { .. } | ErrorKind::NoEntry { .. })
+        matches!(*self.0, ErrorKind::NotFound { .. })
+    }
+
+    /// Returns whether there is no such entry.
+    pub fn is_no_entry(&self) -> bool {
+        matches!(*self.0, ErrorKind::NoEntry { .. })
     }
 
     /// Returns whether a folder given as a client's is none.

@@ -40,6 +40,8 @@ pub struct HistoryItem {
     pub compaction: Option<Compaction>,
     /// What is wrong with the line.
     pub problem: Option<String>,
+    /// The last entry of a branch: `annals show --leaf` shows the conversation that ends in it.
+    pub leaf: Option<String>,
     /// How many entries a branch has.
     pub entries: Option<usize>,
     /// The line in the file, from 1; none for branches and gaps.

@@ -9,7 +9,7 @@ mod load;
 mod preserve;
 mod walk;
 
-use crate::session::Session;
+use crate::session::{Id, Session};
 use gather::Reach;
 use load::Loaded;
 
@@ -33,11 +33,16 @@ impl<'s> Chain<'s> {
         Self { session, loaded, leaf }
     }
 
-    /// Resolves the conversation that ends in a given entry, if the client knows one of that id.
-    pub fn ending_in(session: &'s Session, id: &str) -> Option<Self> {
+    /// Resolves the conversation that ends in a given entry, if the client reads one of that id. What a compaction
+    /// made the client forget counts again if the entry is among it.
+    pub fn ending_in(session: &'s Session, id: Id) -> Option<Self> {
         let chain = Self::build(session);
-        let leaf = chain.loaded.slot(session.id(id)?)?;
-        Some(Self { leaf: Some(leaf), ..chain })
+        if let Some(leaf) = chain.loaded.slot(id) {
+            return Some(Self { leaf: Some(leaf), ..chain });
+        }
+        let loaded = Loaded::from(session);
+        let leaf = loaded.slot(id)?;
+        Some(Self { session, loaded, leaf: Some(leaf) })
     }
 
     /// Returns the session.
@@ -140,8 +145,7 @@ mod tests {
             [line("user", "u1", "", 1), line("assistant", "a1", "u1", 2), line("user", "u2", "a1", 3)];
         let file = lines.join("\n");
         let session = Session::read(file.as_bytes()).unwrap();
-        assert_eq!(Chain::ending_in(&session, "a1").unwrap().entries(), [0, 1]);
-        assert!(Chain::ending_in(&session, "unknown").is_none());
+        assert_eq!(Chain::ending_in(&session, session.id("a1").unwrap()).unwrap().entries(), [0, 1]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum Step {
         from: Option<NodeIndex>,
         /// How many entries it has.
         entries: usize,
+        /// The last of them: the leaf of the conversation that it was.
+        last: NodeIndex,
     },
     /// The parent of the next entry is not in the file.
     Gap {
@@ -167,20 +169,31 @@ impl<'a> Emitter<'a> {
         self.steps
     }
 
-    /// Emits an entry beside the path and all that hangs on it, as a branch if somebody speaks in it.
+    /// Emits an entry beside the path and all that hangs on it. From where somebody speaks who does not belong to the
+    /// live replies, it is a branch.
     fn emit_tree(&mut self, root: NodeIndex, from: Option<NodeIndex>) {
         let tree = self.tree(root);
-        if tree.is_empty() {
-            return;
+        let mut leads_away: HashSet<NodeIndex> = HashSet::new();
+        for &(index, parent) in tree.iter().rev() {
+            if self.speaks(index) && !self.belongs(index) {
+                leads_away.insert(index);
+            }
+            if let Some(parent) = parent.filter(|_| leads_away.contains(&index)) {
+                leads_away.insert(parent);
+            }
         }
-        let live = self.belongs(root) || !tree.iter().any(|&index| self.speaks(index));
-        if !live {
-            let is_side = self.session.nodes()[root].has(Flag::Sidechain);
-            let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
-            self.steps.push(Step::Branch { cause, from, entries: tree.len() });
-        }
-        for index in tree {
-            self.emit(index, live || self.belongs(index));
+        let mut branch_end = 0;
+        for (place, &(index, parent)) in tree.iter().enumerate() {
+            let live = place >= branch_end && (self.belongs(index) || !leads_away.contains(&index));
+            if !live && place >= branch_end {
+                let branch = self.tree(index);
+                branch_end = place + branch.len();
+                let is_side = self.session.nodes()[index].has(Flag::Sidechain);
+                let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
+                let last = branch.last().map_or(index, |(last, _)| *last);
+                self.steps.push(Step::Branch { cause, from: parent.or(from), entries: branch.len(), last });
+            }
+            self.emit(index, live);
         }
     }
 
@@ -192,17 +205,18 @@ impl<'a> Emitter<'a> {
         self.steps.push(Step::Entry { node: index, live });
     }
 
-    /// Returns what hangs on an entry, itself first, parents before children, in file order.
-    fn tree(&self, root: NodeIndex) -> Vec<NodeIndex> {
+    /// Returns what hangs on an entry and was not emitted, itself first and each entry directly behind all that hangs
+    /// on its elder siblings, with what each hangs on.
+    fn tree(&self, root: NodeIndex) -> Vec<(NodeIndex, Option<NodeIndex>)> {
         let mut tree = Vec::new();
         let mut seen = HashSet::new();
-        let mut waiting = vec![root];
-        while let Some(index) = waiting.pop() {
+        let mut waiting = vec![(root, None)];
+        while let Some((index, parent)) = waiting.pop() {
             if self.done[index] || self.on_path[index] || !seen.insert(index) {
                 continue;
             }
-            tree.push(index);
-            waiting.extend(self.graph.children[index].iter().rev());
+            tree.push((index, parent));
+            waiting.extend(self.graph.children[index].iter().rev().map(|&child| (child, Some(index))));
         }
         tree
     }
@@ -268,6 +282,28 @@ mod tests {
             line("user", "u3", "a1", ""),
         ];
         assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 | (u2) (a2) u3");
+    }
+
+    #[test]
+    fn a_leaf_in_the_middle_leaves_the_rest_behind() {
+        let lines = [
+            line("user", "u1", "", ""),
+            line("assistant", "a1", "u1", r#","id":"m""#),
+            line("assistant", "a2", "a1", r#","id":"m""#),
+            line("user", "u2", "a2", ""),
+        ];
+        let file = lines.join("\n");
+        let session = Session::read(file.as_bytes()).unwrap();
+        let shown: Vec<_> = steps(&session, Some(1));
+        let [
+            ..,
+            Step::Entry { node: 2, live: true },
+            Step::Branch { entries: 1, last: 3, .. },
+            Step::Entry { node: 3, live: false },
+        ] = shown[..]
+        else {
+            panic!("{shown:?}")
+        };
     }
 
     #[test]

@@ -81,7 +81,10 @@ pub fn messages(chain: &Chain<'_>) -> Vec<Message> {
     drafts.retain(|draft| !draft.is_made_up_error && draft.speaker != Speaker::Attachment);
     let mut messages = merge(drafts);
     messages.iter_mut().for_each(sort_parts);
-    pair_results(messages)
+    let mut messages = pair_results(messages);
+    // A reply without any content says nothing.
+    messages.retain(|message| !message.parts.is_empty());
+    messages
 }
 
 /// An entry on its way into a message.

@@ -196,10 +196,19 @@ fn split(text: &str) -> Vec<Piece<'_>> {
         pieces.push((kind_of_tag(tag), end.map_or(inner, |end| &inner[..end]), tag));
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
     }
-    if !rest.is_empty() {
+    // The client puts reminders behind words, too.
+    let (rest, reminder) = match rest.find("<system-reminder>") {
+        Some(at) if rest.ends_with("</system-reminder>") => (rest[..at].trim_end(), Some(&rest[at..])),
+        _ => (rest, None),
+    };
+    if !rest.is_empty() && pieces.iter().any(|(kind, ..)| *kind == InputKind::TaskNotification) {
+        // What follows the news of a task belongs to it.
+        pieces.push((InputKind::Injected, rest, ""));
+    } else if !rest.is_empty() {
         let phrase = PHRASES.iter().find(|(phrase, _)| rest.starts_with(phrase));
         pieces.push((phrase.map_or(InputKind::Prompt, |(_, kind)| *kind), rest, ""));
     }
+    pieces.extend(reminder.map(|reminder| (InputKind::Injected, reminder, "")));
     pieces
 }
 
@@ -296,6 +305,8 @@ mod tests {
             ("<task-notification>\\n<task-id>1</task-id></task-notification>", vec![TaskNotification]),
             ("<teammate-message teammate_id=\\\"a\\\">hi</teammate-message>", vec![Teammate]),
             ("<system-reminder>x</system-reminder>words", vec![Injected, Prompt]),
+            ("words <system-reminder>x</system-reminder>", vec![Prompt, Injected]),
+            ("<task-notification>x</task-notification>\\nFull text at /x", vec![TaskNotification, Injected]),
             ("<user-prompt-submit-hook>x</user-prompt-submit-hook>", vec![Hook]),
             ("[Request interrupted by user]", vec![Interrupt]),
             ("Base directory for this skill: /x", vec![Skill]),

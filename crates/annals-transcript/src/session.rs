@@ -175,6 +175,20 @@ impl Session {
         self.ids.get(text)
     }
 
+    /// Returns the entries whose id begins with a text.
+    pub fn ids_beginning(&self, text: &str) -> Vec<Id> {
+        let texts = self.id_texts();
+        let mut ids: Vec<Id> = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.id)
+            .filter(|id| texts.get(*id).starts_with(text))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
     /// Returns the texts of all ids.
     pub fn id_texts(&self) -> IdTexts<'_> {
         self.ids.texts()

@@ -53,11 +53,17 @@ impl State {
         let Some(user) = result.and_then(Entry::view::<User<'_>>) else { return State::Pending };
         let told = user.tool_use_result();
         let word = told.and_then(ToolUseResult::as_text).unwrap_or_default();
-        let interrupted = matches!(told, Some(ToolUseResult::Object(object)) if object.flag("interrupted"));
-        if user.tool_denial().is_some() || DENIALS.iter().any(|denial| word.contains(denial)) {
-            State::Denied
-        } else if interrupted || word.contains("[Request interrupted by user") {
+        let denial = user.tool_denial();
+        let stopped = matches!(told, Some(ToolUseResult::Object(object)) if object.flag("interrupted"))
+            || denial.as_deref() == Some("interrupted")
+            || is_error
+                && INTERRUPTS
+                    .iter()
+                    .any(|words| word.contains(words) || result_text(&user).starts_with(words));
+        if stopped {
             State::Interrupted
+        } else if denial.is_some() || DENIALS.iter().any(|denial| word.contains(denial)) {
+            State::Denied
         } else if is_error {
             State::Error
         } else {
@@ -68,6 +74,18 @@ impl State {
 
 /// What the client writes for a call that was refused.
 const DENIALS: [&str; 2] = ["User rejected tool use", "The user doesn't want to proceed with this tool use"];
+
+/// What the client writes for a call that was stopped.
+const INTERRUPTS: [&str; 2] = ["[Request interrupted by user", "[Tool call interrupted"];
+
+/// Returns the text of the results in an entry.
+fn result_text<'a>(user: &User<'a>) -> Cow<'a, str> {
+    let results = user.content().blocks().filter_map(|block| match block {
+        Block::ToolResult(result) => Some(result.content().text()),
+        _ => None,
+    });
+    results.reduce(|all, more| all + "\n" + more).unwrap_or_default()
+}
 
 /// Returns all calls of a session in file order; a call that stands in several lines counts once.
 pub fn calls(session: &Session) -> Vec<Call> {
@@ -202,7 +220,8 @@ mod tests {
                 State::Interrupted,
             ),
             (r#","toolUseResult":"User rejected tool use""#, true, State::Denied),
-            (r#","toolDenialKind":"user""#, true, State::Denied),
+            (r#","toolDenialKind":"user-rejected""#, true, State::Denied),
+            (r#","toolDenialKind":"interrupted""#, true, State::Interrupted),
             (r#","toolUseResult":{"stdout":"User rejected tool use"}"#, false, State::Ok),
         ] {
             let line = result(more);

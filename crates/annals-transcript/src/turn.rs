@@ -198,8 +198,11 @@ impl Divider<'_> {
         if let Some(start) = starts_a_turn(entry) {
             let prompt_id =
                 entry.view::<User>().and_then(|user| user.prompt_id()).map(std::borrow::Cow::into_owned);
-            // What the client writes for one prompt before the first reply belongs together.
-            let same = prompt_id.is_some() && prompt_id == self.last.prompt_id && !self.last.replied;
+            // What the client writes for one prompt before the first reply belongs together; words that somebody typed
+            // always start something new.
+            let typed = start.kind == InputKind::Prompt;
+            let same =
+                !typed && prompt_id.is_some() && prompt_id == self.last.prompt_id && !self.last.replied;
             if !same {
                 self.start(index, node, &start);
             }
@@ -367,11 +370,11 @@ mod tests {
     fn lines_of_one_prompt_are_one_turn() {
         let with_prompt_id = |line: String| line.replace("\"message\"", "\"promptId\":\"p\",\"message\"");
         let found = of(&[
-            with_prompt_id(user(0, 0, "\"<command-name>/x</command-name>\"")),
-            with_prompt_id(user(1, 0, "\"expanded\"")),
+            with_prompt_id(user(0, 0, "\"first\"")),
+            with_prompt_id(user(1, 0, "\"<command-name>/x</command-name>\"")),
             entry(2, 0, "assistant", "\"content\":[]"),
             with_prompt_id(user(3, 0, "\"another\"")),
         ]);
-        assert_eq!(found.iter().map(|turn| turn.prompt.as_str()).collect::<Vec<_>>(), ["/x", "another"]);
+        assert_eq!(found.iter().map(|turn| turn.prompt.as_str()).collect::<Vec<_>>(), ["first", "another"]);
     }
 }

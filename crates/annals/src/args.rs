@@ -69,7 +69,7 @@ pub(crate) struct Show {
     /// Only these turns: `3`, `3..`, `..5` or `3..5` (full view)
     #[arg(long, value_name = "N..M", value_parser = turn_range)]
     pub(crate) turn: Option<RangeInclusive<usize>>,
-    /// The conversation that ends in this entry, instead of where the client would go on
+    /// The conversation that ends in this entry, by the beginning of its uuid, instead of where the client would go on
     #[arg(long, value_name = "UUID")]
     pub(crate) leaf: Option<String>,
     /// Show what subagents did, below the calls that started them (full view)
@@ -77,6 +77,9 @@ pub(crate) struct Show {
     pub(crate) subagents: bool,
     #[command(flatten)]
     pub(crate) pause: Pause,
+    /// Unfold reasoning, summaries and what the client put in (full view)
+    #[arg(long)]
+    pub(crate) expand: bool,
     /// Leave out reasoning (full view)
     #[arg(long)]
     pub(crate) no_thinking: bool,
@@ -146,7 +149,7 @@ pub(crate) struct Tools {
     /// Only calls of this tool
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Only calls that failed
+    /// Only calls whose result says that they failed, denied and interrupted ones among them
     #[arg(long)]
     pub(crate) errors: bool,
 }

@@ -56,7 +56,7 @@ const ROOT_HINT: &str = "name the client's folder with `--root DIR`, or a transc
 
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
-        let code = if error.is_not_found() { FOUND_NOTHING } else { FAILED };
+        let code = if error.is_not_found() || error.is_no_entry() { FOUND_NOTHING } else { FAILED };
         let mut hints: Vec<_> = error
             .candidates()
             .iter()
@@ -69,6 +69,9 @@ impl From<annals_engine::Error> for Failure {
                 "a session is named by its id, 4 or more of its first characters, its title, or `latest`"
                     .into(),
             );
+        }
+        if error.is_no_entry() {
+            hints.push("`annals show SESSION --json` prints the uuids of entries".into());
         }
         if error.is_no_projects() {
             hints.push(

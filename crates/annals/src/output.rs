@@ -108,6 +108,11 @@ pub(crate) fn time_of_ms(ms: i64) -> String {
     Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), time)
 }
 
+/// Returns a time in milliseconds since 1970 in the local zone, where the zone stands elsewhere.
+pub(crate) fn local_time_of_ms(ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), local_time)
+}
+
 /// Returns how long something took: `450 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;

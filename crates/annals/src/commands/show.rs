@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent};
 use annals_transcript::history::Step;
-use annals_transcript::{Reader, model};
+use annals_transcript::{Kind, Reader, model};
 
 use crate::args::{Global, Show, View};
 use crate::failure::Failure;
@@ -19,6 +19,9 @@ use crate::to_wire::ToWire;
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session(&args.session)?;
+    if args.view != View::Full && args.turn.is_some() {
+        return Err(Failure::usage("turns are those of the full view", "leave out `--turn` or `--view`"));
+    }
     if args.view == View::Raw {
         raw(&file.path)?;
         return Ok(ExitCode::SUCCESS);
@@ -34,6 +37,19 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
 
 /// Prints everything that was recorded.
 fn full(engine: &Engine, conversation: &Conversation<'_>, args: &Show, json: bool) -> Result<(), Failure> {
+    if conversation.snapshot().session().nodes().iter().all(|node| node.kind == Kind::Noise) {
+        return Err(Failure::nothing("there is no entry in this file"));
+    }
+    let turns = conversation.turns().len();
+    if let Some(wanted) =
+        args.turn.as_ref().filter(|wanted| wanted.is_empty() || *wanted.start() > turns || *wanted.end() == 0)
+    {
+        let asked =
+            if wanted.start() == wanted.end() { wanted.start().to_string() } else { "such turns".to_owned() };
+        return Err(Failure::nothing(
+            format!("no turn {asked}; the session has {turns}").replace("turn such turns", "such turns"),
+        ));
+    }
     let agents = if args.subagents { engine.subagents(conversation.snapshot())? } else { Vec::new() };
     let mut history = History { engine, args, json, agents, shown: HashSet::new() };
     let mut out = output::stdout();
@@ -63,6 +79,7 @@ impl History<'_> {
         let detail = Detail {
             subagents: self.args.subagents,
             thinking: !self.args.no_thinking,
+            expand: self.args.expand,
             tools: self.args.tools,
         };
         let mut printer = Printer::new(out, conversation, detail);
@@ -97,7 +114,9 @@ impl History<'_> {
         }
         let known = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
         let known: Vec<_> = known.into_iter().flatten().collect();
-        let title = format!("agent {} {}", agent.file.agent.as_deref().unwrap_or("?"), known.join(": "));
+        let unlinked = if agent.call.is_some() { "" } else { " (no call is known to have started it)" };
+        let title =
+            format!("agent {} {}{unlinked}", agent.file.agent.as_deref().unwrap_or("?"), known.join(": "));
         printer.subagent(title.trim(), |out| self.print(out, &conversation, None))
     }
 
@@ -112,7 +131,7 @@ impl History<'_> {
             }
             let snapshot = self.engine.snapshot(agent.file.clone())?;
             let conversation = Conversation::of(&snapshot)?;
-            let detail = Detail { subagents: true, thinking: false, tools: self.args.tools };
+            let detail = Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools };
             self.print_agent(&mut Printer::new(out, &conversation, detail), &agent)?;
         }
         Ok(())

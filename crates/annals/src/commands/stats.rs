@@ -154,9 +154,7 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
     for (name, tool) in &stats.tools {
         tools.row(&[name.clone(), output::number(tool.calls), output::number(tool.errors)]);
     }
-    for mut table in
-        [types, counts("blocks", &stats.blocks), counts("models (replies)", &stats.models), tools]
-    {
+    for table in [types, counts("blocks", &stats.blocks), counts("models (replies)", &stats.models), tools] {
         if !table.is_empty() {
             writeln!(out)?;
             table.print(out)?;

@@ -14,12 +14,12 @@ use crate::output::{self, Table};
 use crate::to_wire::ToWire;
 
 /// The most columns that the subject of a call takes.
-const SUBJECT: usize = 60;
+const SUBJECT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref())?;
     let mut out = output::stdout();
-    let mut table = Table::new(&["session", "tool", "subject", "state", ">time", "files"]);
+    let mut table = Table::new(&["session", "tool", "~subject", "state", ">time", "~files"]);
     let (mut found, mut failed) = (false, unread.is_some());
     for file in files {
         let snapshot = match engine.snapshot(file) {
@@ -32,9 +32,12 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
         };
         let conversation = Conversation::of(&snapshot)?;
         let to_wire = ToWire::of(&snapshot);
-        for call in conversation.calls() {
-            let call = to_wire.call(&conversation, call)?;
-            if !is_wanted(args, &call) {
+        for found_call in conversation.calls() {
+            if args.errors && !found_call.is_error() {
+                continue;
+            }
+            let call = to_wire.call(&conversation, found_call)?;
+            if args.name.is_some() && args.name != call.name {
                 continue;
             }
             found = true;
@@ -47,6 +50,8 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
     }
     if found && !global.json {
         table.print(&mut out)?;
+    } else if !found && !failed {
+        output::note("no such tool calls");
     }
     out.flush()?;
     Ok(match (failed, found) {
@@ -54,11 +59,6 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(FOUND_NOTHING),
     })
-}
-
-fn is_wanted(args: &Tools, call: &ToolCall) -> bool {
-    let named = args.name.as_ref().is_none_or(|name| call.name.as_ref() == Some(name));
-    named && (!args.errors || call.state == "error")
 }
 
 fn row(call: &ToolCall) -> [String; 6] {
@@ -69,6 +69,10 @@ fn row(call: &ToolCall) -> [String; 6] {
         one_line(&call.subject, SUBJECT),
         call.state.clone(),
         call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
-        one_line(&call.files.join(", "), SUBJECT),
+        // Most tools that touch files are about them: named once is enough.
+        one_line(
+            &call.files.iter().filter(|file| **file != call.subject).cloned().collect::<Vec<_>>().join(", "),
+            SUBJECT,
+        ),
     ]
 }

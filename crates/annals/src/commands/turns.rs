@@ -12,7 +12,7 @@ use crate::output::{self, Table};
 use crate::to_wire;
 
 /// The most columns that a prompt takes.
-const PROMPT: usize = 60;
+const PROMPT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<ExitCode, Failure> {
     let snapshot = engine.snapshot(engine.session(&args.session)?)?;
@@ -22,6 +22,8 @@ pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<Exit
         for turn in conversation.turns() {
             output::json_line(&mut out, &to_wire::turn(turn))?;
         }
+    } else if conversation.turns().is_empty() {
+        output::note("no turns: nobody speaks in this session");
     } else {
         print(&mut out, conversation.turns())?;
     }
@@ -30,7 +32,8 @@ pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<Exit
 }
 
 fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
-    let titles = [">turn", "started", "kind", "by", "prompt", ">calls", ">errors", ">time", ">output tokens"];
+    let started = format!("started ({})", output::zone());
+    let titles = [">turn", &started, "kind", "by", "~prompt", ">calls", ">errors", ">time", ">tokens out"];
     let mut table = Table::new(&titles);
     for turn in turns {
         let took = turn
@@ -39,7 +42,7 @@ fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
             .map(|(start, end)| output::duration((end - start).unsigned_abs()));
         table.row(&[
             turn.number.to_string(),
-            turn.started_at.map_or_else(|| "-".to_owned(), output::time_of_ms),
+            turn.started_at.map_or_else(|| "-".to_owned(), output::local_time_of_ms),
             turn.kind.name().replace('_', " "),
             turn.started_by.name().replace('_', " "),
             output::conversation::one_line(&turn.prompt, PROMPT),

@@ -12,7 +12,7 @@ use annals_transcript::entry::view::{
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
-use annals_transcript::session::Node;
+use annals_transcript::session::{Id, Node};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::{Turn, TurnKind};
 use annals_transcript::{Entry, Flag, Kind};
@@ -28,6 +28,8 @@ use crate::failure::Failure;
 pub(crate) struct Detail {
     /// Whether subagents' conversations are printed where they were started.
     pub(crate) subagents: bool,
+    /// Whether what is folded is printed in full.
+    pub(crate) expand: bool,
     /// Whether reasoning is mentioned.
     pub(crate) thinking: bool,
     /// How calls are printed.
@@ -80,18 +82,24 @@ impl<'a> Printer<'a> {
                 }
                 self.entry(node)
             }
-            Step::Branch { cause, entries, .. } => {
+            Step::Branch { cause, entries, last, .. } => {
                 self.in_branch = Some(cause);
                 let entries = entries_counted(entries);
                 self.out.prefix = "";
                 match cause {
-                    Cause::LeftBehind => self.rule(YELLOW, &format!("left behind: {entries}"))?,
+                    Cause::LeftBehind => {
+                        let leaf = self.node(last).id.map_or_else(String::new, |id| self.short_id(id));
+                        self.rule(YELLOW, &format!("left behind: {entries} (--leaf {leaf})"))?;
+                    }
                     Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}"))?,
                 }
                 self.out.prefix = "┊ ";
                 Ok(())
             }
-            Step::Gap { .. } => self.rule(RED, "the entry before the next one is missing"),
+            Step::Gap { missing } => {
+                let missing = self.short_id(missing);
+                self.rule(RED, &format!("the entry before the next one is missing ({missing}…)"))
+            }
         }
     }
 
@@ -203,7 +211,12 @@ impl<'a> Printer<'a> {
                 Block::Text(text) if text.text().trim().is_empty() => {}
                 Block::Text(text) => self.text(BOLD, "● ", text.text().trim())?,
                 Block::Thinking(thinking) if self.detail.thinking => {
-                    let words = thinking.thinking().unwrap_or_default().split_whitespace().count();
+                    let text = thinking.thinking().unwrap_or_default();
+                    let words = text.split_whitespace().count();
+                    if self.detail.expand && words > 0 {
+                        self.text(DIM, "∴ ", text.trim())?;
+                        continue;
+                    }
                     let words = if words == 0 { "not kept".to_owned() } else { count(words, "word") };
                     self.line(DIM, &format!("∴ thinking ({words})"))?;
                 }
@@ -235,9 +248,10 @@ impl<'a> Printer<'a> {
             .map_or_else(String::new, |ms| format!(" {}", duration(ms)));
         let subject = one_line(&tool::subject(block), SUBJECT);
         self.flush_context()?;
+        let subject = if subject.is_empty() { subject } else { format!(" {subject}") };
         writeln!(
             self.out,
-            "  ▸ {BOLD}{}{BOLD:#} {subject} {style}→ {}{took}{style:#}",
+            "  ▸ {BOLD}{}{BOLD:#}{subject} {style}→ {}{took}{style:#}",
             clean(&name),
             state.name()
         )?;
@@ -273,11 +287,23 @@ impl<'a> Printer<'a> {
                     self.diff('+', &new.unwrap_or_default())?;
                 }
             }
+            Some("MultiEdit") => {
+                for edit in input.and_then(|input| input.get("edits")).into_iter().flat_map(Value::items) {
+                    self.diff('-', &edit.text("old_string").unwrap_or_default())?;
+                    self.diff('+', &edit.text("new_string").unwrap_or_default())?;
+                }
+            }
             Some("Write") => {
                 self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?;
             }
             _ => {
-                for (key, value) in input.into_iter().flat_map(Value::members) {
+                // What the line above says already is not said again.
+                let subject = tool::subject(block);
+                let is_new = |value: &Value<'_>| {
+                    value.as_text().is_none_or(|text| text != subject || text.lines().count() > 1)
+                };
+                let members = input.into_iter().flat_map(Value::members);
+                for (key, value) in members.filter(|(key, value)| *key != *"todos" && is_new(value)) {
                     let value = value.as_text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes()));
                     self.block(&format!("{}: {value}", key.decode()))?;
                 }
@@ -339,16 +365,15 @@ impl<'a> Printer<'a> {
         match system.kind() {
             SystemKind::CompactBoundary(boundary) => {
                 let trigger = boundary.trigger().unwrap_or("?".into());
-                let tokens = |tokens: Option<u64>| tokens.map_or_else(|| "?".to_owned(), number);
+                let tokens = match (boundary.pre_tokens(), boundary.post_tokens()) {
+                    (Some(before), Some(after)) => format!(": {} → {} tokens", number(before), number(after)),
+                    (Some(before), None) => format!(": {} tokens before", number(before)),
+                    (None, _) => String::new(),
+                };
                 let kept = boundary.preserved_messages().map_or(0, |messages| messages.ids().len());
-                let (before, after) = (tokens(boundary.pre_tokens()), tokens(boundary.post_tokens()));
-                self.rule(
-                    YELLOW,
-                    &format!(
-                        "compacted ({trigger}): {before} → {after} tokens, {} kept",
-                        count(kept, "message")
-                    ),
-                )
+                let kept =
+                    if kept == 0 { String::new() } else { format!(", {} kept", count(kept, "message")) };
+                self.rule(YELLOW, &format!("compacted ({trigger}){tokens}{kept}"))
             }
             SystemKind::TurnDuration => Ok(()),
             SystemKind::ApiError(error) => {
@@ -380,18 +405,36 @@ impl<'a> Printer<'a> {
             return inputs.iter().try_for_each(|input| self.input(false, input));
         }
         let Some(attachment) = entry.view::<Attachment>() else { return Ok(()) };
-        let name =
-            attachment.payload().and_then(|payload| payload.text("type")).unwrap_or("attachment".into());
-        let file = attachment
-            .payload()
-            .and_then(|payload| payload.text("displayPath").or_else(|| payload.text("filename")));
-        if matches!(
-            attachment.kind(),
-            AttachmentKind::HookNonBlockingError | AttachmentKind::HookBlockingError
-        ) {
-            return self.line(RED, &format!("hook failed ({name})"));
+        let Some(payload) = attachment.payload() else { return Ok(()) };
+        let name = payload.text("type").unwrap_or("attachment".into());
+        if let Some(hook) = payload.text("hookName") {
+            return self.hook(attachment.kind(), &hook, payload);
         }
+        let file = payload.text("displayPath").or_else(|| payload.text("filename"));
         self.name_context(&file.map_or_else(|| name.to_string(), |file| format!("{name} {file}")));
+        Ok(())
+    }
+
+    /// Prints what a hook said or why it failed; one that went well without a word is named in passing.
+    fn hook(&mut self, kind: AttachmentKind, hook: &str, payload: Value<'_>) -> Result<(), Failure> {
+        let blocking = payload.get("blockingError").and_then(|error| error.text("blockingError"));
+        let said = ["content", "stderr", "stdout"]
+            .iter()
+            .find_map(|key| payload.text(key).filter(|text| !text.trim().is_empty()));
+        let text = blocking.or(said).unwrap_or_default();
+        let failed = matches!(
+            kind,
+            AttachmentKind::HookBlockingError
+                | AttachmentKind::HookNonBlockingError
+                | AttachmentKind::HookCancelled
+        );
+        if failed {
+            return self.line(RED, &format!("✗ hook {hook}: {}", one_line(&text, SUBJECT)));
+        }
+        if kind == AttachmentKind::HookSystemMessage {
+            return self.line(DIM, &format!("hook {hook}: {}", one_line(&text, SUBJECT)));
+        }
+        self.name_context(&format!("hook {hook}"));
         Ok(())
     }
 
@@ -423,6 +466,10 @@ impl<'a> Printer<'a> {
     }
 
     fn folded(&mut self, name: &str, text: &str) -> Result<(), Failure> {
+        if self.detail.expand {
+            self.line(DIM, &format!("[{name}]"))?;
+            return self.text(DIM, "  ", text);
+        }
         let lines = count(text.lines().count(), "line");
         self.line(DIM, &format!("[{name}, {lines}] {}", one_line(text, 60)))
     }
@@ -437,6 +484,11 @@ impl<'a> Printer<'a> {
         self.flush_context()?;
         writeln!(self.out, "{style}┄┄ {} ┄┄{style:#}", clean(text))?;
         Ok(())
+    }
+
+    /// Returns the beginning of an id.
+    fn short_id(&self, id: Id) -> String {
+        self.conversation.snapshot().session().id_texts().get(id).chars().take(8).collect()
     }
 
     fn node(&self, index: NodeIndex) -> &'a Node {

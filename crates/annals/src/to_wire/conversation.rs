@@ -60,7 +60,8 @@ impl<'a> ToWire<'a> {
     ) -> Result<wire::HistoryItem, Failure> {
         match *step {
             Step::Entry { node, live } => self.entry(conversation, node, live),
-            Step::Branch { cause, from, entries } => Ok(wire::HistoryItem {
+            Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
+                leaf: self.uuid(last),
                 kind: "branch".to_owned(),
                 sidechain: cause == Cause::Subagent,
                 parent: from.and_then(|index| self.uuid(index)),
@@ -104,6 +105,7 @@ impl<'a> ToWire<'a> {
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
             compaction: compaction(&entry),
             problem: node.problem.map(|problem| problem.to_string()),
+            leaf: None,
             entries: None,
             line: Some(node.at.line),
         })

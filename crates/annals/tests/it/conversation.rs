@@ -107,16 +107,16 @@ fn calls_in_full_show_changes_and_spilled_output() {
 #[test]
 fn turns_and_tools_are_tables() {
     assert_snapshot!(on_sample(&["turns", "50d5"]).stdout, @"
-    turn  started                  kind         by               prompt                                                        calls  errors    time  output tokens
-       1  2026-11-17 13:20 +00:00  new session  prompt           Battery drains fast on phones. Find out why before you chan…      2       0  39.6 s            546
-       2  2026-11-17 13:22 +00:00  new round    prompt           Makes sense. Slow the clock down to one tick a second.            4       1  21.2 s          1,115
-       3  2026-11-17 13:25 +00:00  new round    prompt           And the dial? 屏幕关着的时候不用画。                              0       0   7.4 s            342
-       4  2026-11-17 13:25 +00:00  continue     compact summary  This session is being continued from a previous conversatio…      0       0   7.6 s              0
-       5  2026-11-17 13:26 +00:00  new round    prompt           Yes, do that.                                                     3       0  15.3 s            952
+    turn  started (UTC)     kind         by               prompt                                                                                                                                                                                                    calls  errors    time  tokens out
+       1  2026-11-17 13:20  new session  prompt           Battery drains fast on phones. Find out why before you change anything.                                                                                                                                       2       0  39.6 s         546
+       2  2026-11-17 13:22  new round    prompt           Makes sense. Slow the clock down to one tick a second.                                                                                                                                                        4       1  21.2 s       1,115
+       3  2026-11-17 13:25  new round    prompt           And the dial? 屏幕关着的时候不用画。                                                                                                                                                                          0       0   7.4 s         342
+       4  2026-11-17 13:25  continue     compact summary  This session is being continued from a previous conversation that ran out of context. Summary: The battery drains because `src/dial.ts` draws on every frame and `src/clock.ts` ticked every 50 ms. The…      0       0   7.6 s           0
+       5  2026-11-17 13:26  new round    prompt           Yes, do that.                                                                                                                                                                                                 3       0  15.3 s         952
     ");
     assert_snapshot!(on_sample(&["tools", "a6ad", "--errors"]).stdout, @"
     session   tool  subject                             state   time  files
-    a6ad034d  Read  /home/mia/tea-timer/src/presets.ts  error  6.1 s  /home/mia/tea-timer/src/presets.ts
+    a6ad034d  Read  /home/mia/tea-timer/src/presets.ts  error  6.1 s
     a6ad034d  Bash  npm test                            error  1.9 s
     ");
     let resumed = on_sample(&["turns", "50d5", "--pause", "0", "--json"]).stdout;
@@ -131,7 +131,7 @@ fn the_json_of_a_conversation_has_the_agreed_shapes() {
     assert_snapshot!(first(&["tools", "a6ad", "--name", "Edit", "--json"]), @r#"{"session":"a6ad034d-44e0-4c06-8f1e-c7794055cdb3","agentId":null,"id":"toolu_01mfi38XqCcTkwyteJgCxbhu","name":"Edit","subject":"/home/mia/tea-timer/src/menu.ts","state":"ok","durationMs":3135,"files":["/home/mia/tea-timer/src/menu.ts"],"timestamp":"2026-11-16T08:02:55.358Z","uuid":"e2c291e7-71e6-4ef6-8467-69a61d69945e","resultUuid":"50cfc8ad-e658-432c-9de1-95db737ff41d","line":38}"#);
     let item = on_sample(&["show", "a6ad", "--json"]).stdout;
     let item = item.lines().find(|line| line.contains("\"tool\":{")).unwrap_or_default().to_owned();
-    assert_snapshot!(item, @r#"{"kind":"message","role":"assistant","type":"assistant","subtype":null,"uuid":"cca8c005-b35e-4e55-9eb1-963ccf10781e","parent":"12e95818-0f89-4c28-a810-2967fd5c94fa","timestamp":"2026-11-16T08:02:20.311Z","turn":1,"live":true,"sidechain":false,"agentId":null,"parts":[{"type":"tool_use","id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","input":{"pattern":"180","path":"/home/mia/tea-timer/src","output_mode":"content"}}],"tool":{"id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","state":"ok","resultUuid":"c0b3357e-518a-4455-bd4e-31c174671019"},"usage":{"input_tokens":5,"cache_creation_input_tokens":347,"cache_read_input_tokens":11198,"output_tokens":15,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":347,"ephemeral_1h_input_tokens":0},"inference_geo":"","iterations":[],"speed":"standard"},"model":"claude-opus-5-5","compaction":null,"problem":null,"entries":null,"line":12}"#);
+    assert_snapshot!(item, @r#"{"kind":"message","role":"assistant","type":"assistant","subtype":null,"uuid":"cca8c005-b35e-4e55-9eb1-963ccf10781e","parent":"12e95818-0f89-4c28-a810-2967fd5c94fa","timestamp":"2026-11-16T08:02:20.311Z","turn":1,"live":true,"sidechain":false,"agentId":null,"parts":[{"type":"tool_use","id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","input":{"pattern":"180","path":"/home/mia/tea-timer/src","output_mode":"content"}}],"tool":{"id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","state":"ok","resultUuid":"c0b3357e-518a-4455-bd4e-31c174671019"},"usage":{"input_tokens":5,"cache_creation_input_tokens":347,"cache_read_input_tokens":11198,"output_tokens":15,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":347,"ephemeral_1h_input_tokens":0},"inference_geo":"","iterations":[],"speed":"standard"},"model":"claude-opus-5-5","compaction":null,"problem":null,"leaf":null,"entries":null,"line":12}"#);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn another_leaf_gives_another_conversation() {
     let unknown = crate::annals(&home, &["show", "s.jsonl", "--leaf", "zzz"]);
     assert_eq!(
         (unknown.code, unknown.stderr.lines().next()),
-        (Some(1), Some("annals: no entry `zzz` in the conversation of this session"))
+        (Some(1), Some("annals: no entry, or more than one, begins with `zzz`"))
     );
 }
 
