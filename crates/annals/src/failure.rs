@@ -26,10 +26,14 @@ impl Failure {
         Failure::Message { text: text.to_string(), hints: vec![ROOT_HINT.to_owned()], code: FOUND_NOTHING }
     }
 
+    /// Says that what was asked for is not there, where no hint would help.
+    pub(crate) fn without_hint(text: String) -> Self {
+        Failure::Message { text, hints: Vec::new(), code: FOUND_NOTHING }
+    }
+
     /// Says that the client would not resume a session.
     pub(crate) fn not_resumable(obstacle: &str) -> Self {
-        let text = format!("the client would not resume this session: {obstacle}");
-        Failure::Message { text, hints: Vec::new(), code: FOUND_NOTHING }
+        Self::without_hint(format!("the client would not resume this session: {obstacle}"))
     }
 
     /// Says that a command needs more words.

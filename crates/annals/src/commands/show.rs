@@ -38,17 +38,15 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
 /// Prints everything that was recorded.
 fn full(engine: &Engine, conversation: &Conversation<'_>, args: &Show, json: bool) -> Result<(), Failure> {
     if conversation.snapshot().session().nodes().iter().all(|node| node.kind == Kind::Noise) {
-        return Err(Failure::nothing("there is no entry in this file"));
+        return Err(Failure::without_hint("there is no entry in this file".to_owned()));
     }
     let turns = conversation.turns().len();
-    if let Some(wanted) =
-        args.turn.as_ref().filter(|wanted| wanted.is_empty() || *wanted.start() > turns || *wanted.end() == 0)
+    if args
+        .turn
+        .as_ref()
+        .is_some_and(|wanted| wanted.is_empty() || *wanted.start() > turns || *wanted.end() == 0)
     {
-        let asked =
-            if wanted.start() == wanted.end() { wanted.start().to_string() } else { "such turns".to_owned() };
-        return Err(Failure::nothing(
-            format!("no turn {asked}; the session has {turns}").replace("turn such turns", "such turns"),
-        ));
+        return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
     }
     let agents = if args.subagents { engine.subagents(conversation.snapshot())? } else { Vec::new() };
     let mut history = History { engine, args, json, agents, shown: HashSet::new() };

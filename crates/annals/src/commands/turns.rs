@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Conversation, Engine};
-use annals_transcript::turn::Turn;
+use annals_transcript::turn::{Turn, TurnKind};
 
 use crate::args::{Global, Turns};
 use crate::failure::{FOUND_NOTHING, Failure};
@@ -31,9 +31,18 @@ pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<Exit
     Ok(if conversation.turns().is_empty() { ExitCode::from(FOUND_NOTHING) } else { ExitCode::SUCCESS })
 }
 
+/// Returns what started a turn, and how it relates to what came before where that is not plain.
+fn cause(turn: &Turn) -> String {
+    let by = turn.started_by.name().replace('_', " ");
+    match turn.kind {
+        TurnKind::NewSession | TurnKind::NewRound => by,
+        TurnKind::Resume | TurnKind::Continue => format!("{by} ({})", turn.kind.name()),
+    }
+}
+
 fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
     let started = format!("started ({})", output::zone());
-    let titles = [">turn", &started, "kind", "by", "~prompt", ">calls", ">errors", ">time", ">tokens out"];
+    let titles = [">turn", &started, "~by", "~prompt", ">calls", ">errors", ">time", ">tokens"];
     let mut table = Table::new(&titles);
     for turn in turns {
         let took = turn
@@ -43,8 +52,7 @@ fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
         table.row(&[
             turn.number.to_string(),
             turn.started_at.map_or_else(|| "-".to_owned(), output::local_time_of_ms),
-            turn.kind.name().replace('_', " "),
-            turn.started_by.name().replace('_', " "),
+            cause(turn),
             output::conversation::one_line(&turn.prompt, PROMPT),
             output::number(turn.tool_calls),
             output::number(turn.errors),

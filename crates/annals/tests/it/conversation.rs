@@ -7,7 +7,10 @@ use testkit::corpora;
 /// Runs annals on the sample that newcomers see.
 fn on_sample(args: &[&str]) -> Ran {
     let sample = corpora::own().join("sample");
-    let ran = Home::new().run(crate::ANNALS, &[&["--root", sample.to_str().unwrap()], args].concat());
+    let ran = Home::new().run(
+        crate::ANNALS,
+        &[&["--root", sample.to_str().expect("the project lies at a readable path")], args].concat(),
+    );
     assert_eq!(ran.stderr, "", "{args:?}");
     ran
 }
@@ -107,12 +110,12 @@ fn calls_in_full_show_changes_and_spilled_output() {
 #[test]
 fn turns_and_tools_are_tables() {
     assert_snapshot!(on_sample(&["turns", "50d5"]).stdout, @"
-    turn  started (UTC)     kind         by               prompt                                                                                                                                                                                                    calls  errors    time  tokens out
-       1  2026-11-17 13:20  new session  prompt           Battery drains fast on phones. Find out why before you change anything.                                                                                                                                       2       0  39.6 s         546
-       2  2026-11-17 13:22  new round    prompt           Makes sense. Slow the clock down to one tick a second.                                                                                                                                                        4       1  21.2 s       1,115
-       3  2026-11-17 13:25  new round    prompt           And the dial? 屏幕关着的时候不用画。                                                                                                                                                                          0       0   7.4 s         342
-       4  2026-11-17 13:25  continue     compact summary  This session is being continued from a previous conversation that ran out of context. Summary: The battery drains because `src/dial.ts` draws on every frame and `src/clock.ts` ticked every 50 ms. The…      0       0   7.6 s           0
-       5  2026-11-17 13:26  new round    prompt           Yes, do that.                                                                                                                                                                                                 3       0  15.3 s         952
+    turn  started (UTC)     by                          prompt                                                                                                                                                                                                    calls  errors    time  tokens
+       1  2026-11-17 13:20  prompt                      Battery drains fast on phones. Find out why before you change anything.                                                                                                                                       2       0  39.6 s     546
+       2  2026-11-17 13:22  prompt                      Makes sense. Slow the clock down to one tick a second.                                                                                                                                                        4       1  21.2 s   1,115
+       3  2026-11-17 13:25  prompt                      And the dial? 屏幕关着的时候不用画。                                                                                                                                                                          0       0   7.4 s     342
+       4  2026-11-17 13:25  compact summary (continue)  This session is being continued from a previous conversation that ran out of context. Summary: The battery drains because `src/dial.ts` draws on every frame and `src/clock.ts` ticked every 50 ms. The…      0       0   7.6 s       0
+       5  2026-11-17 13:26  prompt                      Yes, do that.                                                                                                                                                                                                 3       0  15.3 s     952
     ");
     assert_snapshot!(on_sample(&["tools", "a6ad", "--errors"]).stdout, @"
     session   tool  subject                             state   time  files
@@ -121,7 +124,8 @@ fn turns_and_tools_are_tables() {
     ");
     let resumed = on_sample(&["turns", "50d5", "--pause", "0", "--json"]).stdout;
     assert!(resumed.contains(r#""kind":"resume""#), "{resumed}");
-    assert_eq!(on_sample(&["tools", "a6ad", "--name", "Nothing"]).code, Some(1));
+    let none = crate::annals(&crate::small_home(), &["tools", "latest", "--name", "Nothing"]);
+    assert_eq!((none.code, none.stderr.as_str()), (Some(1), "no such tool calls\n"));
 }
 
 #[test]
@@ -132,6 +136,24 @@ fn the_json_of_a_conversation_has_the_agreed_shapes() {
     let item = on_sample(&["show", "a6ad", "--json"]).stdout;
     let item = item.lines().find(|line| line.contains("\"tool\":{")).unwrap_or_default().to_owned();
     assert_snapshot!(item, @r#"{"kind":"message","role":"assistant","type":"assistant","subtype":null,"uuid":"cca8c005-b35e-4e55-9eb1-963ccf10781e","parent":"12e95818-0f89-4c28-a810-2967fd5c94fa","timestamp":"2026-11-16T08:02:20.311Z","turn":1,"live":true,"sidechain":false,"agentId":null,"parts":[{"type":"tool_use","id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","input":{"pattern":"180","path":"/home/mia/tea-timer/src","output_mode":"content"}}],"tool":{"id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","state":"ok","resultUuid":"c0b3357e-518a-4455-bd4e-31c174671019"},"usage":{"input_tokens":5,"cache_creation_input_tokens":347,"cache_read_input_tokens":11198,"output_tokens":15,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":347,"ephemeral_1h_input_tokens":0},"inference_geo":"","iterations":[],"speed":"standard"},"model":"claude-opus-5-5","compaction":null,"problem":null,"leaf":null,"entries":null,"line":12}"#);
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let home = crate::small_home();
+    let turn = crate::annals(&home, &["show", "latest", "--turn", "9"]);
+    assert_eq!((turn.code, turn.stderr.as_str()), (Some(1), "annals: no such turn: the session has 1\n"));
+    assert_eq!(crate::annals(&home, &["show", "latest", "--turn", "x"]).code, Some(2));
+    assert_eq!(crate::annals(&home, &["show", "latest", "--turn", "1", "--view", "model"]).code, Some(2));
+    home.write("notes.jsonl", "just text\n");
+    let notes = crate::annals(&home, &["show", "notes.jsonl"]);
+    assert_eq!((notes.code, notes.stderr.as_str()), (Some(1), "annals: there is no entry in this file\n"));
+}
+
+#[test]
+fn folded_parts_are_unfolded_on_request() {
+    let summary = on_sample(&["show", "50d5", "--turn", "4", "--expand"]).stdout;
+    assert!(summary.contains("draws on every frame"), "{summary}");
 }
 
 #[test]
