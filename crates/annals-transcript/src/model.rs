@@ -59,6 +59,8 @@ pub const NO_RESPONSE: &str = "No response requested.";
 /// Stands for the result of a call that was running when the session ended.
 pub const INTERRUPTED: &str = "[Tool call interrupted: the session ended before this call's result was recorded, so its \
     outcome is unknown. Check whether it took effect before relying on it or running it again.]";
+/// Stands for calls that were made before under the same id.
+pub const INTERRUPTED_CALL: &str = "[Tool use interrupted]";
 /// Stands for a result that is not there.
 pub const MISSING_RESULT: &str = "[Tool result missing due to internal error]";
 /// Stands for a result without call at the very start.
@@ -81,10 +83,7 @@ pub fn messages(chain: &Chain<'_>) -> Vec<Message> {
     drafts.retain(|draft| !draft.is_made_up_error && draft.speaker != Speaker::Attachment);
     let mut messages = merge(drafts);
     messages.iter_mut().for_each(sort_parts);
-    let mut messages = pair_results(messages);
-    // A reply without any content says nothing.
-    messages.retain(|message| !message.parts.is_empty());
-    messages
+    pair_results(messages)
 }
 
 /// An entry on its way into a message.
@@ -128,7 +127,9 @@ impl Draft {
             Kind::User => Speaker::User,
             Kind::Assistant => Speaker::Assistant,
             Kind::System if session.boundary(node).is_some() => Speaker::Boundary,
-            Kind::System if !parts.is_empty() && !node.has(Flag::DisplayOnly) => Speaker::LocalCommand,
+            Kind::System if node.has(Flag::LocalCommand) && !node.has(Flag::DisplayOnly) => {
+                Speaker::LocalCommand
+            }
             Kind::Attachment if node.has(Flag::HumanTurn) => Speaker::User,
             Kind::Attachment => Speaker::Attachment,
             _ => return None,
@@ -382,12 +383,14 @@ fn alternates(parts: &[Part]) -> bool {
 fn pair_results(messages: Vec<Message>) -> Vec<Message> {
     let mut paired: Vec<Message> = Vec::with_capacity(messages.len());
     let mut open: Vec<BlockSpan> = Vec::new();
+    let mut called = HashSet::new();
     for mut message in messages {
         match message.role {
             Role::Assistant => {
                 if !open.is_empty() {
                     paired.push(made_results(&open));
                 }
+                keep_first_calls(&mut called, &mut message);
                 open = message.parts.iter().filter_map(Part::call).collect();
             }
             Role::User => {
@@ -405,6 +408,17 @@ fn pair_results(messages: Vec<Message>) -> Vec<Message> {
         paired.push(made_results(&open));
     }
     paired
+}
+
+/// Drops calls whose id was called before. A message of which nothing is left, or that had nothing, says so.
+fn keep_first_calls(called: &mut HashSet<Id>, message: &mut Message) {
+    if message.parts.is_empty() {
+        message.parts.push(Part::MadeText(NO_CONTENT));
+    }
+    message.parts.retain(|part| part.call().and_then(|call| call.tool).is_none_or(|id| called.insert(id)));
+    if message.parts.is_empty() {
+        message.parts.push(Part::MadeText(INTERRUPTED_CALL));
+    }
 }
 
 /// Keeps the first result of each open call, makes up those that are missing, and drops all others.

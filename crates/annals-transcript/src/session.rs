@@ -284,7 +284,12 @@ fn facts_inside(entry: &Entry<'_>) -> u16 {
     let queued = || entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
     let is_human_turn =
         || queued().and_then(|queued| queued.human_turn()).and_then(Value::as_bool) == Some(true);
+    let is_local_command = entry.kind() == Kind::System
+        && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command");
     let mut facts = 0;
+    if is_local_command {
+        facts |= Flag::LocalCommand.bit();
+    }
     if entry.has(Flag::ApiError) && is_synthetic() {
         facts |= Flag::Synthetic.bit();
     }

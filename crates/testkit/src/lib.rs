@@ -3,3 +3,4 @@
 pub mod command;
 pub mod corpora;
 pub mod generate;
+pub mod naive;

@@ -71,7 +71,8 @@ fn segment(loaded: &Loaded, head: Id, tail: Id) -> Option<Vec<Id>> {
 fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id], is_kept: &[bool]) {
     let Some(&last) = kept.last() else { return };
     for (slot, is_kept) in loaded.slots.iter_mut().zip(is_kept) {
-        if slot.parent.is_some() && slot.parent == anchor && !is_kept {
+        // Without an anchor, this takes in what hangs on nothing.
+        if slot.parent == anchor && !is_kept {
             slot.parent = Some(last);
         }
     }

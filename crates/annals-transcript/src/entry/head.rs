@@ -67,6 +67,8 @@ pub enum Flag {
     Request,
     /// The model of a reply is `<synthetic>`: the client made it up. Known to a [`Session`](crate::session::Session).
     Synthetic,
+    /// A command that ran in the client. Known to a [`Session`](crate::session::Session).
+    LocalCommand,
     /// A queued prompt is sent as the user's own words. Known to a [`Session`](crate::session::Session).
     HumanTurn,
 }
