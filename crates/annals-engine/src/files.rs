@@ -61,6 +61,9 @@ impl TranscriptFile {
 
 /// Returns the session that the first lines of a transcript name.
 fn session_inside(path: &Path) -> Option<String> {
+    if !path.is_file() {
+        return None;
+    }
     Lite::read(&mut File::open(path).ok()?).ok()?.session
 }
 
@@ -107,7 +110,8 @@ impl Selection {
         }
         let beside = session.path.parent().and_then(|folder| sorted_entries(folder).ok()).unwrap_or_default();
         let is_agent = |path: &&PathBuf| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+            path.is_file()
+                && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
         };
         let files = beside.iter().filter(is_agent).map(|path| TranscriptFile::at(path));
         let is_ours = |file: &TranscriptFile| {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::entry::view::SpilledOutput;
@@ -77,8 +78,17 @@ impl Snapshot {
         self.span(node.at.offset, node.length)
     }
 
-    /// Reads a range of the file.
+    /// Reads a range of the file. That it has become shorter since it was opened is an error.
     pub fn span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+        let bytes = self.read_span(offset, length)?;
+        if bytes.len() as u64 == length {
+            return Ok(bytes);
+        }
+        let changed = io::Error::new(io::ErrorKind::UnexpectedEof, "it was changed while it was read");
+        Err(Error::read(self.path(), changed))
+    }
+
+    fn read_span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         read_span(&mut *self.source.borrow_mut(), offset, length)
             .map_err(|source| Error::read(self.path(), source))
     }
@@ -91,6 +101,17 @@ mod tests {
     use super::*;
 
     const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    #[test]
+    fn a_file_that_shrinks_is_an_error_and_no_wrong_answer() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(format!("{SESSION}.jsonl"));
+        fs::write(&path, "{\"type\":\"user\",\"uuid\":\"u\"}\n").unwrap();
+        let snapshot = Snapshot::take(TranscriptFile::at(&path)).unwrap();
+        fs::write(&path, "{}").unwrap();
+        let error = snapshot.body(&snapshot.session().nodes()[0]).unwrap_err();
+        assert!(error.to_string().ends_with("it was changed while it was read"), "{error}");
+    }
 
     #[test]
     fn spilled_output_is_found_in_the_sessions_own_folder_only() {

@@ -44,7 +44,12 @@ pub struct Meta {
 
 impl Meta {
     fn read(transcript: &Path) -> Self {
-        let Ok(bytes) = fs::read(transcript.with_extension("meta.json")) else { return Self::default() };
+        let path = transcript.with_extension("meta.json");
+        // Sidecars are small; what is not a small file is none.
+        if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20) {
+            return Self::default();
+        }
+        let Ok(bytes) = fs::read(path) else { return Self::default() };
         let Some(value) = Value::new(&bytes).filter(|value| value.is_object()) else {
             return Self::default();
         };
@@ -61,8 +66,8 @@ impl Meta {
 }
 
 impl Engine {
-    /// Returns the subagents of a session, in the order of their files. A call is known from the sidecar, or else
-    /// from a result in `started_by`, the transcripts of the session and of other subagents, that names the agent.
+    /// Returns the subagents of a session, in the order of their files. A call is known from the sidecar, or else from
+    /// a result in the transcripts of the session and of its subagents that names the agent.
     pub fn subagents(&self, session: &Snapshot) -> Result<Vec<Subagent>, Error> {
         let mut found = Selection::default();
         found.add_subagents(session.file());

@@ -226,7 +226,10 @@ fn move_results_behind_calls(drafts: &mut Vec<Draft>) {
     }
     let mut moved: HashMap<usize, Vec<usize>> = HashMap::new();
     for (place, draft) in drafts.iter().enumerate() {
-        let later = |id: Id| calls.get(&id)?.iter().copied().find(|&call| call > place);
+        let later = |id: Id| {
+            let places = calls.get(&id)?;
+            places.get(places.partition_point(|&call| call <= place)).copied()
+        };
         let Some(call) = draft.results().filter_map(later).min() else { continue };
         let last_line =
             drafts[call].reply.and_then(|reply| last_lines.get(&reply)).map_or(call, |&last| last.max(call));

@@ -192,6 +192,10 @@ fn split(text: &str) -> Vec<Piece<'_>> {
     while let Some((tag, inner)) = opening_tag(rest) {
         let close = format!("</{tag}>");
         let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes());
+        if end.is_none() && kind_of_tag(tag) == InputKind::Injected && tag != "system-reminder" {
+            // Not one that the client is known to write: somebody writes about markup.
+            break;
+        }
         // A tag that is never closed wraps all that follows.
         pieces.push((kind_of_tag(tag), end.map_or(inner, |end| &inner[..end]), tag));
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
@@ -312,6 +316,7 @@ mod tests {
             ("Base directory for this skill: /x", vec![Skill]),
             ("1 < 2 and <Tag>", vec![Prompt]),
             ("<div> is not centred", vec![Prompt]),
+            ("<my-widget> does not render, why?", vec![Prompt]),
             ("<p>hello</p> loses its beginning", vec![Prompt]),
             ("<some-new-wrapper>x</some-new-wrapper>words", vec![Injected, Prompt]),
             ("", vec![]),

@@ -62,7 +62,11 @@ impl State {
                     .any(|words| word.contains(words) || result_text(&user).starts_with(words));
         if stopped {
             State::Interrupted
-        } else if denial.is_some() || DENIALS.iter().any(|denial| word.contains(denial)) {
+        } else if denial.is_some()
+            || DENIALS
+                .iter()
+                .any(|denial| word.starts_with(denial) || word.starts_with(&format!("Error: {denial}")))
+        {
             State::Denied
         } else if is_error {
             State::Error
@@ -174,16 +178,23 @@ pub fn files(call: &ToolUse<'_>) -> Vec<String> {
 /// Returns the files that a shell command writes by redirection. Commands with quotes, expansions or here-documents
 /// may mean something else by `>` and give none.
 fn redirections(command: &str) -> Vec<String> {
-    if command.contains(['"', '\'', '`', '$', '\\', '(', '#']) || command.contains("<<") {
+    if command.contains(['"', '\'', '`', '$', '\\', '(', '#', '[']) || command.contains("<<") {
         return Vec::new();
     }
     let words: Vec<_> = command.split_whitespace().collect();
     let targets = words.windows(2).filter(|pair| matches!(pair[0], ">" | ">>" | "1>" | "2>" | "&>"));
-    let is_file = |target: &&str| !target.starts_with(['&', '>', '|', ';']) && !target.starts_with("/dev/");
+    let is_plain = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'~' | b';')
+            || !byte.is_ascii()
+    };
+    let is_file = |target: &&str| {
+        target.bytes().all(is_plain) && !target.starts_with("/dev/") && !target.starts_with(';')
+    };
     targets
         .map(|pair| pair[1])
         .filter(is_file)
-        .map(|target| target.trim_end_matches([';', '&']).to_owned())
+        .map(|target| target.trim_end_matches(';').to_owned())
         .collect()
 }
 

@@ -22,7 +22,7 @@ pub struct Turn {
     pub prompt: String,
     /// The entry that started it.
     pub node: NodeIndex,
-    /// When it started and when its last entry was written, in milliseconds since 1970.
+    /// When it started, in milliseconds since 1970.
     pub started_at: Option<i64>,
     /// The last time seen in it.
     pub ended_at: Option<i64>,
@@ -143,10 +143,10 @@ impl Tokens {
     }
 
     fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cache_creation += other.cache_creation;
-        self.cache_read += other.cache_read;
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_creation = self.cache_creation.saturating_add(other.cache_creation);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
     }
 }
 
@@ -179,8 +179,8 @@ struct Divider<'s> {
     session: &'s Session,
     pause_ms: i64,
     turns: Vec<Turn>,
-    /// The tokens of each reply of the current turn.
-    replies: HashMap<Option<Id>, Tokens>,
+    /// The tokens of each reply, by its last line, and the turn that this stands in.
+    replies: HashMap<Id, (usize, Tokens)>,
     last: Last,
 }
 
@@ -208,7 +208,9 @@ impl Divider<'_> {
             }
             self.last.prompt_id = prompt_id;
         }
-        if self.turns.is_empty() && matches!(node.kind, Kind::User | Kind::Assistant) {
+        let answers =
+            self.session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+        if self.turns.is_empty() && (node.kind == Kind::Assistant || answers) {
             // A file that begins in the middle of a turn.
             self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
         }
@@ -217,18 +219,20 @@ impl Divider<'_> {
     }
 
     fn start(&mut self, index: NodeIndex, node: &Node, start: &Input<'_>) {
-        self.settle_usage();
         let pause = node
             .time
             .zip(self.last.time)
             .map(|(now, before)| now - before)
             .filter(|&pause| pause > self.pause_ms);
         let started_by = StartedBy::Input(start.kind);
-        let kind = match () {
-            () if self.turns.is_empty() => TurnKind::NewSession,
-            () if !started_by.is_a_person() => TurnKind::Continue,
-            () if pause.is_some() => TurnKind::Resume,
-            () => TurnKind::NewRound,
+        let kind = if self.turns.is_empty() {
+            TurnKind::NewSession
+        } else if !started_by.is_a_person() {
+            TurnKind::Continue
+        } else if pause.is_some() {
+            TurnKind::Resume
+        } else {
+            TurnKind::NewRound
         };
         let command = start.command.as_deref().unwrap_or_default();
         self.turns.push(Turn {
@@ -260,22 +264,14 @@ impl Divider<'_> {
             self.last.replied = true;
             let tokens = Tokens::of(&reply);
             match node.message_id {
-                Some(id) => _ = self.replies.insert(Some(id), tokens),
+                Some(id) => _ = self.replies.insert(id, (turn.number, tokens)),
                 None => turn.usage.add(tokens),
             }
         }
     }
 
-    fn settle_usage(&mut self) {
-        let mut total = Tokens::default();
-        self.replies.drain().for_each(|(_, tokens)| total.add(tokens));
-        if let Some(turn) = self.turns.last_mut() {
-            turn.usage.add(total);
-        }
-    }
-
     fn finish(mut self) -> Vec<Turn> {
-        self.settle_usage();
+        self.replies.values().for_each(|(number, tokens)| self.turns[number - 1].usage.add(*tokens));
         self.turns
     }
 }
@@ -364,6 +360,34 @@ mod tests {
         assert_eq!(first.usage, Tokens { input: 1, output: 7, ..Tokens::default() });
         assert_eq!(found[2].resumed_after_ms, Some(17 * 60 * 1000));
         assert_eq!(found.iter().map(|turn| turn.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_file_that_begins_in_the_middle_has_a_turn_without_prompt_and_a_caveat_has_none() {
+        let found = of(&[entry(0, 0, "assistant", "\"content\":[]"), user(1, 1, "\"next\"")]);
+        assert_eq!(found.iter().map(|turn| turn.started_by.name()).collect::<Vec<_>>(), ["other", "prompt"]);
+        let caveat = user(0, 0, "\"note\"").replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
+        let found = of(&[caveat, user(1, 1, "\"<command-name>/clear</command-name>\"")]);
+        assert_eq!(
+            found.iter().map(|turn| (turn.kind.name(), turn.prompt.as_str())).collect::<Vec<_>>(),
+            [("new_session", "/clear")]
+        );
+    }
+
+    #[test]
+    fn a_reply_over_two_turns_counts_once_where_it_ends() {
+        let reply = |n, tokens: u64| {
+            entry(
+                n,
+                1,
+                "assistant",
+                &format!(r#""id":"m","usage":{{"output_tokens":{tokens}}},"content":[]"#),
+            )
+        };
+        let found = of(&[user(0, 0, "\"one\""), reply(1, 10), user(2, 1, "\"two\""), reply(3, 12)]);
+        assert_eq!(found.iter().map(|turn| turn.usage.output).collect::<Vec<_>>(), [0, 12]);
+        let found = of(&[user(0, 0, "\"one\""), reply(1, u64::MAX), reply(2, 1).replace("\"m\"", "\"n\"")]);
+        assert!(found[0].usage.output > 0);
     }
 
     #[test]

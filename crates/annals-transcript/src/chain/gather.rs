@@ -167,9 +167,14 @@ impl<'a> Replies<'a> {
     /// Adds the first result anywhere of each call that has none on the path or among the missing ones. A subagent's
     /// result answers a subagent's call, a main one a main call.
     fn add_results_elsewhere(&self, lines: &[usize], missing: &mut HashSet<usize>) {
+        // A call that stands in several lines of a reply is looked up once for each side.
+        let mut asked = HashSet::new();
         for &line in lines {
             let is_side = self.node(line).is_side();
             for call in calls(self.session, self.node(line)) {
+                if !asked.insert((call, is_side)) {
+                    continue;
+                }
                 let answers = self.answering.get(&call).map_or(&[][..], |answers| answers);
                 let taken = |slot: &usize| self.place_of.contains_key(slot) || missing.contains(slot);
                 if !answers.iter().any(taken) {

@@ -12,7 +12,7 @@ use annals_transcript::history::Step;
 use annals_transcript::{Kind, Reader, model};
 
 use crate::args::{Global, Show, View};
-use crate::failure::Failure;
+use crate::failure::{FAILED, Failure};
 use crate::output::conversation::{Detail, Printer};
 use crate::output::{self, clean_lines};
 use crate::to_wire::ToWire;
@@ -28,15 +28,20 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
     }
     let snapshot = engine.snapshot(file)?;
     let conversation = Conversation::with(&snapshot, args.leaf.as_deref(), args.pause.ms())?;
-    match args.view {
-        View::Model => model(&snapshot, &conversation, global.json)?,
-        _ => full(engine, &conversation, args, global.json)?,
+    if args.view == View::Full {
+        return full(engine, &conversation, args, global.json);
     }
+    model(&snapshot, &conversation, global.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints everything that was recorded.
-fn full(engine: &Engine, conversation: &Conversation<'_>, args: &Show, json: bool) -> Result<(), Failure> {
+fn full(
+    engine: &Engine,
+    conversation: &Conversation<'_>,
+    args: &Show,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     if conversation.snapshot().session().nodes().iter().all(|node| node.kind == Kind::Noise) {
         return Err(Failure::without_hint("there is no entry in this file".to_owned()));
     }
@@ -49,12 +54,12 @@ fn full(engine: &Engine, conversation: &Conversation<'_>, args: &Show, json: boo
         return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
     }
     let agents = if args.subagents { engine.subagents(conversation.snapshot())? } else { Vec::new() };
-    let mut history = History { engine, args, json, agents, shown: HashSet::new() };
+    let mut history = History { engine, args, json, agents, shown: HashSet::new(), depth: 0, failed: false };
     let mut out = output::stdout();
     history.print(&mut out, conversation, args.turn.as_ref())?;
-    history.print_rest(&mut out)?;
+    history.print_rest(&mut out, conversation)?;
     out.flush()?;
-    Ok(())
+    Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
 /// A session's history with its subagents, each of which is shown once.
@@ -64,7 +69,12 @@ struct History<'a> {
     json: bool,
     agents: Vec<Subagent>,
     shown: HashSet<PathBuf>,
+    depth: usize,
+    failed: bool,
 }
+
+/// How deep subagents may be nested to be shown in place; the client nests a few levels.
+const DEEPEST: usize = 32;
 
 impl History<'_> {
     fn print(
@@ -105,34 +115,51 @@ impl History<'_> {
         if !self.shown.insert(agent.file.path.clone()) {
             return Ok(());
         }
-        let snapshot = self.engine.snapshot(agent.file.clone())?;
+        let snapshot = match self.engine.snapshot(agent.file.clone()) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                output::complain(&error.to_string());
+                self.failed = true;
+                return Ok(());
+            }
+        };
         let conversation = Conversation::of(&snapshot)?;
+        if self.depth == DEEPEST {
+            output::complain("subagents are nested too deep to be shown in place");
+            self.failed = true;
+            return Ok(());
+        }
+        self.depth += 1;
+        let outcome = self.print_conversation(printer, agent, &conversation);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn print_conversation(
+        &mut self,
+        printer: &mut Printer<'_>,
+        agent: &Subagent,
+        conversation: &Conversation<'_>,
+    ) -> Result<(), Failure> {
         if self.json {
-            return self.print(printer.out(), &conversation, None);
+            return self.print(printer.out(), conversation, None);
         }
         let known = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
         let known: Vec<_> = known.into_iter().flatten().collect();
         let unlinked = if agent.call.is_some() { "" } else { " (no call is known to have started it)" };
         let title =
             format!("agent {} {}{unlinked}", agent.file.agent.as_deref().unwrap_or("?"), known.join(": "));
-        printer.subagent(title.trim(), |out| self.print(out, &conversation, None))
+        printer.subagent(title.trim(), |out| self.print(out, conversation, None))
     }
 
     /// Prints the subagents of which nobody knows what started them.
-    fn print_rest(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn print_rest(&mut self, out: &mut dyn Write, conversation: &Conversation<'_>) -> Result<(), Failure> {
         if self.args.turn.is_some() {
             return Ok(());
         }
-        for agent in self.agents.clone() {
-            if self.shown.contains(&agent.file.path) {
-                continue;
-            }
-            let snapshot = self.engine.snapshot(agent.file.clone())?;
-            let conversation = Conversation::of(&snapshot)?;
-            let detail = Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools };
-            self.print_agent(&mut Printer::new(out, &conversation, detail), &agent)?;
-        }
-        Ok(())
+        let detail = Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools };
+        let mut printer = Printer::new(out, conversation, detail);
+        self.agents.clone().iter().try_for_each(|agent| self.print_agent(&mut printer, agent))
     }
 }
 

@@ -30,7 +30,14 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
                 continue;
             }
         };
-        let conversation = Conversation::of(&snapshot)?;
+        let conversation = match Conversation::of(&snapshot) {
+            Ok(conversation) => conversation,
+            Err(error) => {
+                output::complain(&error.to_string());
+                failed = true;
+                continue;
+            }
+        };
         let to_wire = ToWire::of(&snapshot);
         for found_call in conversation.calls() {
             if args.errors && !found_call.is_error() {

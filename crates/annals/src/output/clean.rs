@@ -19,12 +19,14 @@ pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
     replaced(text, |character| !matches!(character, '\n' | '\t') && is_harmful(character))
 }
 
-/// Returns JSON in which harmful characters are spelled as escapes. They can only stand inside strings.
+/// Returns JSON in which harmful characters are spelled as escapes. Only white space between tokens may be one outside
+/// of strings, where JSON allows no escapes: it becomes a blank.
 pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
     if !json.chars().any(is_harmful) {
         return Cow::Borrowed(json);
     }
     let spelled = |character: char| match character {
+        '\t' | '\n' | '\r' => " ".to_owned(),
         harmful if is_harmful(harmful) => format!("\\u{:04x}", u32::from(harmful)),
         other => other.to_string(),
     };
@@ -59,6 +61,7 @@ mod tests {
         );
         assert_eq!(clean_lines("a\r\n\tb\u{7f}\u{202e}"), "a\u{FFFD}\n\tb\u{FFFD}\u{FFFD}");
         assert_eq!(clean("\u{61c}\u{200f}\u{2028}\u{2067}"), "\u{FFFD}".repeat(4));
+        assert_eq!(escaped("{\"a\":\t1}"), "{\"a\": 1}");
         assert_eq!(escaped("{\"a\u{7f}\":\"\u{9b}1m\u{202e}\"}"), r#"{"a\u007f":"\u009b1m\u202e"}"#);
         assert_eq!(without_escapes("a \u{1b}[2mfaint\u{1b}[22m b"), "a faint b");
         assert!(matches!(clean("天气 😀 👩‍💻"), Cow::Borrowed(_)));

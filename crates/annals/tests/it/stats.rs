@@ -55,7 +55,7 @@ fn several_sessions_get_a_row_each_and_a_total() {
     2 sessions and 1 subagent
     7 lines, 946 B, 2026-03-01 10:00 to 2026-03-02 00:00 (UTC)
     client versions: 2.1.325
-    turns 2, compactions 0, branches 0, gaps 0, subagents 1, failed calls 1, problems 1
+    turns 1, compactions 0, branches 0, gaps 0, subagents 1, failed calls 1, problems 1
 
     entries       number
     assistant          1
