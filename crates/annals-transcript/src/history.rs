@@ -44,6 +44,8 @@ pub enum Step {
 pub enum Cause {
     /// The conversation went on from somewhere else.
     LeftBehind,
+    /// The same entry is written again further down: the client takes the last one.
+    WrittenAgain,
     /// They are a subagent's, written into the session's own file as clients before 2.0 did.
     Subagent,
 }
@@ -66,6 +68,8 @@ struct Graph {
     children: Vec<Vec<NodeIndex>>,
     /// The parent that an entry names and that is not in the file.
     missing: Vec<Option<Id>>,
+    /// Whether an entry of the same id stands further down.
+    is_written_again: Vec<bool>,
     /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
     before: Vec<Option<NodeIndex>>,
 }
@@ -83,11 +87,13 @@ impl Graph {
             parent: vec![None; nodes.len()],
             children: vec![Vec::new(); nodes.len()],
             missing: vec![None; nodes.len()],
+            is_written_again: vec![false; nodes.len()],
             before: vec![None; nodes.len()],
         };
         let mut last_message = None;
         for (index, node) in nodes.iter().enumerate() {
             graph.before[index] = last_message;
+            graph.is_written_again[index] = node.id.is_some_and(|id| by_id[id.index()] != Some(index));
             if node.kind.is_message() && !node.has(Flag::Sidechain) {
                 last_message = Some(index);
             }
@@ -188,8 +194,13 @@ impl<'a> Emitter<'a> {
             if !live && place >= branch_end {
                 let branch = self.tree(index);
                 branch_end = place + branch.len();
-                let is_side = self.session.nodes()[index].has(Flag::Sidechain);
-                let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
+                let cause = if self.graph.is_written_again[index] {
+                    Cause::WrittenAgain
+                } else if self.session.nodes()[index].has(Flag::Sidechain) {
+                    Cause::Subagent
+                } else {
+                    Cause::LeftBehind
+                };
                 let last = branch.last().map_or(index, |(last, _)| *last);
                 self.steps.push(Step::Branch { cause, from: parent.or(from), entries: branch.len(), last });
             }
@@ -231,8 +242,9 @@ impl<'a> Emitter<'a> {
                     && block.tool.is_some_and(|id| self.calls.contains(&id))
             })
         };
-        node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies.contains(&id))
-            || node.kind == Kind::User && answers()
+        let is_line =
+            || node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies.contains(&id));
+        !self.graph.is_written_again[index] && (is_line() || node.kind == Kind::User && answers())
     }
 
     fn speaks(&self, index: NodeIndex) -> bool {
@@ -260,6 +272,7 @@ mod tests {
             }
             Step::Branch { cause: Cause::LeftBehind, .. } => "|".to_owned(),
             Step::Branch { cause: Cause::Subagent, .. } => "@".to_owned(),
+            Step::Branch { cause: Cause::WrittenAgain, .. } => "=".to_owned(),
             Step::Gap { .. } => "?".to_owned(),
         };
         steps.iter().map(spell).collect::<Vec<_>>().join(" ")
@@ -346,6 +359,13 @@ mod tests {
             line("assistant", "a2", "lost", ""),
         ];
         assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 ? a2");
+    }
+
+    #[test]
+    fn a_line_that_is_written_again_is_live_once() {
+        let reply = line("assistant", "a1", "u1", r#","id":"m""#);
+        let lines = [line("user", "u1", "", ""), reply.clone(), reply, line("user", "u2", "a1", "")];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 = (a1) a1 u2");
     }
 
     #[test]

@@ -70,7 +70,11 @@ impl<'a> Printer<'a> {
     pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
         match *step {
             Step::Entry { node, live } => {
-                let hidden = self.in_branch == Some(Cause::Subagent) && !self.detail.subagents;
+                let hidden = match self.in_branch {
+                    Some(Cause::Subagent) => !self.detail.subagents,
+                    Some(Cause::WrittenAgain) => true,
+                    Some(Cause::LeftBehind) | None => false,
+                };
                 if live && self.in_branch.is_some() && self.node(node).kind.is_message() {
                     self.in_branch = None;
                     self.out.prefix = "";
@@ -91,6 +95,7 @@ impl<'a> Printer<'a> {
                         let leaf = self.node(last).id.map_or_else(String::new, |id| self.short_id(id));
                         self.rule(YELLOW, &format!("left behind: {entries} (--leaf {leaf})"))?;
                     }
+                    Cause::WrittenAgain => self.rule(DIM, &format!("written again below: {entries}"))?,
                     Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}"))?,
                 }
                 self.out.prefix = "┊ ";
