@@ -92,8 +92,8 @@ impl<'a> Printer<'a> {
                 self.out.prefix = "";
                 match cause {
                     Cause::LeftBehind => {
-                        let leaf = self.node(last).id.map_or_else(String::new, |id| self.short_id(id));
-                        self.rule(YELLOW, &format!("left behind: {entries} (--leaf {leaf})"))?;
+                        let leaf = self.node(last).id.map(|id| format!(" (--leaf {})", self.short_id(id)));
+                        self.rule(YELLOW, &format!("left behind: {entries}{}", leaf.unwrap_or_default()))?;
                     }
                     Cause::WrittenAgain => self.rule(DIM, &format!("written again below: {entries}"))?,
                     Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}"))?,
