@@ -36,6 +36,8 @@ pub struct HistoryItem {
     pub usage: Option<Box<RawValue>>,
     /// The model of a reply.
     pub model: Option<String>,
+    /// The session and the message that the entry was copied from.
+    pub forked_from: Option<ForkedFrom>,
     /// What a compaction did.
     pub compaction: Option<Compaction>,
     /// What is wrong with the line.
@@ -46,6 +48,16 @@ pub struct HistoryItem {
     pub entries: Option<usize>,
     /// The line in the file, from 1; none for branches and gaps.
     pub line: Option<u64>,
+}
+
+/// Where a copied entry comes from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkedFrom {
+    /// The session.
+    pub session_id: String,
+    /// The message.
+    pub message_uuid: String,
 }
 
 /// A call and how it ended.

@@ -12,7 +12,7 @@ mod text;
 mod turn;
 
 pub use check::Problem;
-pub use history::{Compaction, HistoryItem, HistoryTool};
+pub use history::{Compaction, ForkedFrom, HistoryItem, HistoryTool};
 pub use lineage::Relation;
 pub use model::ModelMessage;
 pub use stats::{Stats, ToolCount};

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use crate::chain::{Chain, NodeIndex};
+use crate::children::Children;
 use crate::entry::{Flag, Kind};
 use crate::session::{BlockKind, Id, Session};
 
@@ -65,7 +66,7 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
 /// Every entry with what it hangs on, as far as that is in the file.
 struct Graph {
     parent: Vec<Option<NodeIndex>>,
-    children: Vec<Vec<NodeIndex>>,
+    children: Children,
     /// The parent that an entry names and that is not in the file.
     missing: Vec<Option<Id>>,
     /// Whether an entry of the same id stands further down.
@@ -85,7 +86,7 @@ impl Graph {
         }
         let mut graph = Self {
             parent: vec![None; nodes.len()],
-            children: vec![Vec::new(); nodes.len()],
+            children: Children::of(&[]),
             missing: vec![None; nodes.len()],
             is_written_again: vec![false; nodes.len()],
             before: vec![None; nodes.len()],
@@ -99,13 +100,11 @@ impl Graph {
             }
             let Some(named) = node.parent.or(node.logical_parent) else { continue };
             match by_id[named.index()].filter(|&parent| parent != index) {
-                Some(parent) => {
-                    graph.parent[index] = Some(parent);
-                    graph.children[parent].push(index);
-                }
+                Some(parent) => graph.parent[index] = Some(parent),
                 None => graph.missing[index] = Some(named),
             }
         }
+        graph.children = Children::of(&graph.parent);
         graph
     }
 

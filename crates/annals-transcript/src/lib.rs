@@ -29,6 +29,7 @@
 //! ```
 
 pub mod chain;
+mod children;
 pub mod content;
 pub mod entry;
 pub mod history;

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::load::Loaded;
+use crate::children::Children;
 use crate::entry::{Flag, Kind};
 use crate::session::{BlockKind, Id, Node, Session};
 
@@ -47,7 +48,7 @@ struct Replies<'a> {
     /// The results that answer each call, in file order.
     answering: HashMap<Id, Vec<usize>>,
     /// What hangs on each slot, and which slots lead to nothing but context.
-    children: Vec<Vec<usize>>,
+    children: Children,
     is_dead_end: Vec<bool>,
 }
 
@@ -211,7 +212,7 @@ impl<'a> Replies<'a> {
 }
 
 /// Returns which entries are context or injected text with nothing else below them. Entries in a circle are not.
-fn dead_ends(session: &Session, loaded: &Loaded, children: &[Vec<usize>]) -> Vec<bool> {
+fn dead_ends(session: &Session, loaded: &Loaded, children: &Children) -> Vec<bool> {
     let is_candidate = |slot: usize| {
         let node = loaded.node(session, slot);
         let injected =
@@ -219,7 +220,7 @@ fn dead_ends(session: &Session, loaded: &Loaded, children: &[Vec<usize>]) -> Vec
         !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || injected)
     };
     let mut is_dead_end = vec![false; loaded.slots.len()];
-    let mut open_children: Vec<usize> = children.iter().map(Vec::len).collect();
+    let mut open_children = children.counts();
     let mut ready: Vec<usize> = loaded.kept().filter(|&slot| children[slot].is_empty()).collect();
     while let Some(slot) = ready.pop() {
         if !is_candidate(slot) {

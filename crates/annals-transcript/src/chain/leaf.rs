@@ -3,6 +3,7 @@
 use super::gather::{self, Reach};
 use super::load::{LastPrompt, Loaded};
 use super::walk;
+use crate::children::Children;
 use crate::session::Session;
 
 /// The id that stands for no entry.
@@ -29,7 +30,7 @@ pub(super) fn last_message(session: &Session, loaded: &Loaded, leaf: usize) -> u
 struct Chooser<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
-    children: Vec<Vec<usize>>,
+    children: Children,
     /// Whether a message stands on the chain of a slot, as far as known.
     spoken: Vec<Option<bool>>,
 }
@@ -77,7 +78,7 @@ impl<'a> Chooser<'a> {
     /// Returns everything that hangs below a slot, in file order.
     fn below(&self, top: usize) -> Vec<usize> {
         let mut seen = vec![false; self.loaded.slots.len()];
-        let mut waiting = self.children[top].clone();
+        let mut waiting = self.children[top].to_vec();
         while let Some(slot) = waiting.pop() {
             if slot != top && !std::mem::replace(&mut seen[slot], true) {
                 waiting.extend(&self.children[slot]);

@@ -1,5 +1,6 @@
 //! Loading (section 1): which entries count, and what each hangs on.
 
+use crate::children::Children;
 use crate::entry::{Flag, Kind};
 use crate::session::{Id, Node, Session};
 
@@ -107,14 +108,9 @@ impl Loaded {
     }
 
     /// Returns for every slot those that hang on it, by written parents.
-    pub(super) fn children(&self) -> Vec<Vec<usize>> {
-        let mut children = vec![Vec::new(); self.slots.len()];
-        for slot in self.kept() {
-            if let Some(parent) = self.parent(slot) {
-                children[parent].push(slot);
-            }
-        }
-        children
+    pub(super) fn children(&self) -> Children {
+        let parent = |slot: usize| if self.slots[slot].forgotten { None } else { self.parent(slot) };
+        Children::of(&(0..self.slots.len()).map(parent).collect::<Vec<_>>())
     }
 
     /// A duplicate takes the place of the first and the content of the last.

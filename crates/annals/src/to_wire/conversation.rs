@@ -103,6 +103,7 @@ impl<'a> ToWire<'a> {
             tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
             usage: usage.map(|usage| raw(&text_of(usage))).transpose()?,
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
+            forked_from: forked_from(&entry),
             compaction: compaction(&entry),
             problem: node.problem.map(|problem| problem.to_string()),
             leaf: None,
@@ -223,6 +224,13 @@ fn role(node: &Node) -> Option<&'static str> {
         Kind::Assistant => Some("assistant"),
         _ => None,
     }
+}
+
+fn forked_from(entry: &Entry<'_>) -> Option<wire::ForkedFrom> {
+    let from = entry.body()?.get("forkedFrom")?;
+    let (session_id, message_uuid) =
+        (from.text("sessionId")?.into_owned(), from.text("messageUuid")?.into_owned());
+    Some(wire::ForkedFrom { session_id, message_uuid })
 }
 
 fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
