@@ -40,8 +40,8 @@ struct Replies<'a> {
     loaded: &'a Loaded,
     path: &'a [usize],
     reach: Reach,
-    /// Where each slot stands on the path.
-    place_of: HashMap<usize, usize>,
+    /// Where each slot stands on the path, if it does.
+    place_of: Vec<Option<usize>>,
     /// The replies in the order of the path.
     order: Vec<Id>,
     lines: HashMap<Id, Lines>,
@@ -62,12 +62,16 @@ struct Lines {
 impl<'a> Replies<'a> {
     fn on(session: &'a Session, loaded: &'a Loaded, path: &'a [usize], reach: Reach) -> Self {
         let children = loaded.children();
+        let mut place_of = vec![None; loaded.slots.len()];
+        for (place, &slot) in path.iter().enumerate() {
+            place_of[slot] = Some(place);
+        }
         let mut replies = Self {
             session,
             loaded,
             path,
             reach,
-            place_of: path.iter().enumerate().map(|(place, &slot)| (slot, place)).collect(),
+            place_of,
             order: Vec::new(),
             lines: HashMap::new(),
             answering: HashMap::new(),
@@ -130,10 +134,9 @@ impl<'a> Replies<'a> {
 
     /// Returns what belongs to a reply and is not on the path, in file order.
     fn missing(&self, lines: &[usize]) -> Vec<usize> {
-        let mut missing: HashSet<usize> = lines.iter().copied().collect();
-        missing.extend(self.results_hanging_on(lines));
-        missing.extend(self.dead_ends_below(lines));
-        missing.retain(|slot| !self.place_of.contains_key(slot));
+        let belonging =
+            lines.iter().copied().chain(self.results_hanging_on(lines)).chain(self.dead_ends_below(lines));
+        let mut missing: HashSet<usize> = belonging.filter(|&slot| self.place_of[slot].is_none()).collect();
         if self.reach == Reach::Anywhere {
             self.add_results_elsewhere(lines, &mut missing);
         }
@@ -177,7 +180,7 @@ impl<'a> Replies<'a> {
                     continue;
                 }
                 let answers = self.answering.get(&call).map_or(&[][..], |answers| answers);
-                let taken = |slot: &usize| self.place_of.contains_key(slot) || missing.contains(slot);
+                let taken = |slot: &usize| self.place_of[*slot].is_some() || missing.contains(slot);
                 if !answers.iter().any(taken) {
                     missing
                         .extend(answers.iter().copied().find(|&slot| self.node(slot).is_side() == is_side));
@@ -191,7 +194,8 @@ impl<'a> Replies<'a> {
         let mut spots = Vec::new();
         for slot in lines {
             spots.push(*slot);
-            let behind = self.path[self.place_of[slot] + 1..].iter();
+            let place = self.place_of[*slot].expect("a line of the path stands on it");
+            let behind = self.path[place + 1..].iter();
             spots.extend(behind.take_while(|&&slot| self.is_result(slot)));
         }
         spots
