@@ -216,6 +216,9 @@ mod tests {
         assert_eq!(calls[0].result.map(|(node, _)| node), Some(0));
         assert_eq!((calls[0].is_error(), calls[0].duration_ms(&session)), (true, Some(1500)));
         assert_eq!((calls[1].result, calls[1].duration_ms(&session)), (None, None));
+        let early = result.replace("00:00:03.500", "00:00:01.000");
+        let backwards = Session::read([call, &early].join("\n").as_bytes()).unwrap();
+        assert_eq!(super::calls(&backwards)[0].duration_ms(&backwards), None, "time ran backwards");
     }
 
     #[test]

@@ -375,6 +375,32 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_longer_than_the_limit_since_anything_happened() {
+        let found = of(&[
+            user(0, 0, "\"one\""),
+            entry(1, 3, "assistant", "\"content\":[]"),
+            user(2, 5, "\"two\""),
+            user(3, 11, "\"three\""),
+        ]);
+        let told: Vec<_> = found.iter().map(|turn| (turn.kind.name(), turn.resumed_after_ms)).collect();
+        assert_eq!(told, [("new_session", None), ("new_round", None), ("resume", Some(360_000))]);
+        let exactly = of(&[user(0, 0, "\"one\""), user(1, 5, "\"two\"")]);
+        assert_eq!(exactly[1].kind, TurnKind::NewRound);
+    }
+
+    #[test]
+    fn a_compaction_marks_its_turn_and_side_entries_belong_to_none() {
+        let summary = user(1, 1, "\"so far\"").replace("\"uuid\"", "\"isCompactSummary\":true,\"uuid\"");
+        let side = user(2, 1, "\"to an agent\"").replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
+        let found = of(&[user(0, 0, "\"one\""), summary, side]);
+        let told: Vec<_> =
+            found.iter().map(|turn| (turn.started_by.name(), turn.compacted, turn.messages)).collect();
+        assert_eq!(told, [("prompt", false, 1), ("compact_summary", true, 1)]);
+        let nameless = entry(1, 0, "assistant", r#""usage":{"output_tokens":3},"content":[]"#);
+        assert_eq!(of(&[user(0, 0, "\"one\""), nameless])[0].usage.output, 3);
+    }
+
+    #[test]
     fn a_reply_over_two_turns_counts_once_where_it_ends() {
         let reply = |n, tokens: u64| {
             entry(

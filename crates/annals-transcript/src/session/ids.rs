@@ -19,6 +19,8 @@ impl Id {
 pub(super) struct Ids {
     uuids: HashMap<u128, Id>,
     others: HashMap<Box<str>, Id>,
+    /// The entry before is what most entries hang on: its id needs no looking up.
+    newest: Option<(u128, Id)>,
 }
 
 impl Ids {
@@ -26,7 +28,16 @@ impl Ids {
         let next =
             Id(NonZeroU32::new(u32::try_from(self.len() + 1).expect("ids fit in memory")).expect("not zero"));
         match uuid(text) {
-            Some(uuid) => *self.uuids.entry(uuid).or_insert(next),
+            Some(uuid) => {
+                if let Some((_, id)) = self.newest.filter(|(newest, _)| *newest == uuid) {
+                    return id;
+                }
+                let id = *self.uuids.entry(uuid).or_insert(next);
+                if id == next {
+                    self.newest = Some((uuid, id));
+                }
+                id
+            }
             None => match self.others.get(text) {
                 Some(id) => *id,
                 None => *self.others.entry(text.into()).or_insert(next),
