@@ -276,10 +276,31 @@ impl Divider<'_> {
     }
 }
 
+/// Returns whether an input starts a turn; the others come with one that runs.
+fn starts_something(kind: InputKind) -> bool {
+    match kind {
+        InputKind::Prompt
+        | InputKind::Queued
+        | InputKind::IdeSelection
+        | InputKind::IdeOpenedFile
+        | InputKind::Command
+        | InputKind::Bash
+        | InputKind::TaskNotification
+        | InputKind::CompactSummary
+        | InputKind::Teammate => true,
+        InputKind::Skill
+        | InputKind::Hook
+        | InputKind::ToolResult
+        | InputKind::Output
+        | InputKind::Interrupt
+        | InputKind::Injected => false,
+    }
+}
+
 /// Returns the input that makes an entry the start of a turn: the person's own before what was wrapped around it.
 fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
     let mut inputs = prompt::inputs(entry);
-    inputs.retain(|input| !matches!(StartedBy::Input(input.kind).name(), "other" | "skill" | "hook"));
+    inputs.retain(|input| starts_something(input.kind));
     let wrapped = inputs
         .iter()
         .position(|input| matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));

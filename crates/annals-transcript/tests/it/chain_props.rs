@@ -30,7 +30,7 @@ enum Body {
     Assistant { reply: Reply, content: Content, error: Option<&'static str> },
     TurnDuration,
     LocalCommand { content: Content, is_display_only: bool },
-    Boundary { messages: Option<(Reference, Vec<Reference>)>, segment: Option<[Reference; 3]> },
+    Boundary { messages: Option<(Option<Reference>, Vec<Reference>)>, segment: Option<[Reference; 3]> },
     Date,
     QueuedCommand { prompt: Content, is_human_turn: bool },
     Progress,
@@ -156,8 +156,7 @@ fn last_prompt_leaf() -> impl Strategy<Value = Reference> {
 }
 
 fn boundary() -> impl Strategy<Value = Body> {
-    // FIXME: an anchor that is null or missing is not generated: the two readings differ there.
-    let messages = (target(), proptest::collection::vec(target(), 0..4));
+    let messages = (proptest::option::weighted(0.8, target()), proptest::collection::vec(target(), 0..4));
     let messages = prop_oneof![2 => Just(None), 1 => messages.prop_map(Some)];
     let segment = prop_oneof![2 => Just(None), 1 => [target(), target(), target()].prop_map(Some)];
     (messages, segment).prop_map(|(messages, segment)| Body::Boundary { messages, segment })
@@ -311,7 +310,8 @@ fn body_json(body: &Body, at: usize, lines: usize) -> serde_json::Value {
             let mut metadata = json!({"trigger": "auto"});
             if let Some((anchor, kept)) = messages {
                 let kept: Vec<_> = kept.iter().map(name).collect();
-                metadata["preservedMessages"] = json!({"anchorUuid": name(anchor), "uuids": kept});
+                metadata["preservedMessages"] =
+                    json!({"anchorUuid": anchor.as_ref().map(name), "uuids": kept});
             }
             if let Some([head, anchor, tail]) = segment {
                 metadata["preservedSegment"] =

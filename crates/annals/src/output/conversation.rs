@@ -12,7 +12,7 @@ use annals_transcript::entry::view::{
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
-use annals_transcript::session::{Id, Node};
+use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::{Turn, TurnKind};
 use annals_transcript::{Entry, Flag, Kind};
@@ -55,6 +55,7 @@ const RESULT_LINES: usize = 40;
 pub(crate) struct Printer<'a> {
     out: Prefixed<'a>,
     conversation: &'a Conversation<'a>,
+    ids: IdTexts<'a>,
     detail: Detail,
     /// Context that the client gave the model since the last line: named together.
     context: Vec<String>,
@@ -64,7 +65,8 @@ pub(crate) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
         let out = Prefixed { out, prefix: "", starts_line: true };
-        Self { out, conversation, detail, context: Vec::new(), in_branch: None }
+        let ids = conversation.snapshot().session().id_texts();
+        Self { out, conversation, ids, detail, context: Vec::new(), in_branch: None }
     }
 
     pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
@@ -493,7 +495,7 @@ impl<'a> Printer<'a> {
 
     /// Returns the beginning of an id.
     fn short_id(&self, id: Id) -> String {
-        self.conversation.snapshot().session().id_texts().get(id).chars().take(8).collect()
+        self.ids.get(id).chars().take(8).collect()
     }
 
     fn node(&self, index: NodeIndex) -> &'a Node {
