@@ -55,6 +55,14 @@ impl<'s> Chain<'s> {
         self.leaf.map(|slot| self.loaded.slots[slot].node)
     }
 
+    /// Returns the entry that the next message is to hang on.
+    ///
+    /// That is the last entry of the conversation. Where the client has dropped that one (a lone thought, a blank
+    /// reply), its own next message hangs on one further up; both are resumed alike.
+    pub fn tip(&self) -> Option<NodeIndex> {
+        self.entries().last().copied()
+    }
+
     /// Returns why the client would not resume the session; none if it would.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let Some(leaf) = self.leaf else { return Some(Obstacle::NoConversation) };

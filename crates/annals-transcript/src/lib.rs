@@ -7,6 +7,7 @@
 //! - [`lite`] reads the ends of a file for lists, [`prompt`] finds a person's words in an entry.
 //! - [`session`] holds a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] what the client
 //!   would send, [`history`] everything that was recorded, [`turn`] its rounds, [`tool`] its calls.
+//! - [`write`](mod@write) records: transcripts that the client resumes.
 //! - [`project`] knows where sessions lie.
 //!
 //! ```
@@ -43,6 +44,7 @@ pub mod prompt;
 pub mod session;
 pub mod tool;
 pub mod turn;
+pub mod write;
 
 pub use entry::{Entry, Flag, Head, Kind, Problem};
 pub use line::{Position, Reader};

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
+pub(crate) use ids::Ids;
 pub use ids::{Id, IdTexts};
 
 use crate::content::{self, Content};
@@ -15,7 +16,6 @@ use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemK
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::Value;
 use crate::line::{Position, Reader};
-use ids::Ids;
 
 /// The entries of one transcript, in file order.
 ///
@@ -194,6 +194,10 @@ impl Session {
         self.ids.texts()
     }
 
+    pub(crate) fn into_ids(self) -> Ids {
+        self.ids
+    }
+
     fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
         let head = *entry.head();
         let start = index(self.blocks.len());
@@ -249,7 +253,7 @@ impl Session {
     }
 
     fn add_boundary(&mut self, entry: &Entry<'_>, head: &Head<'_>) -> Option<u32> {
-        if head.kind != Kind::System || head.subtype.is_none_or(|subtype| subtype != *"compact_boundary") {
+        if !head.is_boundary() {
             return None;
         }
         let SystemKind::CompactBoundary(metadata) = entry.view::<System>()?.kind() else { return None };

@@ -1,6 +1,7 @@
-//! Helpers for tests: hermetic commands, corpora, generated transcripts.
+//! Helpers for tests: hermetic commands, corpora, generated transcripts, disks that fail.
 
 pub mod command;
 pub mod corpora;
+pub mod faults;
 pub mod generate;
 pub mod naive;

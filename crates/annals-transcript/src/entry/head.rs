@@ -90,6 +90,11 @@ impl<'a> Head<'a> {
         self.flags
     }
 
+    /// Returns whether a compaction begins with the entry.
+    pub fn is_boundary(&self) -> bool {
+        self.kind == Kind::System && self.subtype.is_some_and(|subtype| subtype == *"compact_boundary")
+    }
+
     /// Returns the time of the entry, if `timestamp` is one.
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp?.decode().parse().ok()

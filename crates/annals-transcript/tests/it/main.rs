@@ -1,6 +1,11 @@
 //! What must hold for any input, and for every transcript at hand.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 mod chain_props;
 mod corpora;
+mod faults;
 mod project_names;
 mod props;
+mod recorder;
+mod rewrites;

@@ -1,0 +1,508 @@
+//! Writing transcripts that the client resumes: [`Recorder`] appends, [`rewrite`] replaces whole files or not at all.
+//!
+//! Every change goes through [`fs::Disk`], so that tests can make any operation fail. What holds after a failure or a
+//! crash is stated in `docs/RELIABILITY.md`.
+
+mod draft;
+mod error;
+pub mod fs;
+mod known;
+mod lines;
+pub mod rewrite;
+mod target;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+pub use draft::{Compaction, Draft, DraftError, Envelope};
+pub use error::Error;
+pub use target::{Agent, Target};
+
+use crate::entry::Kind;
+use crate::line::read_span;
+use draft::{Parent, Place};
+use error::ErrorKind;
+use fs::{Disk, Handle, State};
+use known::Known;
+use lines::Lines;
+
+/// Appends to the transcript of one session, or of one of its subagents.
+///
+/// What is appended is kept in memory until [`flush`](Self::flush) or until the buffer is full, and then written as
+/// whole lines in one operation. Ids, parents and everything else that the client writes are filled in; entries that
+/// the file already holds are passed over. Several recorders, in one process or in many, may write to one session.
+///
+/// ```
+/// use annals_transcript::write::{Draft, Envelope, Options, Recorder, Target, fs::RealDisk};
+///
+/// let project = tempfile::tempdir()?;
+/// let target = Target::session(project.path(), "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")?;
+/// let envelope = Envelope { cwd: "/home/dev/work".into(), ..Envelope::default() };
+/// let mut recorder = Recorder::open(std::sync::Arc::new(RealDisk), target, envelope, Options::default())?;
+/// let hello = recorder.append(vec![Draft::user("Hello")])?;
+/// recorder.flush()?;
+/// assert_eq!((hello.written, hello.skipped), (1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Recorder {
+    disk: Arc<dyn Disk>,
+    target: Target,
+    envelope: Envelope,
+    options: Options,
+    known: Known,
+    pending: Vec<Pending>,
+    pending_bytes: usize,
+    /// Which of `pending` has an id.
+    pending_ids: HashMap<String, usize>,
+}
+
+/// How a recorder writes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// When what was written is made to survive a loss of power.
+    pub sync: Sync,
+    /// How many bytes are kept in memory before they are written.
+    pub buffer: usize,
+    /// How many bytes a line may have.
+    pub longest_line: usize,
+    /// How long to wait for others that write to the same session.
+    pub patience: Duration,
+    /// Where times come from.
+    pub now: fn() -> Timestamp,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            sync: Sync::Flush,
+            buffer: 1024 * 1024,
+            longest_line: 50 * 1024 * 1024,
+            patience: Duration::from_secs(10),
+            now: Timestamp::now,
+        }
+    }
+}
+
+/// When what was written is made to survive a loss of power.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Whenever the system gets round to it.
+    Never,
+    /// Before `flush` returns.
+    #[default]
+    Flush,
+    /// Before `append` returns, which then writes at once.
+    Always,
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// How many entries were new.
+    pub written: usize,
+    /// How many were there already.
+    pub skipped: usize,
+    /// The entry that the next message should hang on.
+    pub last: Option<String>,
+}
+
+/// A draft that is not on disk yet.
+#[derive(Debug)]
+struct Pending {
+    draft: Draft,
+    id: Option<String>,
+    parent: Parent,
+    time: Timestamp,
+}
+
+impl Recorder {
+    /// Opens a session for recording. Its file is made when the first message is written.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        target: Target,
+        envelope: Envelope,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let known = Known::nothing(target.agent().is_some());
+        let (pending, pending_ids) = (Vec::new(), HashMap::new());
+        let mut recorder =
+            Self { disk, target, envelope, options, known, pending, pending_bytes: 0, pending_ids };
+        recorder.look()?;
+        Ok(recorder)
+    }
+
+    /// Returns what is recorded to.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Returns the entry that the next message hangs on.
+    pub fn last(&self) -> Option<&str> {
+        let message = self.pending.iter().rev().find(|pending| pending.draft.kind.is_message());
+        message.map_or(self.known.tip(), |pending| pending.id.as_deref())
+    }
+
+    /// Returns how many drafts wait to be written.
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Takes a batch of drafts, all or none of them.
+    ///
+    /// The first new message hangs on the last entry of the conversation or, where entries that are there already stand
+    /// at the front of the batch, on the last of those; each further one on the one before. A draft that names its
+    /// parent hangs there. Nothing ever hangs on `progress`.
+    pub fn append(&mut self, batch: Vec<Draft>) -> Result<Appended, Error> {
+        let (appended, refused) = self.take(batch, false)?;
+        match refused.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(appended),
+        }
+    }
+
+    /// Takes those drafts of a batch that are sound; returns why each of the others was refused.
+    pub fn append_sound(&mut self, batch: Vec<Draft>) -> Result<(Appended, Vec<Error>), Error> {
+        self.take(batch, true)
+    }
+
+    /// Records a compaction: everything before is replaced by the summary, but for the messages that are kept.
+    pub fn compact(&mut self, compaction: &Compaction) -> Result<Appended, Error> {
+        if let Some(id) = compaction.kept.iter().find(|id| !self.is_message(id)) {
+            return Err(Error::new(ErrorKind::NoEntry { id: id.clone() }));
+        }
+        self.append(compaction.drafts(&new_id()))
+    }
+
+    /// Writes what waits, if there is a message among it or the file is there already.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.write_pending(self.options.sync != Sync::Never)
+    }
+
+    /// Goes on in another session: what waits is written to the old one, the next message goes to the new one.
+    pub fn switch(&mut self, target: Target, envelope: Envelope) -> Result<(), Error> {
+        self.flush()?;
+        let next = Self::open(Arc::clone(&self.disk), target, envelope, self.options.clone())?;
+        *self = next;
+        Ok(())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        // There is nobody left to tell; who wants to know calls `flush`.
+        let _ = self.flush();
+    }
+}
+
+/// Taking drafts.
+impl Recorder {
+    fn take(&mut self, batch: Vec<Draft>, keep_going: bool) -> Result<(Appended, Vec<Error>), Error> {
+        let before = self.pending.len();
+        let (mut skipped, mut refused) = (0, Vec::new());
+        // The last entry of the batch that is there already, as long as nothing new came before it.
+        let mut prefix = None;
+        let mut last_new = None;
+        for (index, draft) in batch.into_iter().enumerate() {
+            let is_message = draft.kind.is_message();
+            match self.judge(&draft)? {
+                Ok(Verdict::Known) => {
+                    skipped += 1;
+                    if is_message && last_new.is_none() {
+                        prefix.clone_from(&draft.id);
+                    }
+                }
+                Ok(Verdict::New) => {
+                    let parent = match (&draft.parent, &prefix) {
+                        (Parent::Last, Some(id)) if last_new.is_none() => Parent::Entry(id.clone()),
+                        (parent, _) => parent.clone(),
+                    };
+                    let id = self.push(draft, parent);
+                    if is_message {
+                        last_new = id;
+                    }
+                }
+                Err(source) => {
+                    refused.push(Error::new(ErrorKind::Draft { number: index + 1, source }));
+                    if !keep_going {
+                        self.take_back(before);
+                        break;
+                    }
+                }
+            }
+        }
+        let written = self.pending.len() - before;
+        let last = last_new.or(prefix).or_else(|| self.last().map(str::to_owned));
+        self.write_if_due(before)?;
+        Ok((Appended { written, skipped, last }, refused))
+    }
+
+    /// Says whether a draft is new, and whether it may be recorded at all.
+    fn judge(&mut self, draft: &Draft) -> Result<Result<Verdict, DraftError>, Error> {
+        let (length, limit) = (draft.length(), self.options.longest_line);
+        if length > limit {
+            return Ok(Err(DraftError::TooLong { length, limit }));
+        }
+        if self.target.agent().is_none() && draft::is_sidechain(draft) {
+            return Ok(Err(DraftError::Sidechain));
+        }
+        if let Some(id) = &draft.id {
+            if let Some(&index) = self.pending_ids.get(id) {
+                let same = draft.says_the_same_as(self.pending[index].draft.body());
+                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
+            }
+            if let Some(place) = self.known.place(id) {
+                let same = self.is_recorded_at(draft, place)?;
+                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
+            }
+        }
+        if let Parent::Entry(parent) = &draft.parent
+            && draft.kind.joins_chain()
+            && !self.is_message(parent)
+        {
+            // Somebody else may have recorded it a moment ago.
+            self.look()?;
+            if !self.is_message(parent) {
+                let is_there = self.known.place(parent).is_some() || self.pending_ids.contains_key(parent);
+                let error = if is_there { DraftError::NotAMessage } else { DraftError::NoParent };
+                return Ok(Err(error(parent.clone())));
+            }
+        }
+        Ok(Ok(Verdict::New))
+    }
+
+    fn is_recorded_at(&self, draft: &Draft, place: known::Place) -> Result<bool, Error> {
+        let path = self.target.path();
+        let mut file = self.disk.open(&path).map_err(Error::disk("read", &path))?;
+        let bytes = read_span(&mut file, place.offset, place.length).map_err(Error::disk("read", &path))?;
+        Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.says_the_same_as(recorded)))
+    }
+
+    /// Returns whether there is an entry that others can hang on.
+    fn is_message(&self, id: &str) -> bool {
+        match self.pending_ids.get(id) {
+            Some(&index) => self.pending[index].draft.kind.is_message(),
+            None => self.known.place(id).is_some_and(|place| place.is_message),
+        }
+    }
+
+    fn push(&mut self, draft: Draft, parent: Parent) -> Option<String> {
+        let id = draft.id.clone().or_else(|| draft.kind.joins_chain().then(new_id));
+        if let Some(id) = &id {
+            self.pending_ids.insert(id.clone(), self.pending.len());
+        }
+        self.pending_bytes += draft.length();
+        // Times never go back, even if the clock does.
+        let time = self.pending.last().map_or(Timestamp::MIN, |last| last.time).max((self.options.now)());
+        self.pending.push(Pending { draft, id: id.clone(), parent, time });
+        id
+    }
+
+    /// Forgets what waits, but for the first so many.
+    fn take_back(&mut self, length: usize) {
+        for pending in self.pending.drain(length..) {
+            self.pending_bytes -= pending.draft.length();
+            if let Some(id) = pending.id {
+                self.pending_ids.remove(&id);
+            }
+        }
+    }
+
+    fn write_if_due(&mut self, before: usize) -> Result<(), Error> {
+        match self.options.sync {
+            Sync::Always => self.write_pending(true)?,
+            _ if self.pending_bytes > self.options.buffer => self.write_pending(false)?,
+            _ => {}
+        }
+        if self.pending_bytes > self.options.buffer {
+            let waiting = self.pending.len();
+            self.take_back(before);
+            return Err(Error::new(ErrorKind::NoMessage { waiting }));
+        }
+        Ok(())
+    }
+}
+
+enum Verdict {
+    Known,
+    New,
+}
+
+/// Writing.
+impl Recorder {
+    /// Learns what the file holds, if it is there.
+    fn look(&mut self) -> Result<(), Error> {
+        let path = self.target.path();
+        match self.disk.open(&path) {
+            Ok(mut file) => self.known.catch_up(&mut *file).map_err(Error::disk("read", &path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::disk("open", &path)(error)),
+        }
+    }
+
+    fn write_pending(&mut self, sync: bool) -> Result<(), Error> {
+        let path = self.target.path();
+        let state = State::of(&path).map_err(Error::disk("read", &path))?;
+        let speaks = |pending: &Pending| matches!(pending.draft.kind, Kind::User | Kind::Assistant);
+        if self.pending.is_empty() || state.is_none() && !self.pending.iter().any(speaks) {
+            return Ok(());
+        }
+        let folder = path.parent().unwrap_or(Path::new("."));
+        if state.is_none() && !folder.is_dir() {
+            self.disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
+        }
+        let mut file = lock(&*self.disk, &path, Open::OrCreate, self.options.patience)?;
+        self.known.catch_up(&mut *file).map_err(Error::disk("read", &path))?;
+        self.write_lines(&mut *file).map_err(Error::disk("write to", &path))?;
+        if sync {
+            file.sync().map_err(Error::disk("sync", &path))?;
+            if state.is_none() {
+                self.disk.sync_folder(folder).map_err(Error::disk("sync", folder))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what waits to a file that nobody else of ours writes to.
+    fn write_lines(&mut self, file: &mut dyn Handle) -> io::Result<()> {
+        // Another recorder may have been faster.
+        let known = &self.known;
+        self.pending.retain(|pending| pending.id.as_ref().is_none_or(|id| known.place(id).is_none()));
+        let rendered = self.render();
+        let end = self.known.end();
+        let progress = rendered.lines.append_to(file, end.is_none());
+        let written = rendered.pending[..progress.lines].iter().flatten().count();
+        if progress.result.is_ok() && progress.start.is_some() && progress.start == end {
+            self.note_written(&rendered, end.unwrap_or_default());
+        }
+        self.pending.drain(..written);
+        self.pending_bytes = self.pending.iter().map(|pending| pending.draft.length()).sum();
+        let ids =
+            self.pending.iter().enumerate().filter_map(|(index, pending)| Some((pending.id.clone()?, index)));
+        self.pending_ids = ids.collect();
+        progress.result?;
+        // Reads what others have written in between, if anything.
+        self.known.catch_up(file)
+    }
+
+    fn render(&self) -> Rendered {
+        let mut rendered =
+            Rendered { lines: Lines::default(), pending: Vec::new(), tip: None, leaf_cleared: false };
+        let mut tip = self.known.tip();
+        for (index, pending) in self.pending.iter().enumerate() {
+            let draft = &pending.draft;
+            let (mut parent, mut logical_parent) = match &pending.parent {
+                Parent::Last => (tip, None),
+                Parent::Nothing => (None, None),
+                Parent::Entry(id) => (Some(id.as_str()), None),
+            };
+            if draft.boundary {
+                (parent, logical_parent) = (None, parent.or(tip));
+            }
+            let place = Place {
+                session: self.target.session_id(),
+                agent: self.target.agent().map(Agent::id),
+                envelope: &self.envelope,
+                id: pending.id.as_deref(),
+                parent,
+                logical_parent,
+                time: pending.time,
+            };
+            let leaves_the_line =
+                draft.kind.is_message() && !draft.boundary && !draft.answers && parent != tip;
+            if leaves_the_line && self.known.leaf_is_named() && !rendered.leaf_cleared {
+                rendered.lines.push(|out| Draft::no_last_prompt().render(&place, out));
+                rendered.pending.push(None);
+                rendered.leaf_cleared = true;
+            }
+            rendered.lines.push(|out| draft.render(&place, out));
+            rendered.pending.push(Some(index));
+            if draft.kind.is_message() {
+                tip = pending.id.as_deref();
+            }
+        }
+        rendered.tip = tip.map(str::to_owned);
+        rendered
+    }
+
+    /// Notes what stands in the file now, without reading it.
+    fn note_written(&mut self, rendered: &Rendered, start: u64) {
+        let mut offset = start;
+        let pending = &self.pending;
+        let lines = rendered.lines.lengths().zip(&rendered.pending).map(|(length, index)| {
+            let pending = index.map(|index| &pending[index]);
+            let is_message = pending.is_some_and(|pending| pending.draft.kind.is_message());
+            let place = known::Place { offset, length, is_message };
+            offset += length;
+            (pending.and_then(|pending| pending.id.as_deref()), place)
+        });
+        self.known.wrote(lines);
+        if let Some(tip) = &rendered.tip {
+            self.known.go_on_from(tip);
+        }
+        for pending in &self.pending {
+            self.known.note_leaf(&crate::Entry::new(pending.draft.body().bytes()));
+        }
+        if rendered.leaf_cleared {
+            self.known.forget_leaf();
+        }
+    }
+}
+
+/// What waits, as lines.
+struct Rendered {
+    lines: Lines,
+    /// Which of the drafts that wait each line is; none for lines of our own.
+    pending: Vec<Option<usize>>,
+    /// The entry that the conversation ends with when all are written.
+    tip: Option<String>,
+    /// Whether earlier `last-prompt` records are made void.
+    leaf_cleared: bool,
+}
+
+/// Whether a file that is not there is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Open {
+    IfThere,
+    OrCreate,
+}
+
+/// Opens a file and takes it for us among all annals processes.
+pub(crate) fn lock(
+    disk: &dyn Disk,
+    path: &Path,
+    open: Open,
+    patience: Duration,
+) -> Result<Box<dyn Handle>, Error> {
+    let failed = || Error::disk("open", path);
+    let deadline = Instant::now() + patience;
+    loop {
+        let mut file = match open {
+            Open::IfThere => disk.open(path),
+            Open::OrCreate => disk.open_or_create(path),
+        }
+        .map_err(failed())?;
+        while !file.try_lock().map_err(Error::disk("lock", path))? {
+            if Instant::now() >= deadline {
+                return Err(Error::new(ErrorKind::Locked { path: path.to_owned() }));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // While we waited, the one before us may have put another file in its place.
+        let state = file.state().map_err(failed())?;
+        if State::of(path).map_err(failed())?.is_some_and(|there| there.identity == state.identity) {
+            return Ok(file);
+        }
+    }
+}
+
+fn new_id() -> String {
+    Uuid::new_v4().to_string()
+}

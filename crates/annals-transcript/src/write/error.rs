@@ -1,0 +1,73 @@
+//! Why something could not be recorded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::draft::DraftError;
+
+/// An error of the writer. Whatever was in the file before is still there.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<ErrorKind>);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ErrorKind {
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Disk { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("draft {number}: {source}")]
+    Draft { number: usize, source: DraftError },
+    #[error("there is no entry `{id}`")]
+    NoEntry { id: String },
+    #[error("`{name}` cannot be the name of {what}")]
+    Name { what: &'static str, name: String },
+    #[error("another annals process has been writing to {} for too long", path.display())]
+    Locked { path: PathBuf },
+    #[error("{} was changed by somebody else while it was rewritten; nothing was replaced", path.display())]
+    Changed { path: PathBuf },
+    #[error("{} has {length} bytes, more than the {limit} that are rewritten", path.display())]
+    TooLarge { path: PathBuf, length: u64, limit: u64 },
+    #[error("a session begins with a message: {waiting} records wait for one, and more do not fit")]
+    NoMessage { waiting: usize },
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+
+    /// Returns a function that says what could not be done, and where.
+    pub(crate) fn disk(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::new(ErrorKind::Disk { doing, path: path.to_owned(), source })
+    }
+
+    /// Returns the number of the draft that was refused, counted from 1 within its batch.
+    pub fn draft(&self) -> Option<usize> {
+        match *self.0 {
+            ErrorKind::Draft { number, .. } => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Returns why a draft was refused.
+    pub fn reason(&self) -> Option<&DraftError> {
+        match &*self.0 {
+            ErrorKind::Draft { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Returns whether somebody else writes to the file.
+    pub fn is_busy(&self) -> bool {
+        matches!(*self.0, ErrorKind::Locked { .. } | ErrorKind::Changed { .. })
+    }
+
+    /// Returns whether the entry asked for is not there.
+    pub fn is_no_entry(&self) -> bool {
+        matches!(*self.0, ErrorKind::NoEntry { .. })
+    }
+
+    /// Returns whether the file is too large to be rewritten.
+    pub fn is_too_large(&self) -> bool {
+        matches!(*self.0, ErrorKind::TooLarge { .. })
+    }
+}

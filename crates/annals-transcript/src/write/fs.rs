@@ -1,0 +1,209 @@
+//! What the writer asks of a disk. Tests put a disk that fails in its place.
+
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The operations on files and folders by which annals changes anything.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// Opens a file for reading and appending, and makes it if it is not there: readable by its owner alone.
+    fn open_or_create(&self, path: &Path) -> io::Result<Box<dyn Handle>>;
+    /// Opens a file that is there, for reading and appending.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Handle>>;
+    /// Makes an empty file, in place of one that may be there, with the permissions of another or its owner's alone.
+    fn create(&self, path: &Path, like: Option<&Path>) -> io::Result<Box<dyn Handle>>;
+    /// Makes a folder and those above it that are missing, open to their owner alone.
+    fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Gives a file or folder another name, in place of a file that may be there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes names given, changed and removed in a folder survive a loss of power.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+}
+
+/// An open file.
+pub trait Handle: Read + Seek + fmt::Debug + Send {
+    /// Writes at the end of the file, as one operation; returns how many bytes found room.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Cuts the file off.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+    /// Makes what was written survive a loss of power.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Takes the file for this process among all that do the same, until the handle is dropped; returns whether it
+    /// was free.
+    fn try_lock(&mut self) -> io::Result<bool>;
+    /// Returns the state of the file.
+    fn state(&self) -> io::Result<State>;
+}
+
+/// What tells that a file was changed or replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Its length.
+    pub length: u64,
+    /// When it was last written.
+    pub modified: Option<SystemTime>,
+    /// Which file it is, whatever its name.
+    pub identity: (u64, u64),
+}
+
+impl State {
+    /// Returns the state of the file at a path; none if there is no file.
+    pub fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl From<Metadata> for State {
+    fn from(metadata: Metadata) -> Self {
+        #[cfg(unix)]
+        let identity = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.dev(), metadata.ino())
+        };
+        #[cfg(windows)]
+        let identity = {
+            use std::os::windows::fs::MetadataExt;
+            (metadata.creation_time(), 0)
+        };
+        #[cfg(not(any(unix, windows)))]
+        let identity = (0, 0);
+        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
+    }
+}
+
+/// The disk of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn open_or_create(&self, path: &Path) -> io::Result<Box<dyn Handle>> {
+        opened(path, appending().create(true))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Handle>> {
+        opened(path, &appending())
+    }
+
+    fn create(&self, path: &Path, like: Option<&Path>) -> io::Result<Box<dyn Handle>> {
+        let mut handle = opened(path, appending().create(true))?;
+        handle.truncate(0)?;
+        if let Some(permissions) = like.and_then(permissions) {
+            fs::set_permissions(path, permissions)?;
+        }
+        Ok(handle)
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        // Windows has no such thing: a folder cannot be opened as a file.
+        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+}
+
+fn appending() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn opened(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn Handle>> {
+    let file = options.open(path)?;
+    Ok(Box::new(RealHandle { lock: lock_file(path)?, path: path.to_owned(), file }))
+}
+
+fn permissions(path: &Path) -> Option<Permissions> {
+    Some(fs::metadata(path).ok()?.permissions())
+}
+
+/// A file of the machine.
+#[derive(Debug)]
+struct RealHandle {
+    file: File,
+    path: PathBuf,
+    /// What is locked instead of the file, where a lock would keep others from reading it.
+    lock: Option<File>,
+}
+
+/// On Windows a lock binds everybody, the client too. There a file in the user's temporary folder stands for it.
+fn lock_file(path: &Path) -> io::Result<Option<File>> {
+    if cfg!(unix) {
+        return Ok(None);
+    }
+    let folder = std::env::temp_dir().join("annals-locks");
+    fs::create_dir_all(&folder)?;
+    let name = crate::project::folder_name(&path.canonicalize()?.to_string_lossy());
+    File::create(folder.join(name)).map(Some)
+}
+
+impl Handle for RealHandle {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        // A file open for appending cannot be cut off on Windows.
+        if cfg!(windows) {
+            return OpenOptions::new().write(true).open(&self.path)?.set_len(length);
+        }
+        self.file.set_len(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn try_lock(&mut self) -> io::Result<bool> {
+        match self.lock.as_ref().unwrap_or(&self.file).try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn state(&self) -> io::Result<State> {
+        self.file.metadata().map(State::from)
+    }
+}
+
+impl Read for RealHandle {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for RealHandle {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}

@@ -1,0 +1,183 @@
+//! What a transcript already holds, kept up to date from where it was read last.
+
+use std::io::{self, Read, SeekFrom};
+
+use super::draft::NO_ENTRY;
+use super::fs::{Handle, State};
+use crate::chain::Chain;
+use crate::entry::view::LastPrompt;
+use crate::entry::{Entry, Flag};
+use crate::json::JsonStr;
+use crate::line::{Position, Reader};
+use crate::session::{Ids, Session};
+
+/// The entries of a transcript by id, and its end.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Whether the transcript is a subagent's, in which the side line is the only one.
+    subagent: bool,
+    identity: Option<(u64, u64)>,
+    /// Behind the last line that ends in a newline.
+    end: Position,
+    torn: bool,
+    ids: Ids,
+    /// Where entries stand, by the index of their id.
+    places: Vec<Option<Place>>,
+    tip: Option<String>,
+    leaf_named: bool,
+}
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) offset: u64,
+    pub(super) length: u64,
+    /// Whether other entries may hang on it.
+    pub(super) is_message: bool,
+}
+
+impl Known {
+    pub(super) fn nothing(subagent: bool) -> Self {
+        Self {
+            subagent,
+            identity: None,
+            end: Position { offset: 0, line: 1 },
+            torn: false,
+            ids: Ids::default(),
+            places: Vec::new(),
+            tip: None,
+            leaf_named: false,
+        }
+    }
+
+    /// Reads what was added since the last time; everything, if the file is another one or was cut.
+    pub(super) fn catch_up(&mut self, file: &mut dyn Handle) -> io::Result<()> {
+        let state = file.state()?;
+        if self.identity != Some(state.identity) || state.length < self.end.offset {
+            return self.read_all(file, state);
+        }
+        file.seek(SeekFrom::Start(self.end.offset))?;
+        let mut reader = Reader::resume(file.take(state.length - self.end.offset), self.end);
+        self.torn = false;
+        while let Some(entry) = reader.read()? {
+            self.add(&entry);
+            self.torn = !entry.ends_in_newline();
+            if !self.torn {
+                self.end = reader.position();
+            }
+        }
+        Ok(())
+    }
+
+    fn read_all(&mut self, file: &mut dyn Handle, state: State) -> io::Result<()> {
+        *self = Self { identity: Some(state.identity), ..Self::nothing(self.subagent) };
+        file.seek(SeekFrom::Start(0))?;
+        let mut session = Session::read_with(file.take(state.length), |entry, _| {
+            self.note_leaf(entry);
+            self.torn = !entry.ends_in_newline();
+            if !self.torn {
+                let Position { offset, line } = entry.at();
+                self.end = Position { offset: offset + entry.bytes().len() as u64, line: line + 1 };
+            }
+        })?;
+        if self.subagent {
+            session.follow_sidechain();
+        }
+        self.tip = tip(&session);
+        self.places = vec![None; session.id_count()];
+        for node in session.nodes().iter().filter(|node| node.is_seen_by_client()) {
+            if let Some(id) = node.id {
+                let (offset, length) = (node.at.offset, node.length);
+                self.places[id.index()] = Some(Place { offset, length, is_message: node.kind.is_message() });
+            }
+        }
+        self.ids = session.into_ids();
+        Ok(())
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        if entry.verify().is_some() {
+            return;
+        }
+        self.note_leaf(entry);
+        let Some(id) = entry.head().id.map(JsonStr::decode) else { return };
+        let is_message = entry.kind().is_message();
+        let (offset, length) = (entry.at().offset, entry.bytes().len() as u64);
+        self.note(&id, Place { offset, length, is_message });
+        if is_message && (self.subagent || !entry.has(Flag::Sidechain)) {
+            self.tip = Some(id.into_owned());
+        }
+    }
+
+    fn note(&mut self, id: &str, place: Place) {
+        let index = self.ids.intern(id).index();
+        if index >= self.places.len() {
+            self.places.resize(index + 1, None);
+        }
+        self.places[index] = Some(place);
+    }
+
+    /// Notes what an entry says of where the conversation ends.
+    pub(super) fn note_leaf(&mut self, entry: &Entry<'_>) {
+        if let Some(leaf) = entry.view::<LastPrompt>().and_then(|last| last.leaf()) {
+            self.leaf_named = leaf != NO_ENTRY;
+        }
+        if entry.head().is_boundary() {
+            self.leaf_named = false;
+        }
+    }
+
+    /// Notes lines that were just written behind all that is known.
+    pub(super) fn wrote<'a>(&mut self, lines: impl Iterator<Item = (Option<&'a str>, Place)>) {
+        for (id, place) in lines {
+            self.end = Position { offset: place.offset + place.length, line: self.end.line + 1 };
+            if let Some(id) = id {
+                self.note(id, place);
+            }
+        }
+    }
+
+    /// Takes an entry as the last one of the conversation.
+    pub(super) fn go_on_from(&mut self, tip: &str) {
+        self.tip = Some(tip.to_owned());
+    }
+
+    pub(super) fn tip(&self) -> Option<&str> {
+        self.tip.as_deref()
+    }
+
+    /// Returns whether a `last-prompt` may name another end of the conversation than its last line.
+    pub(super) fn leaf_is_named(&self) -> bool {
+        self.leaf_named
+    }
+
+    /// Says that no `last-prompt` counts any longer.
+    pub(super) fn forget_leaf(&mut self) {
+        self.leaf_named = false;
+    }
+
+    /// Returns the end of the file, if it ends in a whole line.
+    pub(super) fn end(&self) -> Option<u64> {
+        (!self.torn).then_some(self.end.offset)
+    }
+
+    pub(super) fn place(&self, id: &str) -> Option<Place> {
+        self.places.get(self.ids.get(id)?.index()).copied().flatten()
+    }
+}
+
+/// Returns the entry that the conversation goes on from: where the client would, or else the last one there is.
+fn tip(session: &Session) -> Option<String> {
+    let chain = Chain::build(session);
+    let nodes = session.nodes();
+    let last = || {
+        nodes.iter().rev().find(|node| {
+            node.kind.is_message()
+                && node.is_seen_by_client()
+                && !node.has(Flag::Sidechain)
+                && node.id.is_some()
+        })
+    };
+    let node = chain.tip().map(|index| &nodes[index]).or_else(last)?;
+    Some(session.id_texts().get(node.id?))
+}

@@ -1,0 +1,205 @@
+//! Replacing whole files, or not at all.
+
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::draft::on_one_line;
+use super::error::{Error, ErrorKind};
+use super::fs::{Disk, Handle, State};
+use super::{DraftError, Open, lock};
+use crate::Reader;
+
+/// Puts a new file in the place of another: written beside it, synced, and then renamed. Until then nothing has changed.
+pub fn replace(
+    disk: &dyn Disk,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    replace_if(disk, path, |out| write(out).map_err(Error::disk("write", path)), || Ok(()))
+}
+
+/// Does the same if `still` agrees at the last moment.
+fn replace_if(
+    disk: &dyn Disk,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
+    still: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let beside = beside(path);
+    let written = (|| {
+        let failed = || Error::disk("write", &beside);
+        let mut file = disk.create(&beside, Some(path)).map_err(failed())?;
+        let mut out = BufWriter::with_capacity(256 * 1024, Appending(&mut *file));
+        write(&mut out)?;
+        out.flush().map_err(failed())?;
+        drop(out);
+        file.sync().map_err(failed())?;
+        drop(file);
+        still()?;
+        disk.rename(&beside, path).map_err(Error::disk("replace", path))
+    })();
+    if written.is_err() {
+        // What is left of it is harmless, and overwritten by the next attempt.
+        let _ = disk.remove_file(&beside);
+        return written;
+    }
+    // The new file is in place. If this fails, a loss of power may bring the old one back, whole.
+    let _ = disk.sync_folder(path.parent().unwrap_or(Path::new(".")));
+    Ok(())
+}
+
+/// Returns the name under which a file is written before it takes its place: hidden, and no transcript's.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.annals"))
+}
+
+/// How an entry was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// It was the last line: the file was cut.
+    Cut,
+    /// The file was written anew without it.
+    Rewritten,
+}
+
+/// The largest file that is rewritten to take an entry out, unless the caller says otherwise.
+pub const REWRITE_LIMIT: u64 = 50 * 1024 * 1024;
+
+/// Takes the entry with an id out of a transcript; all others keep their bytes.
+///
+/// The caller makes sure that the client does not write to the session. That the file grew meanwhile is noticed, and
+/// then nothing is changed.
+pub fn remove_entry(
+    disk: &dyn Disk,
+    path: &Path,
+    id: &str,
+    limit: u64,
+    patience: Duration,
+) -> Result<Removed, Error> {
+    let mut file = lock(disk, path, Open::IfThere, patience)?;
+    let failed = || Error::disk("read", path);
+    let before = file.state().map_err(failed())?;
+    let spans = spans_of(&mut *file, id).map_err(failed())?;
+    let Some(first) = spans.first() else {
+        return Err(Error::new(ErrorKind::NoEntry { id: id.to_owned() }));
+    };
+    if first.is_line && first.end == before.length {
+        unchanged(path, before)?;
+        file.truncate(first.start).map_err(Error::disk("cut", path))?;
+        file.sync().map_err(Error::disk("sync", path))?;
+        return Ok(Removed::Cut);
+    }
+    if before.length > limit {
+        let length = before.length;
+        return Err(Error::new(ErrorKind::TooLarge { path: path.to_owned(), length, limit }));
+    }
+    let mut copy = |out: &mut dyn Write| {
+        let mut from = 0;
+        for (start, end) in spans.iter().map(|span| (span.start, span.end)).chain([(before.length, 0)]) {
+            file.seek(SeekFrom::Start(from))?;
+            io::copy(&mut (&mut *file).take(start - from), out)?;
+            from = end;
+        }
+        Ok(())
+    };
+    replace_if(disk, path, |out| copy(out).map_err(failed()), || unchanged(path, before))?;
+    Ok(Removed::Rewritten)
+}
+
+/// The bytes of an entry.
+struct Span {
+    start: u64,
+    end: u64,
+    /// Whether it has its line for itself.
+    is_line: bool,
+}
+
+/// Finds the entry in a file: several times, if it was written again. The newline of a line that it shares stays.
+fn spans_of(file: &mut dyn Handle, id: &str) -> io::Result<Vec<Span>> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut reader = Reader::new(file);
+    let mut spans = Vec::new();
+    let mut line = 0;
+    while let Some(entry) = reader.read()? {
+        let at = entry.at();
+        let begins_line = at.line != line;
+        line = at.line;
+        if entry.head().id.is_some_and(|found| found == *id) {
+            let whole = entry.bytes().len();
+            let kept = if begins_line { 0 } else { whole - entry.bytes().trim_ascii_end().len() };
+            let is_line = begins_line && entry.ends_in_newline();
+            spans.push(Span { start: at.offset, end: at.offset + (whole - kept) as u64, is_line });
+        }
+    }
+    Ok(spans)
+}
+
+/// Makes sure that a file is as it was.
+fn unchanged(path: &Path, before: State) -> Result<(), Error> {
+    if State::of(path).map_err(Error::disk("read", path))? == Some(before) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Changed { path: path.to_owned() }))
+}
+
+/// Replaces a transcript by a log from elsewhere, all of it or nothing; returns how many entries it has.
+///
+/// Entries are JSON objects, written as they are, one a line. An empty log gives an empty file. If the log breaks off or
+/// holds anything else, the file stays as it was.
+pub fn hydrate(
+    disk: &dyn Disk,
+    path: &Path,
+    log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+    patience: Duration,
+) -> Result<usize, Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
+    }
+    let before = State::of(path).map_err(Error::disk("read", path))?;
+    let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
+    let mut count = 0;
+    let write = |out: &mut dyn Write| {
+        for entry in log {
+            let entry = entry.map_err(Error::disk("read the log for", path))?;
+            count += 1;
+            let line =
+                object(&entry).map_err(|source| Error::new(ErrorKind::Draft { number: count, source }))?;
+            out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(Error::disk("write", path))?;
+        }
+        Ok(())
+    };
+    let still = || match before {
+        Some(before) => unchanged(path, before),
+        None => Ok(()),
+    };
+    replace_if(disk, path, write, still)?;
+    Ok(count)
+}
+
+/// Returns a JSON object on one line.
+fn object(bytes: &[u8]) -> Result<Vec<u8>, DraftError> {
+    let refused = |error: String| Err(DraftError::NotAnObject(error));
+    match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
+        Err(error) => refused(error.to_string()),
+        Ok(_) if bytes.trim_ascii_start().first() != Some(&b'{') => {
+            refused("it is a value of another kind".into())
+        }
+        Ok(_) => Ok(on_one_line(bytes)),
+    }
+}
+
+/// A file as something to write to.
+struct Appending<'a>(&'a mut dyn Handle);
+
+impl Write for Appending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,434 @@
+//! What the recorder writes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use annals_transcript::write::{
+    Agent, Compaction, Draft, DraftError, Envelope, Options, Recorder, Sync, Target, fs::RealDisk,
+};
+use serde_json::{Value, json};
+
+pub(crate) const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+pub(crate) fn envelope() -> Envelope {
+    Envelope {
+        cwd: "/home/dev/work".into(),
+        version: "2.1.325".into(),
+        entrypoint: "cli".into(),
+        git_branch: "main".into(),
+    }
+}
+
+pub(crate) fn options() -> Options {
+    Options { now: || "2026-01-31T12:00:00Z".parse().unwrap(), ..Options::default() }
+}
+
+pub(crate) fn target(folder: &Path) -> Target {
+    Target::session(folder, SESSION).unwrap()
+}
+
+fn recorder_of(target: Target) -> Recorder {
+    Recorder::open(Arc::new(RealDisk), target, envelope(), options()).unwrap()
+}
+
+/// A project's folder with a recorder in it.
+struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn with(lines: &str) -> Self {
+        let project = Self::new();
+        std::fs::write(project.path(), lines).unwrap();
+        project
+    }
+
+    fn path(&self) -> PathBuf {
+        target(self.folder.path()).path()
+    }
+
+    fn recorder(&self) -> Recorder {
+        recorder_of(target(self.folder.path()))
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.path()).unwrap_or_default()
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Returns `uuid < parent` of every line with a uuid, and the type of all others.
+    fn shape(&self) -> Vec<String> {
+        let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+        let shape = |line: &Value| match line.get("uuid") {
+            Some(id) => format!("{} < {}", text(id), text(&line["parentUuid"])),
+            None => text(&line["type"]),
+        };
+        self.lines().iter().map(shape).collect()
+    }
+}
+
+pub(crate) fn draft(json: &Value) -> Draft {
+    Draft::parse(json.to_string().as_bytes()).unwrap()
+}
+
+/// A prompt with an id.
+pub(crate) fn prompt(id: &str) -> Draft {
+    draft(
+        &json!({"type": "user", "uuid": id, "message": {"role": "user", "content": format!("text of {id}")}}),
+    )
+}
+
+fn reply(id: &str) -> Draft {
+    let message =
+        json!({"id": format!("msg_{id}"), "role": "assistant", "content": [{"type": "text", "text": id}]});
+    draft(&json!({"type": "assistant", "uuid": id, "message": message}))
+}
+
+#[test]
+fn what_the_client_writes_is_filled_in_and_what_the_caller_says_is_kept() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let caller = br#"{"type":"user",
+        "message":{"role":"user","content":"Hi"}, "number":1.50,"uuid":"a", "sessionId":"another"}"#;
+    recorder.append(vec![Draft::parse(caller).unwrap()]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(
+        project.text(),
+        concat!(
+            r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"Hi"},"#,
+            r#""number":1.50,"uuid":"a","timestamp":"2026-01-31T12:00:00.000Z","userType":"external","#,
+            r#""entrypoint":"cli","cwd":"/home/dev/work","sessionId":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","#,
+            r#""version":"2.1.325","gitBranch":"main"}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn the_file_is_made_by_the_first_message_and_begins_with_what_waited() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![Draft::title("Früh 早"), Draft::mode("normal")]).unwrap();
+    recorder.flush().unwrap();
+    assert!(!project.path().exists());
+    assert_eq!(recorder.waiting(), 2);
+    recorder.append(vec![prompt("a")]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(project.shape(), ["custom-title", "mode", "a < -"]);
+    assert!(project.text().starts_with(&format!(
+        r#"{{"type":"custom-title","customTitle":"Früh 早","sessionId":"{SESSION}"}}"#
+    )));
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_owner_reads_what_is_recorded() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("projects/-p");
+    let mut recorder = Recorder::open(Arc::new(RealDisk), target(&folder), envelope(), options()).unwrap();
+    recorder.append(vec![prompt("a")]).unwrap();
+    drop(recorder);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&target(&folder).path()), mode(&folder)), (0o600, 0o700));
+}
+
+#[test]
+fn each_message_hangs_on_the_one_before_and_nothing_on_progress() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let progress = draft(&json!({"type": "progress", "uuid": "p", "data": {"type": "hook_progress"}}));
+    let told =
+        recorder.append(vec![prompt("a"), reply("b"), progress.clone(), prompt("c"), progress]).unwrap();
+    assert_eq!((told.written, told.skipped, told.last.as_deref()), (4, 1, Some("c")));
+    recorder.flush().unwrap();
+    assert_eq!(project.shape(), ["a < -", "b < a", "p < b", "c < b"]);
+    let refused = recorder.append(vec![prompt("d").hanging_on("p")]).unwrap_err();
+    assert_eq!(refused.reason(), Some(&DraftError::NotAMessage("p".into())));
+}
+
+#[test]
+fn what_is_known_at_the_front_of_a_batch_moves_the_start_and_what_comes_behind_does_not() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("a"), reply("b"), prompt("c"), reply("d")]).unwrap();
+    recorder.flush().unwrap();
+    let told = recorder.append(vec![prompt("a"), reply("b"), prompt("e")]).unwrap();
+    assert_eq!((told.written, told.skipped, told.last.as_deref()), (1, 2, Some("e")));
+    let told = recorder.append(vec![prompt("f"), reply("d"), reply("g")]).unwrap();
+    assert_eq!((told.written, told.skipped, told.last.as_deref()), (2, 1, Some("g")));
+    let told = recorder.append(vec![prompt("a"), reply("b")]).unwrap();
+    assert_eq!((told.written, told.skipped, told.last.as_deref()), (0, 2, Some("b")));
+    recorder.flush().unwrap();
+    assert_eq!(project.shape()[4..], ["e < b", "f < e", "g < f"]);
+}
+
+#[test]
+fn a_compaction_begins_a_chain_and_remembers_what_it_came_from() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("a"), reply("b"), prompt("c"), reply("d")]).unwrap();
+    let compaction = Compaction {
+        trigger: "manual".into(),
+        tokens_before: Some(1000),
+        summary: "What was said".into(),
+        kept: vec!["c".into(), "d".into()],
+    };
+    let told = recorder.compact(&compaction).unwrap();
+    let summary = told.last.unwrap();
+    // The caller's list now begins with the boundary; the kept messages come again behind it.
+    recorder.append(vec![prompt("e")]).unwrap();
+    recorder.flush().unwrap();
+    let lines = project.lines();
+    let boundary = &lines[4];
+    assert_eq!((&boundary["parentUuid"], &boundary["logicalParentUuid"]), (&Value::Null, &json!("d")));
+    let metadata = &boundary["compactMetadata"];
+    assert_eq!(
+        metadata["preservedSegment"],
+        json!({"headUuid": "c", "anchorUuid": summary, "tailUuid": "d"})
+    );
+    assert_eq!(metadata["preservedMessages"]["uuids"], json!(["c", "d"]));
+    assert_eq!(lines[5]["parentUuid"], boundary["uuid"]);
+    assert_eq!(lines[6]["parentUuid"], json!(summary));
+    let unknown = Compaction { kept: vec!["nowhere".into()], ..compaction };
+    assert!(recorder.compact(&unknown).unwrap_err().is_no_entry());
+}
+
+#[test]
+fn results_hang_on_their_calls() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let result = |id: &str, call: &str| {
+        draft(&json!({"type": "user", "uuid": id, "sourceToolAssistantUUID": call,
+            "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "x"}]}}))
+    };
+    recorder
+        .append(vec![prompt("a"), reply("b"), reply("c"), result("d", "b"), result("e", "c"), reply("f")])
+        .unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(project.shape()[3..], ["d < b", "e < c", "f < e"]);
+}
+
+#[test]
+fn a_refused_draft_keeps_its_batch_out() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("a")]).unwrap();
+    recorder.flush().unwrap();
+    let other = draft(&json!({"type": "user", "uuid": "a", "message": {"content": "other words"}}));
+    let side = draft(&json!({"type": "user", "isSidechain": true, "message": {"content": "x"}}));
+    for (bad, reason) in [
+        (prompt("x").hanging_on("nowhere"), DraftError::NoParent("nowhere".into())),
+        (other, DraftError::Taken("a".into())),
+        (side, DraftError::Sidechain),
+    ] {
+        let error = recorder.append(vec![prompt("b"), bad.clone(), prompt("c")]).unwrap_err();
+        assert_eq!((error.draft(), error.reason()), (Some(2), Some(&reason)));
+        assert_eq!(recorder.waiting(), 0);
+        assert_eq!(recorder.last(), Some("a"));
+    }
+    let other = draft(&json!({"type": "user", "uuid": "y", "message": {"content": "other"}}));
+    let (told, refused) =
+        recorder.append_sound(vec![prompt("y"), other, prompt("z").hanging_on("y")]).unwrap();
+    assert_eq!((told.written, refused.len()), (2, 1));
+    recorder.flush().unwrap();
+    assert_eq!(project.shape(), ["a < -", "y < a", "z < y"]);
+}
+
+#[test]
+fn drafts_that_the_client_could_not_read_are_refused() {
+    for (json, problem) in [
+        (r"not json", "not a JSON object: expected ident at line 1 column 2"),
+        (r"[1]", "not a JSON object: it is a value of another kind"),
+        (r#"{"type":"user"} {}"#, "not a JSON object: trailing characters at line 1 column 17"),
+        (r#"{"message":{}}"#, "`type` is missing"),
+        (r#"{"type":7}"#, "`type` must be a name"),
+        (r#"{"type":"user"}"#, "`message` is missing"),
+        (r#"{"type":"user","message":"x"}"#, "`message` must be an object"),
+        (r#"{"type":"user","message":{"role":"user"}}"#, "`message.content` is missing"),
+        (r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#, "`message.role` must be `user`"),
+        (
+            r#"{"type":"assistant","message":{"content":[1]}}"#,
+            "`message.content` must be text, or a list of blocks that each have a `type`",
+        ),
+        (r#"{"type":"user","uuid":1,"message":{"content":"x"}}"#, "`uuid` must be the id of an entry"),
+        (
+            r#"{"type":"user","parentUuid":1,"message":{"content":"x"}}"#,
+            "`parentUuid` must be the id of an entry, or null",
+        ),
+        (
+            r#"{"type":"user","timestamp":"now","message":{"content":"x"}}"#,
+            "`timestamp` must be a time such as 2026-01-31T12:00:00.000Z",
+        ),
+        (r#"{"type":"attachment"}"#, "`attachment` must be an object"),
+        (r#"{"type":"system"}"#, "`subtype` must be a name"),
+    ] {
+        assert_eq!(Draft::parse(json.as_bytes()).unwrap_err().to_string(), problem, "{json}");
+    }
+    assert!(Draft::parse(b"{\"type\":\"x\xFF\"}").is_err());
+}
+
+#[test]
+fn lines_longer_than_the_limit_are_refused() {
+    let project = Project::new();
+    let options = Options { longest_line: 100, ..options() };
+    let mut recorder =
+        Recorder::open(Arc::new(RealDisk), target(project.folder.path()), envelope(), options).unwrap();
+    let error = recorder.append(vec![Draft::user(&"x".repeat(200))]).unwrap_err();
+    assert!(matches!(error.reason(), Some(DraftError::TooLong { limit: 100, .. })), "{error}");
+}
+
+#[test]
+fn a_line_without_end_is_left_alone() {
+    let whole = r#"{"type":"user","uuid":"a","parentUuid":null,"timestamp":"2026-01-01T00:00:00Z","message":{"content":"x"}}"#;
+    for (before, parent) in
+        [(whole.to_owned(), "a"), (format!("{whole}\n{{\"type\":\"us"), "a"), (format!("{whole}\n"), "a")]
+    {
+        let project = Project::with(&before);
+        let mut recorder = project.recorder();
+        recorder.append(vec![prompt("b")]).unwrap();
+        recorder.flush().unwrap();
+        recorder.append(vec![prompt("c")]).unwrap();
+        recorder.flush().unwrap();
+        let text = project.text();
+        let rest = text.strip_prefix(&before).expect("nothing before was touched");
+        let rest = if before.ends_with('\n') { rest } else { rest.strip_prefix('\n').unwrap() };
+        let written: Vec<Value> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(written[0]["parentUuid"], json!(parent));
+        assert_eq!((written.len(), &written[1]["parentUuid"]), (2, &json!("b")));
+    }
+}
+
+#[test]
+fn recording_goes_on_where_the_client_would() {
+    let line = |id: &str, parent: &str, second: u32| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"timestamp\":\"2026-01-01T00:00:{second:02}Z\",\"message\":{{\"content\":\"x\"}}}}\n"
+        )
+    };
+    let branches = line("a", "null", 1) + &line("b", "\"a\"", 2) + &line("c", "\"a\"", 3);
+    let named = "{\"type\":\"last-prompt\",\"leafUuid\":\"b\"}\n";
+    for (file, tip) in [(branches.clone(), "c"), (branches + named, "b")] {
+        let project = Project::with(&file);
+        assert_eq!(project.recorder().last(), Some(tip));
+    }
+}
+
+#[test]
+fn leaving_the_line_that_a_last_prompt_names_makes_it_void() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder
+        .append(vec![prompt("a"), reply("b"), prompt("c"), Draft::last_prompt("text of c", "c")])
+        .unwrap();
+    recorder.flush().unwrap();
+    recorder.append(vec![reply("d")]).unwrap();
+    recorder.append(vec![prompt("e").hanging_on("b")]).unwrap();
+    recorder.append(vec![prompt("f").hanging_on("a")]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(project.shape()[3..], ["last-prompt", "d < c", "last-prompt", "e < b", "f < a"]);
+    let cleared = &project.lines()[5];
+    assert_eq!(
+        (&cleared["leafUuid"], &cleared["explicit"]),
+        (&json!("00000000-0000-0000-0000-000000000000"), &json!(true))
+    );
+}
+
+#[test]
+fn subagents_have_a_file_of_their_own() {
+    let project = Project::new();
+    let agent = Agent::new("a1f").unwrap().in_group("workflows/wf_1").unwrap();
+    let target = target(project.folder.path()).with_agent(agent);
+    let mut recorder = recorder_of(target.clone());
+    recorder.append(vec![prompt("a"), reply("b")]).unwrap();
+    recorder.flush().unwrap();
+    // A second recorder finds the side line and goes on there.
+    recorder_of(target.clone()).append(vec![prompt("c")]).unwrap();
+    let text = std::fs::read_to_string(target.path()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        assert_eq!(
+            (&line["isSidechain"], &line["agentId"], &line["sessionId"]),
+            (&json!(true), &json!("a1f"), &json!(SESSION))
+        );
+    }
+    assert_eq!(lines[2]["parentUuid"], json!("b"));
+    assert!(!project.path().exists());
+}
+
+#[test]
+fn switching_writes_what_waits_to_the_old_session() {
+    let (first, second) = (Project::new(), Project::new());
+    let mut recorder = first.recorder();
+    recorder.append(vec![prompt("a")]).unwrap();
+    let other = "0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55";
+    let next = Target::session(second.folder.path(), other).unwrap();
+    recorder.switch(next.clone(), Envelope { cwd: "/elsewhere".into(), ..envelope() }).unwrap();
+    assert_eq!((first.shape(), next.path().exists()), (vec!["a < -".to_owned()], false));
+    recorder.append(vec![prompt("b")]).unwrap();
+    drop(recorder);
+    let line: Value = serde_json::from_str(&std::fs::read_to_string(next.path()).unwrap()).unwrap();
+    assert_eq!(
+        (&line["parentUuid"], &line["sessionId"], &line["cwd"]),
+        (&Value::Null, &json!(other), &json!("/elsewhere"))
+    );
+    assert_eq!(first.lines().len(), 1);
+}
+
+#[test]
+fn a_full_buffer_is_written_and_records_alone_are_not_kept_without_end() {
+    let project = Project::new();
+    let small = Options { buffer: 1000, ..options() };
+    let open = || {
+        Recorder::open(Arc::new(RealDisk), target(project.folder.path()), envelope(), small.clone()).unwrap()
+    };
+    let mut recorder = open();
+    recorder.append(vec![Draft::tag("x")]).unwrap();
+    let error = recorder.append(vec![Draft::tag(&"x".repeat(2000))]).unwrap_err();
+    assert!(error.to_string().contains("begins with a message"), "{error}");
+    assert_eq!(recorder.waiting(), 1);
+    recorder.append(vec![Draft::user(&"x".repeat(2000))]).unwrap();
+    assert_eq!((recorder.waiting(), project.lines().len()), (0, 2));
+    let mut always = Recorder::open(
+        Arc::new(RealDisk),
+        target(project.folder.path()),
+        envelope(),
+        Options { sync: Sync::Always, ..options() },
+    )
+    .unwrap();
+    always.append(vec![prompt("b")]).unwrap();
+    assert_eq!(project.lines().len(), 3);
+}
+
+#[test]
+fn recorders_side_by_side_lose_and_mix_nothing() {
+    for count in [2, 8] {
+        let project = Project::new();
+        std::thread::scope(|scope| {
+            for number in 0..count {
+                let mut recorder = project.recorder();
+                scope.spawn(move || {
+                    for batch in 0..50 {
+                        recorder
+                            .append(vec![prompt(&format!("{number}-{batch}")), prompt("shared")])
+                            .unwrap();
+                        recorder.flush().unwrap();
+                    }
+                });
+            }
+        });
+        let lines = project.lines();
+        assert_eq!(lines.len(), count * 50 + 1);
+        // Everybody hung on the last line there was: one chain from end to end.
+        for (line, before) in lines[1..].iter().zip(&lines) {
+            assert_eq!(line["parentUuid"], before["uuid"]);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Taking entries out, and replacing whole sessions.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use annals_transcript::write::fs::{Disk, RealDisk};
+use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, Removed};
+
+const PATIENCE: Duration = Duration::from_millis(50);
+
+fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn all_other_bytes_stay() {
+    let a = "{\"type\":\"user\",\"uuid\":\"a\"}";
+    let b = "{ \"type\":\"user\", \"uuid\":\"b\" }";
+    for (text, id, after, how) in [
+        (format!("{a}\n{b}\n"), "b", format!("{a}\n"), Removed::Cut),
+        (format!("{a}\n{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
+        (format!("{a}\r\n\0\n{b}\n{a}\n{{\"x"), "a", format!("\0\n{b}\n{{\"x"), Removed::Rewritten),
+        (format!("{a}{b}\r\n"), "b", format!("{a}\r\n"), Removed::Rewritten),
+        (format!("{a}{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
+        (format!("{a}\n{b}"), "b", format!("{a}\n"), Removed::Rewritten),
+    ] {
+        let (_folder, path) = file(&text);
+        assert_eq!(
+            rewrite::remove_entry(&RealDisk, &path, id, REWRITE_LIMIT, PATIENCE).unwrap(),
+            how,
+            "{text}"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), after, "{text}");
+    }
+}
+
+#[test]
+fn what_is_missing_too_large_or_locked_is_refused_with_the_reason() {
+    let text = "{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n";
+    let (_folder, path) = file(text);
+    let remove =
+        |id: &str, limit: u64| rewrite::remove_entry(&RealDisk, &path, id, limit, PATIENCE).unwrap_err();
+    assert!(remove("c", 1000).is_no_entry());
+    let error = remove("a", 10);
+    assert!(error.is_too_large());
+    assert!(error.to_string().ends_with("has 54 bytes, more than the 10 that are rewritten"), "{error}");
+    let mut held = RealDisk.open(&path).unwrap();
+    assert!(held.try_lock().unwrap());
+    assert!(remove("a", 1000).is_busy());
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_log_that_breaks_off_replaces_nothing() {
+    let (folder, path) = file("old\n");
+    let broken = [Ok(b"{}".to_vec()), Err(io::Error::other("the line went dead"))];
+    let error = rewrite::hydrate(&RealDisk, &path, broken, PATIENCE).unwrap_err();
+    assert!(error.to_string().ends_with("the line went dead"), "{error}");
+    for bad in ["[1]", "no", "{} {}", ""] {
+        let error =
+            rewrite::hydrate(&RealDisk, &path, [Ok(b"{}".to_vec()), Ok(bad.into())], PATIENCE).unwrap_err();
+        assert_eq!(error.draft(), Some(2));
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    let new = folder.path().join("deep/new.jsonl");
+    assert_eq!(rewrite::hydrate(&RealDisk, &new, [], PATIENCE).unwrap(), 0);
+    assert_eq!(fs::read(&new).unwrap(), b"");
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_replaced_stays() {
+    let (_folder, path) = file("old\n");
+    let log = std::iter::once_with(|| {
+        use std::io::Write;
+        fs::OpenOptions::new().append(true).open(&path)?.write_all(b"new\n")?;
+        Ok(b"{}".to_vec())
+    });
+    assert!(rewrite::hydrate(&RealDisk, &path, log, PATIENCE).unwrap_err().is_busy());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\nnew\n");
+}
