@@ -5,18 +5,22 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
 use annals_transcript::history::{Cause, Step};
+use annals_transcript::json::Value;
 use annals_transcript::lite::Lite;
+use annals_transcript::write::fs::{Disk, RealDisk};
 use jiff::Timestamp;
 use rayon::prelude::*;
 
 use crate::check::{Checker, Finding};
 use crate::conversation::Conversation;
-use crate::error::{Candidate, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
+use crate::home::Home;
 use crate::roots::Roots;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
@@ -28,6 +32,8 @@ const SHORTEST_PREFIX: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Engine {
     roots: Roots,
+    home: Home,
+    disk: Arc<dyn Disk>,
 }
 
 /// What reading one transcript told.
@@ -43,8 +49,26 @@ pub struct Report {
 
 impl Engine {
     /// Opens the client's folders.
-    pub fn open(roots: Roots) -> Self {
-        Self { roots }
+    pub fn open(roots: Roots, home: Home) -> Self {
+        Self { roots, home, disk: Arc::new(RealDisk) }
+    }
+
+    /// Returns the engine with another disk to write to.
+    #[must_use]
+    pub fn with_disk(self, disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ..self }
+    }
+
+    pub(crate) fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
     }
 
     /// Returns every transcript in the client's folders, subagents' included.
@@ -101,7 +125,11 @@ impl Engine {
             match &found[..] {
                 [] => {}
                 [file] => return Ok(file.clone()),
-                _ => return Err(ambiguous(selector, found)),
+                _ => {
+                    let named =
+                        |file: &TranscriptFile| (file.session.clone().unwrap_or_default(), file.path.clone());
+                    return Err(Error::ambiguous(selector, found.iter().map(named)));
+                }
             }
         }
         Err(not_found(selector))
@@ -162,13 +190,6 @@ fn not_found(selector: &str) -> Error {
     Error::new(ErrorKind::NotFound { selector: selector.to_owned() })
 }
 
-fn ambiguous(selector: &str, files: Vec<TranscriptFile>) -> Error {
-    let candidate =
-        |file: TranscriptFile| Candidate { session: file.session.unwrap_or_default(), path: file.path };
-    let candidates = files.into_iter().map(candidate).collect();
-    Error::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
-}
-
 /// Returns when a session was last active, by its entries; sessions whose entries tell no time come before all
 /// others, by their files.
 fn last_activity(path: &Path) -> (Option<Timestamp>, Option<SystemTime>) {
@@ -177,15 +198,25 @@ fn last_activity(path: &Path) -> (Option<Timestamp>, Option<SystemTime>) {
 }
 
 /// Returns the names that a session goes by. A file that cannot be read has none.
-fn titles(path: &Path) -> Vec<String> {
+/// Returns the titles of a session, the one that counts first.
+pub(crate) fn titles(path: &Path) -> Vec<String> {
     let Some(lite) = lite(path) else { return Vec::new() };
     let custom = lite.last::<CustomTitle>().and_then(|record| record.title());
+    let custom = custom.or_else(|| title_beside(path).map(Into::into));
     let agent = lite.last::<AgentName>().and_then(|record| record.name());
     let ai = lite.last::<AiTitle>().and_then(|record| record.title());
     [custom, agent, ai].into_iter().flatten().map(std::borrow::Cow::into_owned).collect()
 }
 
-fn lite(path: &Path) -> Option<Lite> {
+/// Returns the title that stands in a file of its own, where no amount of text hides it.
+fn title_beside(path: &Path) -> Option<String> {
+    let path = path.with_extension("").join("custom-title.json");
+    let is_small = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
+    let bytes = if is_small { fs::read(path).ok()? } else { return None };
+    Value::new(&bytes)?.text("customTitle").map(String::from)
+}
+
+pub(crate) fn lite(path: &Path) -> Option<Lite> {
     Lite::read(&mut File::open(path).ok()?).ok()
 }
 

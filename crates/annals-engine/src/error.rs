@@ -3,6 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use annals_transcript::write;
+
+use crate::live::LiveWriter;
+
 /// An error of the engine. Content of transcripts is never the cause.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -20,6 +24,22 @@ pub(crate) enum ErrorKind {
     Ambiguous { selector: String, candidates: Vec<Candidate> },
     #[error("{} has no `projects` folder", path.display())]
     NoProjects { path: PathBuf },
+    #[error("no folder of the client to write into: there is no home folder")]
+    NoRoot,
+    #[error("cannot write {}: {}", path.display(), reason(source))]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} was left alone: {writer}", path.display())]
+    Live { path: PathBuf, writer: LiveWriter },
+    #[error("a title has to have words")]
+    NoTitle,
+    #[error("{} is not the transcript of a session where the client would find it", path.display())]
+    NotASession { path: PathBuf },
+    #[error("{} is in the way; nothing was moved", path.display())]
+    InTheWay { path: PathBuf },
+    #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
+    NotUtf8 { path: PathBuf },
+    #[error(transparent)]
+    Writer(#[from] write::Error),
 }
 
 /// Words the usual causes; the rest is worded by the system.
@@ -41,6 +61,12 @@ pub struct Candidate {
     pub path: PathBuf,
 }
 
+impl From<write::Error> for Error {
+    fn from(error: write::Error) -> Self {
+        Self::new(ErrorKind::Writer(error))
+    }
+}
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind) -> Self {
         Self(Box::new(kind))
@@ -49,6 +75,38 @@ impl Error {
     /// Says that a file or folder could not be read.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Read { path: path.to_owned(), source })
+    }
+
+    pub(crate) fn ambiguous(
+        selector: &str,
+        candidates: impl Iterator<Item = (impl Into<String>, impl Into<PathBuf>)>,
+    ) -> Self {
+        let candidate =
+            |(session, path): (_, _)| Candidate { session: Into::into(session), path: Into::into(path) };
+        let candidates = candidates.map(candidate).collect();
+        Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
+    }
+
+    /// Says that a file or folder could not be written.
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
+        Self::new(ErrorKind::Write { path: path.to_owned(), source })
+    }
+
+    /// Returns whether nothing was done because somebody else writes to the session.
+    pub fn is_live(&self) -> bool {
+        match &*self.0 {
+            ErrorKind::Live { .. } => true,
+            ErrorKind::Writer(error) => error.is_busy(),
+            _ => false,
+        }
+    }
+
+    /// Returns the writer's own error, if it is one.
+    pub fn writer(&self) -> Option<&write::Error> {
+        match &*self.0 {
+            ErrorKind::Writer(error) => Some(error),
+            _ => None,
+        }
     }
 
     /// Returns whether there is no such session.

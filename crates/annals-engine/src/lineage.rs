@@ -209,7 +209,8 @@ mod tests {
         for (session, lines) in [(A, a), (B, b)] {
             fs::write(folder.join(format!("{session}.jsonl")), lines.join("\n")).unwrap();
         }
-        let engine = Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap());
+        let engine =
+            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at("none"));
         let file = engine.session(A.as_ref()).unwrap();
         let relations = engine.lineage(&file).unwrap();
         relations

@@ -9,15 +9,24 @@ use crate::error::{Error, ErrorKind};
 
 /// The client's config folders, each with a `projects` folder inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Roots(Vec<PathBuf>);
+pub struct Roots {
+    folders: Vec<PathBuf>,
+    /// Where new sessions go, whether it is there yet or not.
+    first: Option<PathBuf>,
+}
 
 impl Roots {
     /// Takes the folders as given. Each must hold a `projects` folder.
     pub fn given(folders: Vec<PathBuf>) -> Result<Self, Error> {
         match folders.iter().find(|folder| !folder.join("projects").is_dir()) {
             Some(path) => Err(Error::new(ErrorKind::NoProjects { path: path.clone() })),
-            None => Ok(Self::distinct(folders)),
+            None => Ok(Self::taken(folders)),
         }
+    }
+
+    /// Takes the folders as given, for recording: what is missing in them is made.
+    pub fn to_record_in(folders: Vec<PathBuf>) -> Self {
+        Self::taken(folders)
     }
 
     /// Takes the folders that the client uses: `$CLAUDE_CONFIG_DIR`, or else `~/.claude` and `~/.config/claude`.
@@ -34,14 +43,13 @@ impl Roots {
             (None, Some(home)) => vec![home.join(".claude"), home.join(".config/claude")],
             (None, None) => Vec::new(),
         };
-        Self::distinct(folders.into_iter().filter(|folder| folder.join("projects").is_dir()).collect())
+        Self::taken(folders)
     }
 
-    /// Keeps one of several names of the same folder.
-    fn distinct(folders: Vec<PathBuf>) -> Self {
-        let mut seen = HashSet::new();
-        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        Self(folders.into_iter().filter(|folder| seen.insert(real(folder))).collect())
+    fn taken(folders: Vec<PathBuf>) -> Self {
+        let is_there = |folder: &PathBuf| folder.join("projects").is_dir();
+        let first = folders.iter().find(|folder| is_there(folder)).or(folders.first()).cloned();
+        Self { first, folders: distinct(folders.into_iter().filter(is_there)) }
     }
 
     /// Returns the `projects` folders.
@@ -51,8 +59,20 @@ impl Roots {
 
     /// Returns the folders.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter().map(PathBuf::as_path)
+        self.folders.iter().map(PathBuf::as_path)
     }
+
+    /// Returns the folder that new sessions go into, whether it is there yet or not.
+    pub(crate) fn to_write_into(&self) -> Result<&Path, Error> {
+        self.first.as_deref().ok_or_else(|| Error::new(ErrorKind::NoRoot))
+    }
+}
+
+/// Keeps one of several names of the same folder.
+fn distinct(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut seen = HashSet::new();
+    let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    folders.filter(|folder| seen.insert(real(folder))).collect()
 }
 
 #[cfg(test)]
@@ -69,13 +89,13 @@ mod tests {
         };
         let (custom, usual, xdg) = (folder("custom"), folder(".claude"), folder(".config/claude"));
         let at_home = || Some(home.path().to_owned());
-        assert_eq!(Roots::from_values(Some(custom.clone().into()), at_home()).0, [custom]);
-        assert_eq!(Roots::from_values(Some("".into()), at_home()).0, [usual.clone(), xdg]);
+        assert_eq!(Roots::from_values(Some(custom.clone().into()), at_home()).folders, [custom]);
+        assert_eq!(Roots::from_values(Some("".into()), at_home()).folders, [usual.clone(), xdg]);
         std::fs::remove_dir_all(home.path().join(".config")).unwrap();
-        assert_eq!(Roots::from_values(None, at_home()).0, [usual]);
-        assert_eq!(Roots::from_values(None, None).0, [] as [PathBuf; 0]);
+        assert_eq!(Roots::from_values(None, at_home()).folders, [usual]);
+        assert_eq!(Roots::from_values(None, None).folders, [] as [PathBuf; 0]);
         let twice = Roots::given(vec![home.path().join(".claude"), home.path().join("./.claude/")]).unwrap();
-        assert_eq!(twice.0.len(), 1);
+        assert_eq!(twice.folders.len(), 1);
     }
 
     #[test]

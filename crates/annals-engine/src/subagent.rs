@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use annals_transcript::entry::view::{ToolUseResult, User};
-use annals_transcript::json::Value;
+use annals_transcript::json::{Value, quote};
+use annals_transcript::patch;
 use annals_transcript::session::BlockKind;
 use annals_transcript::{Entry, Kind};
 
@@ -43,7 +44,26 @@ pub struct Meta {
 }
 
 impl Meta {
-    fn read(transcript: &Path) -> Self {
+    /// Returns the facts as JSON, added to those that a sidecar already has.
+    pub(crate) fn merged_into(&self, path: &Path) -> Vec<u8> {
+        let there = fs::read(path).ok().filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));
+        let text = |value: &Option<String>| value.as_deref().map(quote);
+        let facts = [
+            ("agentType", text(&self.agent_type)),
+            ("description", text(&self.description)),
+            ("toolUseId", text(&self.tool_use_id)),
+            ("parentAgentId", text(&self.parent_agent)),
+            ("worktreePath", text(&self.worktree)),
+            ("spawnDepth", self.spawn_depth.map(|depth| depth.to_string())),
+        ];
+        let known = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        known.fold(there.unwrap_or_else(|| b"{}".to_vec()), |json, (key, value)| {
+            patch::set(&json, key, &value).unwrap_or(json)
+        })
+    }
+
+    /// Reads what stands beside a subagent's transcript.
+    pub fn read(transcript: &Path) -> Self {
         let path = transcript.with_extension("meta.json");
         // Sidecars are small; what is not a small file is none.
         if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20) {
@@ -140,7 +160,8 @@ mod tests {
         write("{}/subagents/agent-a5.jsonl", String::new());
         write("{}/subagents/agent-a5.meta.json", "broken".to_owned());
         write("agent-a2.jsonl", result("tx", "ax"));
-        let engine = Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap());
+        let engine =
+            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at("none"));
         let session = engine.snapshot(engine.session(SESSION.as_ref()).unwrap()).unwrap();
         let agents = engine.subagents(&session).unwrap();
         let mut linked: Vec<_> = agents

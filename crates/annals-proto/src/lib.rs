@@ -3,18 +3,22 @@
 //! Fields are added freely and never change their meaning. Unknown values are null, never invented. Times are
 //! RFC 3339 in UTC with milliseconds.
 
+mod change;
 mod check;
 mod history;
 mod lineage;
 mod model;
+mod record;
 mod stats;
 mod text;
 mod turn;
 
+pub use change::{Changed, Forked, Trashed};
 pub use check::Problem;
 pub use history::{Compaction, ForkedFrom, HistoryItem, HistoryTool};
 pub use lineage::Relation;
 pub use model::ModelMessage;
+pub use record::Recorded;
 pub use stats::{Stats, ToolCount};
 pub use text::Text;
 pub use turn::{Tokens, ToolCall, Turn};

@@ -503,6 +503,7 @@ pub(crate) fn lock(
     }
 }
 
-fn new_id() -> String {
+/// Returns a new id, for an entry or a session.
+pub fn new_id() -> String {
     Uuid::new_v4().to_string()
 }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use annals_engine::{Engine, Roots};
+use annals_engine::{Engine, Home, Roots};
+use annals_transcript::write;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
@@ -38,7 +39,15 @@ impl Global {
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         let roots =
             if self.root.is_empty() { Roots::from_environment() } else { Roots::given(self.root.clone())? };
-        Ok(Engine::open(roots))
+        Ok(Engine::open(roots, Home::from_environment()))
+    }
+
+    /// Does the same, for recording: a folder that is not there yet is made.
+    pub(crate) fn recording_engine(&self) -> Result<Engine, Failure> {
+        if self.root.is_empty() {
+            return self.engine();
+        }
+        Ok(Engine::open(Roots::to_record_in(self.root.clone()), Home::from_environment()))
     }
 }
 
@@ -56,6 +65,205 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Find damaged lines, and say what each costs
     Check(Check),
+    /// Append to a session what is read from standard input, so that the client resumes it
+    #[command(after_help = RECORD_HELP)]
+    Record(Record),
+    /// Give a session a title
+    Rename(Rename),
+    /// Give a session a tag, or take it away
+    Tag(Tag),
+    /// Copy a session, whole or up to a message, to go on from there in another way
+    Fork(Fork),
+    /// Move a session with all its files to the trash
+    Delete(Delete),
+    /// Bring a session back from the trash, or list what is in it
+    Restore(Restore),
+    /// Put a session into the client's archive
+    Archive(OneSession),
+    /// Take a session out of the client's archive
+    Unarchive(OneSession),
+    /// Take one entry out of a session
+    Tombstone(Tombstone),
+    /// Replace a session, or make it, from a log of entries kept elsewhere
+    Hydrate(Hydrate),
+}
+
+/// What keeps changes from doing harm.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct Safety {
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on although somebody writes to the session: lines that they write meanwhile may be lost, and a client that
+    /// has it open goes on writing to a file that is no longer there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OneSession {
+    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of its transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rename {
+    /// A session
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+    /// Its new title
+    pub(crate) title: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tag {
+    /// A session
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+    /// Its new tag
+    #[arg(value_name = "TAG", required_unless_present = "remove")]
+    pub(crate) new: Option<String>,
+    /// Take the tag away
+    #[arg(long, conflicts_with = "new")]
+    pub(crate) remove: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fork {
+    /// A session
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+    /// The last message to copy, by the beginning of its uuid
+    #[arg(long, value_name = "UUID")]
+    pub(crate) up_to: Option<String>,
+    /// The title of the copy [default: that of the session, with `(fork)` behind it]
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// Copy subagents, long tool output and backups of files too
+    #[arg(long)]
+    pub(crate) with_side_files: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delete {
+    /// A session; with `--purge` also one in the trash
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+    /// Remove it for good: nothing brings it back
+    #[arg(long)]
+    pub(crate) purge: bool,
+    #[command(flatten)]
+    pub(crate) safety: Safety,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Restore {
+    /// A session in the trash: its id or at least 4 characters of it, or its title [default: list them]
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<OsString>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tombstone {
+    /// A session, or the path of a transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+    /// The entry, by the beginning of its uuid
+    pub(crate) uuid: String,
+    /// The largest file that is written anew, in MiB; the last line of any file is cut off in place
+    #[arg(long, value_name = "MIB", default_value_t = 50)]
+    pub(crate) limit: u64,
+    #[command(flatten)]
+    pub(crate) safety: Safety,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Hydrate {
+    /// Where the log is: a file, an http or https address, or `-` for standard input. It has one JSON object a line, or is
+    /// one object with a list `loglines`
+    #[arg(value_name = "FILE|URL")]
+    pub(crate) from: String,
+    /// The id of the session; one that is there is replaced [default: a new one]
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session: Option<String>,
+    /// The working directory that a new session is about
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) project: PathBuf,
+    #[command(flatten)]
+    pub(crate) safety: Safety,
+}
+
+const RECORD_HELP: &str = "\
+Each line is a draft: a JSON object with a `type` and, for messages, a `message`; or a record such as a title. \
+`uuid`, `parentUuid`, `timestamp` and all other fields of the client are filled in where they are missing. Drafts whose \
+uuid is there already are passed over. All lines up to the end, or to a blank line, are one batch: if one is refused, \
+nothing of its batch is written. For every batch one line of JSON says what became of it.
+
+  echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}' | annals record --project .";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Record {
+    /// The working directory that the session is about
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) project: PathBuf,
+    /// The id of the session; one that is there is continued where it lies [default: a new one]
+    #[arg(long, value_name = "UUID")]
+    pub(crate) session: Option<String>,
+    /// Record to the transcript of this subagent of the session
+    #[arg(long, value_name = "ID", requires = "session")]
+    pub(crate) agent: Option<String>,
+    /// The folder below `subagents` that the subagent shares with others, such as `workflows/wf_1`
+    #[arg(long, value_name = "PATH", requires = "agent")]
+    pub(crate) group: Option<String>,
+    /// Note what kind of agent it is, beside its transcript
+    #[arg(long, value_name = "NAME", requires = "agent")]
+    pub(crate) agent_type: Option<String>,
+    /// Note what the agent was asked to do
+    #[arg(long, value_name = "TEXT", requires = "agent")]
+    pub(crate) description: Option<String>,
+    /// Note the call that started the agent
+    #[arg(long, value_name = "ID", requires = "agent")]
+    pub(crate) tool_use_id: Option<String>,
+    /// Note the worktree that the agent works in
+    #[arg(long, value_name = "DIR", requires = "agent")]
+    pub(crate) worktree: Option<PathBuf>,
+    /// End a batch after so many drafts; with 1, each is on disk before the next one is read
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) batch: Option<usize>,
+    /// Pass over drafts that are refused, and record the others
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// When what was written must survive a loss of power
+    #[arg(long, value_enum, default_value_t = Sync::Flush)]
+    pub(crate) sync: Sync,
+    /// How the program that records was started; stands in every message
+    #[arg(long, value_name = "NAME", default_value = "annals")]
+    pub(crate) entrypoint: String,
+}
+
+/// When what was written is made to survive a loss of power.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Sync {
+    /// Whenever the system gets round to it
+    Never,
+    /// After every batch
+    Flush,
+    /// After every write
+    Always,
+}
+
+impl From<Sync> for write::Sync {
+    fn from(sync: Sync) -> Self {
+        match sync {
+            Sync::Never => write::Sync::Never,
+            Sync::Flush => write::Sync::Flush,
+            Sync::Always => write::Sync::Always,
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,14 @@
 //! One file per command: asks the engine, hands the answer to `output`.
 
+pub(crate) mod change;
 pub(crate) mod check;
+pub(crate) mod fork;
 pub(crate) mod lineage;
+pub(crate) mod record;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod tools;
+pub(crate) mod trash;
 pub(crate) mod turns;
 
 use std::ffi::OsStr;

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+use annals_transcript::write::{self, DraftError};
+
 use crate::output::{self, clean};
 
 /// Nothing was found, or problems were.
@@ -41,6 +43,27 @@ impl Failure {
         Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }
     }
 
+    /// Says which draft was refused, and why.
+    pub(crate) fn draft(line: usize, error: &DraftError) -> Self {
+        let hint = "nothing of its batch was written; `--keep-going` passes over drafts that are refused";
+        Self::usage(&format!("line {line}: {error}"), hint)
+    }
+
+    /// Says why something could not be recorded.
+    pub(crate) fn record(error: write::Error) -> Self {
+        annals_engine::Error::from(error).into()
+    }
+
+    /// Says that a log could not be read.
+    pub(crate) fn source(from: &str, error: &io::Error) -> Self {
+        Failure::Message { text: format!("cannot read {from}: {error}"), hints: Vec::new(), code: FAILED }
+    }
+
+    /// Says that standard input could not be read.
+    pub(crate) fn input(error: &io::Error) -> Self {
+        Failure::Message { text: format!("cannot read the input: {error}"), hints: Vec::new(), code: FAILED }
+    }
+
     /// Prints the message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         match self {
@@ -76,6 +99,9 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_no_entry() {
             hints.push("`annals show SESSION --json` prints the uuids of entries".into());
+        }
+        if error.is_live() {
+            hints.push("`--force` goes on all the same; what is written meanwhile may be lost".into());
         }
         if error.is_no_projects() {
             hints.push(

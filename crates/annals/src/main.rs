@@ -25,7 +25,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let engine = args.global.engine()?;
+    let engine = match args.command {
+        Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
+        _ => args.global.engine()?,
+    };
     match &args.command {
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
@@ -33,5 +36,15 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
+        Command::Record(record) => commands::record::run(&engine, record),
+        Command::Rename(rename) => commands::change::rename(&engine, rename, &args.global),
+        Command::Tag(tag) => commands::change::tag(&engine, tag, &args.global),
+        Command::Fork(fork) => commands::fork::run(&engine, fork, &args.global),
+        Command::Delete(delete) => commands::trash::delete(&engine, delete, &args.global),
+        Command::Restore(restore) => commands::trash::restore(&engine, restore, &args.global),
+        Command::Archive(archive) => commands::change::archive(&engine, archive, true, &args.global),
+        Command::Unarchive(archive) => commands::change::archive(&engine, archive, false, &args.global),
+        Command::Tombstone(tombstone) => commands::change::tombstone(&engine, tombstone, &args.global),
+        Command::Hydrate(hydrate) => commands::change::hydrate(&engine, hydrate, &args.global),
     }
 }

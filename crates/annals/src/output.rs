@@ -83,6 +83,11 @@ pub(crate) fn count(count: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", number(count as u64))
 }
 
+/// Returns `1 entry`, `2 entries`.
+pub(crate) fn entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{} entries", number(count as u64)) }
+}
+
 /// Returns a size in bytes, for people.
 pub(crate) fn size(bytes: u64) -> String {
     indicatif::DecimalBytes(bytes).to_string()

@@ -1,0 +1,288 @@
+//! Forking: a copy of a session, whole or up to a message, that goes its own way.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::entry::{Flag, Kind};
+use annals_transcript::json::{Value, quote};
+use annals_transcript::patch;
+use annals_transcript::project::is_session_id;
+use annals_transcript::write::{new_id, rewrite};
+
+use crate::engine::{Engine, lite, titles};
+use crate::error::{Error, ErrorKind};
+use crate::files::{Selection, TranscriptFile};
+use crate::live::root_of;
+use crate::snapshot::Snapshot;
+use crate::title::{own_target, side_folder};
+
+/// What a fork is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Fork {
+    /// The last message that is copied, by the beginning of its id; all are, if there is none.
+    pub up_to: Option<String>,
+    /// The title of the copy; that of the original with `(fork)` behind it, if there is none.
+    pub title: Option<String>,
+    /// Whether subagents, long output and backups of files are copied too.
+    pub with_side_files: bool,
+}
+
+/// A fork that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forked {
+    /// The new session.
+    pub session: String,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// Its title.
+    pub title: String,
+    /// How many entries were copied.
+    pub entries: usize,
+}
+
+impl Engine {
+    /// Copies a session. Entries are given new ids, and say which session and entry they come from.
+    pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
+        let target = own_target(file)?;
+        let session = new_id();
+        let snapshot = self.snapshot(file.clone())?;
+        let last = fork.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
+        let title = fork.title.clone().unwrap_or_else(|| format!("{} (fork)", name_of(file)));
+        let path = target.folder().join(format!("{session}.jsonl"));
+        let folder = target.folder().join(&session);
+        let made = (|| {
+            if fork.with_side_files {
+                self.copy_side_files(file, &session, &folder)?;
+            }
+            let entries = self.copy_transcript(&snapshot, &session, &path, last, Some(&title))?;
+            self.write_beside(
+                &TranscriptFile::at(&path),
+                "custom-title.json",
+                &format!("{{\"customTitle\":{}}}", quote(&title)),
+            )?;
+            Ok(entries)
+        })();
+        match made {
+            Ok(entries) => Ok(Forked { session, path, title, entries }),
+            Err(error) => {
+                // What was begun is nobody's.
+                for begun in [Some(path), Some(folder), file_history(file, &session)].into_iter().flatten() {
+                    let _ = self.remove_all(&begun);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Copies what belongs to the conversation, up to a line, and ends it with a title.
+    fn copy_transcript(
+        &self,
+        snapshot: &Snapshot,
+        session: &str,
+        path: &Path,
+        last: Option<u64>,
+        title: Option<&str>,
+    ) -> Result<usize, Error> {
+        let nodes: Vec<_> = snapshot
+            .session()
+            .nodes()
+            .iter()
+            .filter(|node| last.is_none_or(|last| node.at.line <= last))
+            .filter(|node| is_copied(node.kind, last.is_some()))
+            .collect();
+        let texts = snapshot.session().id_texts();
+        let ids: HashMap<String, String> = nodes
+            .iter()
+            .filter_map(|node| Some(texts.get(node.id?)))
+            .filter(|id| is_session_id(id))
+            .map(|id| (id, new_id()))
+            .collect();
+        let from = snapshot.file().session.clone().unwrap_or_default();
+        self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
+        rewrite::replace(&**self.disk(), path, |out| {
+            for node in &nodes {
+                let bytes = snapshot.body(node).map_err(io::Error::other)?;
+                let line = annals_transcript::Entry::new(&bytes).body().map_or(&bytes[..], Value::bytes);
+                out.write_all(&copied(line, &from, session, &ids))?;
+                out.write_all(b"\n")?;
+            }
+            match title.map(quote) {
+                Some(title) => writeln!(
+                    out,
+                    "{{\"type\":\"custom-title\",\"customTitle\":{title},\"sessionId\":{}}}",
+                    quote(session)
+                ),
+                None => Ok(()),
+            }
+        })?;
+        Ok(nodes.len())
+    }
+
+    /// Copies subagents, long output and backups of files.
+    fn copy_side_files(&self, file: &TranscriptFile, session: &str, folder: &Path) -> Result<(), Error> {
+        let from = side_folder(file)?;
+        let mut agents = Selection::default();
+        agents.add_subagents(file);
+        for agent in agents.files {
+            // Subagents of old versions lie beside the session; their copies lie where they do today.
+            let place = agent.path.strip_prefix(&from).map_or_else(
+                |_| Path::new("subagents").join(agent.path.file_name().unwrap_or_default()),
+                Path::to_owned,
+            );
+            let to = folder.join(place);
+            let snapshot = self.snapshot(agent.clone())?;
+            self.copy_transcript(&snapshot, session, &to, None, None)?;
+            let sidecar = agent.path.with_extension("meta.json");
+            if sidecar.is_file() {
+                self.copy_all(&sidecar, &to.with_extension("meta.json"))?;
+            }
+        }
+        if from.join("tool-results").is_dir() {
+            self.copy_all(&from.join("tool-results"), &folder.join("tool-results"))?;
+        }
+        let backups = file_history(file, file.session.as_deref().unwrap_or_default());
+        if let (Some(from), Some(to)) = (backups.filter(|from| from.is_dir()), file_history(file, session)) {
+            self.copy_all(&from, &to)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns where the client keeps backups of the files that a session changed.
+fn file_history(file: &TranscriptFile, session: &str) -> Option<PathBuf> {
+    Some(root_of(&file.path)?.join("file-history").join(session))
+}
+
+/// Returns the line of the message that a copy ends with.
+fn last_line(snapshot: &Snapshot, id: &str) -> Result<u64, Error> {
+    let session = snapshot.session();
+    let unknown = || Error::new(ErrorKind::NoEntry { id: id.to_owned() });
+    let [id] = session.ids_beginning(id)[..] else { return Err(unknown()) };
+    let node = session.nodes().iter().rev().find(|node| node.id == Some(id)).ok_or_else(unknown)?;
+    if !node.kind.is_message() || node.has(Flag::Sidechain) {
+        return Err(unknown());
+    }
+    Ok(node.at.line)
+}
+
+/// Returns whether an entry is copied to a fork: conversation and what explains it, but nothing that is true of one
+/// session only (its title and tag, what it cost, what waits in its queue, its mirror elsewhere).
+fn is_copied(kind: Kind, is_part: bool) -> bool {
+    match kind {
+        Kind::LastPrompt => !is_part,
+        Kind::Noise
+        | Kind::CustomTitle
+        | Kind::AiTitle
+        | Kind::Summary
+        | Kind::Tag
+        | Kind::CostState
+        | Kind::QueueOperation
+        | Kind::BridgeSession
+        | Kind::ContinuedIn
+        | Kind::HistorySuppression
+        | Kind::ApiRequest
+        | Kind::ApiRequestBlob
+        | Kind::ApiRequestShape
+        | Kind::ObserverRef
+        | Kind::EndedByModel
+        | Kind::ArtifactCommentMonitor
+        | Kind::ArtifactAutoreactLedger
+        | Kind::SpeculationAccept
+        | Kind::SessionId => false,
+        _ => true,
+    }
+}
+
+/// Returns a line of the copy: other ids, another session, and where it comes from.
+fn copied(line: &[u8], from: &str, session: &str, ids: &HashMap<String, String>) -> Vec<u8> {
+    let body = Value::new(line);
+    let id = body.and_then(|body| body.text("uuid")).map(String::from);
+    let mut copy = with_ids(line, ids);
+    let mut set = |key: &str, value: &str| {
+        if let Ok(changed) = patch::set(&copy, key, value) {
+            copy = changed;
+        }
+    };
+    if body.is_some_and(|body| body.get("sessionId").is_some()) {
+        set("sessionId", &quote(session));
+    }
+    if let Some(id) = id {
+        set("forkedFrom", &format!("{{\"sessionId\":{},\"messageUuid\":{}}}", quote(from), quote(&id)));
+    }
+    copy
+}
+
+/// Returns a line in which every id of the session is replaced, wherever it stands but in what was said.
+fn with_ids(line: &[u8], ids: &HashMap<String, String>) -> Vec<u8> {
+    let mut copy = Vec::with_capacity(line.len() + 200);
+    let mut done = 0;
+    let base = line.as_ptr().addr();
+    for (key, value) in Value::new(line).into_iter().flat_map(Value::members) {
+        if key == *"message" || key == *"toolUseResult" || key == *"forkedFrom" {
+            continue;
+        }
+        let start = value.bytes().as_ptr().addr() - base;
+        let end = start + value.bytes().len();
+        copy.extend_from_slice(&line[done..start]);
+        replace_strings(value.bytes(), ids, &mut copy);
+        done = end;
+    }
+    copy.extend_from_slice(&line[done..]);
+    copy
+}
+
+/// Adds JSON in which strings that are ids are replaced.
+fn replace_strings(json: &[u8], ids: &HashMap<String, String>, out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(quote) = json[at..].iter().position(|byte| *byte == b'"') {
+        let start = at + quote + 1;
+        let end = start + string_length(&json[start..]);
+        let known = std::str::from_utf8(&json[start..end]).ok().and_then(|text| ids.get(text));
+        out.extend_from_slice(&json[at..start]);
+        out.extend_from_slice(known.map_or(&json[start..end], String::as_bytes));
+        at = end;
+        if at < json.len() {
+            out.push(b'"');
+            at += 1;
+        }
+    }
+    out.extend_from_slice(&json[at..]);
+}
+
+/// Returns how many bytes stand before the quote that ends a string.
+fn string_length(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while at < rest.len() && rest[at] != b'"' {
+        at += if rest[at] == b'\\' { 2 } else { 1 };
+    }
+    at.min(rest.len())
+}
+
+/// Returns what a session is called: its title, or the beginning of its first prompt.
+fn name_of(file: &TranscriptFile) -> String {
+    let prompt = || lite(&file.path)?.first_prompt.map(|prompt| one_line(&prompt));
+    titles(&file.path).into_iter().next().or_else(prompt).unwrap_or_else(|| "Untitled".to_owned())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_replaced_everywhere_but_in_what_was_said() {
+        let [a, b] = ["3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55", "4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55"];
+        let ids = HashMap::from([(a.to_owned(), "NEW-A".to_owned()), (b.to_owned(), "NEW-B".to_owned())]);
+        let line = format!(
+            r#"{{"uuid" : "{a}","parentUuid":"{b}","x":"say \"{a}\"","message":{{"content":"{a}"}},"m":{{"{b}":["{a}",1.50]}}, "toolUseResult":"{a}" }}"#
+        );
+        let expected = format!(
+            r#"{{"uuid" : "NEW-A","parentUuid":"NEW-B","x":"say \"{a}\"","message":{{"content":"{a}"}},"m":{{"NEW-B":["NEW-A",1.50]}}, "toolUseResult":"{a}" }}"#
+        );
+        assert_eq!(String::from_utf8(with_ids(line.as_bytes(), &ids)).unwrap(), expected);
+    }
+}

@@ -1,0 +1,49 @@
+//! Where annals keeps what is its own: the trash, caches. Nothing of it lies in the client's folders.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The folder of annals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// Takes a folder, which need not be there yet.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Takes `$ANNALS_HOME`, or else a folder where the system keeps data of programs.
+    pub fn from_environment() -> Self {
+        Self::from_values(env::var_os("ANNALS_HOME"), dirs::data_dir())
+    }
+
+    fn from_values(given: Option<OsString>, data: Option<PathBuf>) -> Self {
+        let given = given.filter(|given| !given.is_empty()).map(PathBuf::from);
+        Self(given.unwrap_or_else(|| data.unwrap_or_default().join("annals")))
+    }
+
+    /// Returns where deleted sessions are kept.
+    pub(crate) fn trash(&self) -> PathBuf {
+        self.0.join("trash")
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_comes_before_the_system() {
+        let home = |given: Option<&str>| Home::from_values(given.map(OsString::from), Some("data".into()));
+        assert_eq!(home(Some("own")), Home::at("own"));
+        assert_eq!(home(Some("")), Home::at(Path::new("data").join("annals")));
+        assert_eq!(home(None).trash(), Path::new("data").join("annals").join("trash"));
+    }
+}

@@ -1,0 +1,131 @@
+//! `sessions-index.json`: a list of sessions that clients of one version kept. Where it is, it follows what annals does;
+//! it is never made and never read for anything else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::json::{Value, quote};
+use annals_transcript::patch;
+use annals_transcript::write::rewrite;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::files::TranscriptFile;
+
+/// Returns where the list lies that would name a session.
+fn path_beside(transcript: &Path) -> PathBuf {
+    transcript.with_file_name("sessions-index.json")
+}
+
+/// Writes the title of a session into the list.
+pub(crate) fn set_title(engine: &Engine, file: &TranscriptFile, title: &str) -> Result<(), Error> {
+    change(engine, file, |bytes, entry| {
+        let changed = patch::set(entry.bytes(), "customTitle", &quote(title)).ok()?;
+        Some(splice(bytes, entry, &changed))
+    })
+}
+
+/// Returns what the list says of a session.
+pub(crate) fn entry(file: &TranscriptFile) -> Option<String> {
+    let bytes = fs::read(path_beside(&file.path)).ok()?;
+    let entry = find(&bytes, file.session.as_deref()?)?;
+    String::from_utf8(entry.bytes().to_vec()).ok()
+}
+
+/// Takes a session out of the list.
+pub(crate) fn remove(engine: &Engine, file: &TranscriptFile) -> Result<(), Error> {
+    change(engine, file, |bytes, entry| {
+        let (start, end) = span(bytes, entry);
+        // The comma behind goes with it; behind the last one, the comma before.
+        let behind = bytes[end..].iter().position(|byte| !byte.is_ascii_whitespace())? + end;
+        if bytes[behind] == b',' {
+            return Some([&bytes[..start], bytes[behind + 1..].trim_ascii_start()].concat());
+        }
+        let before = bytes[..start].trim_ascii_end();
+        Some([before.strip_suffix(b",").unwrap_or(before), &bytes[end..]].concat())
+    })
+}
+
+/// Puts a session back into the list, at its end.
+pub(crate) fn restore(engine: &Engine, transcript: &Path, session: &str, entry: &str) -> Result<(), Error> {
+    let path = path_beside(transcript);
+    let Ok(bytes) = fs::read(&path) else { return Ok(()) };
+    let list = Value::new(&bytes).and_then(|value| value.get("entries"));
+    let Some(list) = list.filter(|list| list.is_array() && find(&bytes, session).is_none()) else {
+        return Ok(());
+    };
+    let mut items: Vec<&[u8]> = list.items().map(Value::bytes).collect();
+    items.push(entry.as_bytes());
+    let changed = splice(&bytes, list, &[b"[", &items.join(&b","[..])[..], b"]"].concat());
+    Ok(rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&changed))?)
+}
+
+/// Changes the list if it names the session.
+fn change(
+    engine: &Engine,
+    file: &TranscriptFile,
+    change: impl FnOnce(&[u8], Value<'_>) -> Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let path = path_beside(&file.path);
+    let Ok(bytes) = fs::read(&path) else { return Ok(()) };
+    let session = file.session.as_deref().unwrap_or_default();
+    let Some(changed) = find(&bytes, session).and_then(|entry| change(&bytes, entry)) else { return Ok(()) };
+    Ok(rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&changed))?)
+}
+
+fn find<'a>(bytes: &'a [u8], session: &str) -> Option<Value<'a>> {
+    let entries = Value::new(bytes)?.get("entries")?;
+    entries.items().find(|entry| entry.text("sessionId").is_some_and(|id| id == session))
+}
+
+/// Returns where a value stands in the bytes that it was found in.
+fn span(bytes: &[u8], value: Value<'_>) -> (usize, usize) {
+    let start = value.bytes().as_ptr().addr() - bytes.as_ptr().addr();
+    (start, start + value.bytes().len())
+}
+
+fn splice(bytes: &[u8], value: Value<'_>, new: &[u8]) -> Vec<u8> {
+    let (start, end) = span(bytes, value);
+    [&bytes[..start], new, &bytes[end..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Home, Roots};
+
+    const FIRST: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    #[test]
+    fn other_sessions_keep_their_bytes() {
+        let home = tempfile::tempdir().unwrap();
+        let engine = Engine::open(Roots::default(), Home::at("none"));
+        let path = home.path().join("sessions-index.json");
+        let file = TranscriptFile::at(&home.path().join(format!("{FIRST}.jsonl")));
+        let ours = format!("{{ \"sessionId\": \"{FIRST}\", \"n\": 1.50 }}");
+        let list = |entries: &str| format!("{{\n  \"version\": 1,\n  \"entries\": [{entries}]\n}}\n");
+        let other = "{\"sessionId\":\"x\"}";
+        for (before, removed) in [
+            (list(&format!("{ours}, {other}")), list(other)),
+            (list(&format!("{other}, {ours} ")), list(&format!("{other} "))),
+            (list(&ours), list("")),
+        ] {
+            fs::write(&path, &before).unwrap();
+            set_title(&engine, &file, "天气").unwrap();
+            let titled = format!("{{ \"sessionId\": \"{FIRST}\", \"n\": 1.50,\"customTitle\":\"天气\" }}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), before.replace(&ours, &titled));
+            let kept = entry(&file).unwrap();
+            assert_eq!(kept, titled);
+            remove(&engine, &file).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), removed);
+            assert_eq!(entry(&file), None);
+            restore(&engine, &file.path, FIRST, &kept).unwrap();
+            restore(&engine, &file.path, FIRST, &kept).unwrap();
+            assert_eq!(entry(&file), Some(kept));
+        }
+        fs::write(&path, "not json").unwrap();
+        set_title(&engine, &file, "x").unwrap();
+        remove(&engine, &file).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "not json");
+    }
+}

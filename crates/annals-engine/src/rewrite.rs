@@ -1,0 +1,97 @@
+//! Changes that replace a transcript: one entry taken out, or all of it put in from elsewhere.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::time::Duration;
+
+use annals_transcript::json::Value;
+use annals_transcript::write::rewrite::{self, Removed};
+use annals_transcript::write::{Options, Target};
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::files::TranscriptFile;
+
+impl Engine {
+    /// Returns the id of the one entry that begins with a text.
+    pub fn entry_id(&self, file: &TranscriptFile, beginning: &str) -> Result<String, Error> {
+        let snapshot = self.snapshot(file.clone())?;
+        match snapshot.session().ids_beginning(beginning)[..] {
+            [id] => Ok(snapshot.session().id_texts().get(id)),
+            _ => Err(Error::new(ErrorKind::NoEntry { id: beginning.to_owned() })),
+        }
+    }
+
+    /// Takes one entry out of a transcript. The last line is cut off; for any other the file is written anew, if it is
+    /// not larger than `limit`.
+    pub fn remove_entry(
+        &self,
+        file: &TranscriptFile,
+        id: &str,
+        limit: u64,
+        force: bool,
+    ) -> Result<Removed, Error> {
+        self.ensure_at_rest(file, force)?;
+        let patience = Options::default().patience;
+        Ok(rewrite::remove_entry(&**self.disk(), &file.path, id, limit, patience)?)
+    }
+
+    /// Replaces a session, or makes it, from a log of entries: all of it or nothing. Returns how many entries it has.
+    pub fn hydrate(
+        &self,
+        target: &Target,
+        log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+        force: bool,
+    ) -> Result<usize, Error> {
+        let file = TranscriptFile::at(&target.path());
+        if file.path.exists() {
+            self.ensure_at_rest(&file, force)?;
+        }
+        let patience = Options::default().patience;
+        Ok(rewrite::hydrate(&**self.disk(), &file.path, log, patience)?)
+    }
+}
+
+/// A log of entries that is read as it comes: JSON objects, one a line, or one object with a list `loglines`.
+pub struct Log(Box<dyn Iterator<Item = io::Result<Vec<u8>>>>);
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Log")
+    }
+}
+
+impl Log {
+    /// Reads a log from any source.
+    pub fn read(source: impl Read + 'static) -> io::Result<Self> {
+        let mut lines = BufReader::new(source).split(b'\n');
+        let Some(first) = lines.next().transpose()? else { return Ok(Self(Box::new(std::iter::empty()))) };
+        if let Some(list) =
+            Value::new(&first).and_then(|value| value.get("loglines")).filter(|list| list.is_array())
+        {
+            let items: Vec<_> = list.items().map(|item| Ok(item.bytes().to_vec())).collect();
+            return Ok(Self(Box::new(items.into_iter())));
+        }
+        let lines = std::iter::once(Ok(first)).chain(lines);
+        let is_blank =
+            |line: &io::Result<Vec<u8>>| line.as_ref().is_ok_and(|line| line.trim_ascii().is_empty());
+        Ok(Self(Box::new(lines.filter(move |line| !is_blank(line)))))
+    }
+
+    /// Asks a server for a log. Any answer but success is an error.
+    pub fn fetch(url: &str) -> io::Result<Self> {
+        let config = ureq::Agent::config_builder()
+            .timeout_connect(Some(Duration::from_secs(10)))
+            .timeout_recv_response(Some(Duration::from_secs(60)))
+            .build();
+        let response = ureq::Agent::new_with_config(config).get(url).call().map_err(io::Error::other)?;
+        Self::read(response.into_body().into_reader())
+    }
+}
+
+impl Iterator for Log {
+    type Item = io::Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}

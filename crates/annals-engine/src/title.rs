@@ -1,0 +1,76 @@
+//! Names that people give to sessions: titles, tags, the archive.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use annals_transcript::json::quote;
+use annals_transcript::write::{Draft, Envelope, Options, Recorder, Target, rewrite};
+use jiff::Timestamp;
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::files::TranscriptFile;
+use crate::index_file;
+
+impl Engine {
+    /// Gives a session a title. It is recorded in the transcript and, so that any amount of later text does not hide it,
+    /// in a small file of its own, where the client looks too.
+    pub fn rename(&self, file: &TranscriptFile, title: &str) -> Result<(), Error> {
+        let title = title.trim();
+        if title.is_empty() {
+            return Err(Error::new(ErrorKind::NoTitle));
+        }
+        self.append_to(file, Draft::title(title))?;
+        self.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
+        index_file::set_title(self, file, title)
+    }
+
+    /// Gives a session a tag, or takes it away.
+    pub fn tag(&self, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
+        self.append_to(file, Draft::tag(tag.unwrap_or_default().trim()))
+    }
+
+    /// Puts a session into the client's archive, or takes it out.
+    pub fn set_archived(&self, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
+        let now = Timestamp::now();
+        let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
+        self.write_beside(file, "archived.json", &json)
+    }
+
+    /// Appends a record to a session that is there.
+    fn append_to(&self, file: &TranscriptFile, draft: Draft) -> Result<(), Error> {
+        let disk = Arc::clone(self.disk());
+        let mut recorder = Recorder::open(disk, own_target(file)?, Envelope::default(), Options::default())?;
+        recorder.append(vec![draft])?;
+        Ok(recorder.flush()?)
+    }
+
+    /// Writes a small file in the session's own folder.
+    pub(crate) fn write_beside(&self, file: &TranscriptFile, name: &str, json: &str) -> Result<(), Error> {
+        let folder = side_folder(file)?;
+        if !folder.is_dir() {
+            self.disk().create_folder(&folder).map_err(|source| Error::write(&folder, source))?;
+        }
+        rewrite::replace(&**self.disk(), &folder.join(name), |out| out.write_all(json.as_bytes()))?;
+        Ok(())
+    }
+}
+
+/// Returns a session's own transcript as something to write to.
+pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
+    let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
+    let session = file.session.as_deref().filter(|_| file.agent.is_none()).ok_or_else(not_a_session)?;
+    let target = Target::session(file.path.parent().unwrap_or(Path::new(".")), session)?;
+    // The file may be a copy under another name, which the client would not take for the session.
+    if target.path() == file.path && fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file()) {
+        Ok(target)
+    } else {
+        Err(not_a_session())
+    }
+}
+
+/// Returns the folder of a session's side files: subagents, long output, title.
+pub(crate) fn side_folder(file: &TranscriptFile) -> Result<PathBuf, Error> {
+    Ok(own_target(file)?.path().with_extension(""))
+}

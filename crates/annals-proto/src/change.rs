@@ -1,0 +1,62 @@
+use serde::{Deserialize, Serialize};
+
+use crate::Text;
+
+/// A session that was changed, or would be: `rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`, `delete`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed {
+    /// What was done: the name of the command.
+    pub done: String,
+    /// Whether it was only said what would be done.
+    pub dry_run: bool,
+    /// The session.
+    pub session: Option<String>,
+    /// The transcript; for a deleted session, where it was.
+    pub path: Text,
+    /// Its new title, if it was given one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its new tag, if it was given one; empty if the old one was taken away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The entry that was taken out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// How many entries the session has now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<usize>,
+    /// Files and folders that were moved or removed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub moved: Vec<Text>,
+}
+
+/// A fork that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Forked {
+    /// The new session.
+    pub session: String,
+    /// Its transcript.
+    pub path: Text,
+    /// Its title.
+    pub title: String,
+    /// The session that it was copied from.
+    pub forked_from: Option<String>,
+    /// How many entries were copied.
+    pub entries: usize,
+}
+
+/// A session in the trash: a line of `annals restore --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trashed {
+    /// The session.
+    pub session: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it was deleted.
+    pub deleted_at: String,
+    /// Where its transcript was.
+    pub path: Text,
+}

@@ -1,0 +1,139 @@
+//! `annals rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`: changes of one session.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use annals_engine::{Engine, Log, Recording, TranscriptFile};
+use annals_proto::Changed;
+use annals_transcript::write::rewrite::Removed;
+use annals_transcript::write::{Options, new_id};
+
+use crate::args::{Global, Hydrate, OneSession, Rename, Tag, Tombstone};
+use crate::failure::Failure;
+use crate::output::{self, clean};
+
+pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<ExitCode, Failure> {
+    let file = engine.session(&args.session)?;
+    engine.rename(&file, &args.title)?;
+    warn_of_client(engine, &file, "it may write its own title again");
+    let title = args.title.trim().to_owned();
+    let told = format!("renamed {} to “{}”", name(&file), clean(&title));
+    tell(&Changed { title: Some(title), ..changed("rename", &file) }, &told, global)
+}
+
+pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
+    let file = engine.session(&args.session)?;
+    engine.tag(&file, args.new.as_deref())?;
+    warn_of_client(engine, &file, "it may write its own tag again");
+    let tag = args.new.as_deref().unwrap_or_default().trim().to_owned();
+    let told = match &tag[..] {
+        "" => format!("took the tag of {} away", name(&file)),
+        tag => format!("tagged {} “{}”", name(&file), clean(tag)),
+    };
+    tell(&Changed { tag: Some(tag), ..changed("tag", &file) }, &told, global)
+}
+
+pub(crate) fn archive(
+    engine: &Engine,
+    args: &OneSession,
+    archived: bool,
+    global: &Global,
+) -> Result<ExitCode, Failure> {
+    let file = engine.session(&args.session)?;
+    engine.set_archived(&file, archived)?;
+    let (done, told) =
+        if archived { ("archive", "archived") } else { ("unarchive", "took out of the archive:") };
+    tell(&changed(done, &file), &format!("{told} {}", name(&file)), global)
+}
+
+pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> Result<ExitCode, Failure> {
+    let file = engine.session(&args.session)?;
+    let id = engine.entry_id(&file, &args.uuid)?;
+    let dry_run = args.safety.dry_run;
+    let told = if dry_run {
+        format!("would take entry {} out of {}", clean(&id), name(&file))
+    } else {
+        let how = match engine.remove_entry(&file, &id, args.limit << 20, args.safety.force)? {
+            Removed::Cut => "it was the last line",
+            Removed::Rewritten => "the file was written anew",
+        };
+        format!("took entry {} out of {}: {how}", clean(&id), name(&file))
+    };
+    tell(&Changed { uuid: Some(id), dry_run, ..changed("tombstone", &file) }, &told, global)
+}
+
+pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Result<ExitCode, Failure> {
+    let recording = Recording {
+        project: args.project.clone(),
+        session: args.session.clone().unwrap_or_else(new_id),
+        agent: None,
+        entrypoint: String::new(),
+        options: Options::default(),
+    };
+    let target = engine.target(&recording)?;
+    let log = open_log(&args.from).map_err(|error| Failure::source(&args.from, &error))?;
+    let file = TranscriptFile::at(&target.path());
+    let there = if file.path.exists() { "replace" } else { "make" };
+    let (entries, told) = if args.safety.dry_run {
+        let entries =
+            log.collect::<io::Result<Vec<_>>>().map_err(|error| Failure::source(&args.from, &error))?.len();
+        (entries, format!("would {there} {} with {}", name(&file), output::entries(entries)))
+    } else {
+        let entries = engine.hydrate(&target, log, args.safety.force)?;
+        (entries, format!("{there}d {} with {}", name(&file), output::entries(entries)))
+    };
+    let changed =
+        Changed { dry_run: args.safety.dry_run, entries: Some(entries), ..changed("hydrate", &file) };
+    tell(&changed, &told, global)
+}
+
+/// Opens a log: standard input, an address, or a file.
+fn open_log(from: &str) -> io::Result<Log> {
+    if from == "-" {
+        Log::read(io::stdin())
+    } else if from.starts_with("http://") || from.starts_with("https://") {
+        Log::fetch(from)
+    } else {
+        Log::read(File::open(Path::new(from))?)
+    }
+}
+
+/// Says that the client has the session open, and what it may do.
+fn warn_of_client(engine: &Engine, file: &TranscriptFile, risk: &str) {
+    if let Some(client) = engine.live_client(file) {
+        output::note(&format!("note: {client}; {risk}"));
+    }
+}
+
+pub(crate) fn changed(done: &str, file: &TranscriptFile) -> Changed {
+    Changed {
+        done: done.to_owned(),
+        dry_run: false,
+        session: file.session.clone(),
+        path: file.path.as_path().into(),
+        title: None,
+        tag: None,
+        uuid: None,
+        entries: None,
+        moved: Vec::new(),
+    }
+}
+
+/// Returns how a session is spoken of.
+pub(crate) fn name(file: &TranscriptFile) -> String {
+    clean(file.session.as_deref().unwrap_or(&file.path.to_string_lossy())).into_owned()
+}
+
+/// Prints what was done, for people or for programs.
+pub(crate) fn tell(changed: &Changed, told: &str, global: &Global) -> Result<ExitCode, Failure> {
+    let mut out = output::stdout();
+    if global.json {
+        output::json_line(&mut out, changed)?;
+    } else {
+        writeln!(out, "{told}")?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

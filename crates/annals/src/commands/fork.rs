@@ -1,0 +1,33 @@
+//! `annals fork`: a copy of a session that goes its own way.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use annals_engine::{Engine, Fork};
+
+use crate::args::{self, Global};
+use crate::failure::Failure;
+use crate::output::{self, clean};
+
+pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result<ExitCode, Failure> {
+    let file = engine.session(&args.session)?;
+    let fork =
+        Fork { up_to: args.up_to.clone(), title: args.title.clone(), with_side_files: args.with_side_files };
+    let forked = engine.fork(&file, &fork)?;
+    let mut out = output::stdout();
+    if global.json {
+        let wire = annals_proto::Forked {
+            session: forked.session,
+            path: forked.path.as_path().into(),
+            title: forked.title,
+            forked_from: file.session,
+            entries: forked.entries,
+        };
+        output::json_line(&mut out, &wire)?;
+    } else {
+        let copied = output::entries(forked.entries);
+        writeln!(out, "forked to {}: “{}”, {copied}", forked.session, clean(&forked.title))?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,165 @@
+//! `annals record`: appends drafts from standard input to a session.
+
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use annals_engine::{Engine, Meta, Recording};
+use annals_proto::Recorded;
+use annals_transcript::write::{Agent, Appended, Draft, DraftError, Options, Recorder, new_id};
+
+use crate::args::Record;
+use crate::failure::{FAILED, FOUND_NOTHING, Failure};
+use crate::output;
+
+pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
+    let recording = Recording {
+        project: args.project.clone(),
+        session: args.session.clone().unwrap_or_else(new_id),
+        agent: agent(args)?,
+        entrypoint: args.entrypoint.clone(),
+        options: Options { sync: args.sync.into(), ..Options::default() },
+    };
+    let mut recorder = engine.recorder(&recording)?;
+    engine.describe_agent(recorder.target(), &meta(args))?;
+    let mut out = output::stdout();
+    let mut drafts = Drafts { input: io::stdin().lock(), line: 0, limit: recording.options.longest_line };
+    let mut refused = false;
+    let mut batch = drafts.read_batch(args.batch)?;
+    loop {
+        let told = append(&mut recorder, batch, args.keep_going)?;
+        refused |= told.refused > 0;
+        output::json_line(&mut out, &told)?;
+        out.flush()?;
+        batch = drafts.read_batch(args.batch)?;
+        if batch.is_empty() {
+            break;
+        }
+    }
+    if recorder.waiting() > 0 {
+        output::complain(&format!(
+            "{} not written: a session begins with a message",
+            output::count(recorder.waiting(), "record")
+        ));
+        return Ok(ExitCode::from(FOUND_NOTHING));
+    }
+    Ok(if refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Takes a batch and sees it written; complains about drafts that are passed over.
+fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result<Recorded, Failure> {
+    let mut refused = 0;
+    let (mut drafts, mut numbers) = (Vec::new(), Vec::new());
+    for line in batch {
+        match line.draft {
+            Ok(draft) => {
+                drafts.push(draft);
+                numbers.push(line.number);
+            }
+            Err(error) if keep_going => {
+                refused += 1;
+                output::complain(&format!("line {}: {error}", line.number));
+            }
+            Err(error) => return Err(Failure::draft(line.number, &error)),
+        }
+    }
+    let number =
+        |error: &annals_transcript::write::Error| error.draft().and_then(|draft| numbers.get(draft - 1));
+    let appended = if keep_going {
+        let (appended, errors) = recorder.append_sound(drafts).map_err(Failure::record)?;
+        for error in &errors {
+            refused += 1;
+            let reason = error.reason().map_or_else(|| error.to_string(), ToString::to_string);
+            output::complain(&format!("line {}: {reason}", number(error).unwrap_or(&0)));
+        }
+        appended
+    } else {
+        recorder.append(drafts).map_err(|error| match (number(&error), error.reason()) {
+            (Some(number), Some(reason)) => Failure::draft(*number, reason),
+            _ => Failure::record(error),
+        })?
+    };
+    recorder.flush().map_err(Failure::record)?;
+    Ok(told(recorder, appended, refused))
+}
+
+fn told(recorder: &Recorder, appended: Appended, refused: usize) -> Recorded {
+    let Appended { written, skipped, last } = appended;
+    let target = recorder.target();
+    let path = target.path().as_path().into();
+    Recorded { session: target.session_id().to_owned(), path, written, skipped, refused, last }
+}
+
+fn agent(args: &Record) -> Result<Option<Agent>, Failure> {
+    let Some(id) = &args.agent else { return Ok(None) };
+    let agent = Agent::new(id).map_err(Failure::record)?;
+    match &args.group {
+        Some(group) => agent.in_group(group).map_err(Failure::record).map(Some),
+        None => Ok(Some(agent)),
+    }
+}
+
+fn meta(args: &Record) -> Meta {
+    Meta {
+        agent_type: args.agent_type.clone(),
+        description: args.description.clone(),
+        tool_use_id: args.tool_use_id.clone(),
+        worktree: args.worktree.as_deref().map(Path::to_string_lossy).map(Into::into),
+        ..Meta::default()
+    }
+}
+
+/// The lines of standard input.
+struct Drafts<R> {
+    input: R,
+    line: usize,
+    limit: usize,
+}
+
+/// A line that is a draft, or should be.
+struct Line {
+    number: usize,
+    draft: Result<Draft, DraftError>,
+}
+
+impl<R: BufRead> Drafts<R> {
+    /// Reads up to a blank line, the end, or so many drafts; nothing at the end.
+    fn read_batch(&mut self, most: Option<usize>) -> Result<Vec<Line>, Failure> {
+        let mut batch = Vec::new();
+        let mut bytes = Vec::new();
+        while most.is_none_or(|most| batch.len() < most) {
+            let length =
+                read_line(&mut self.input, self.limit, &mut bytes).map_err(|error| Failure::input(&error))?;
+            self.line += 1;
+            let draft = match bytes.trim_ascii() {
+                [] if length > 0 && batch.is_empty() => continue,
+                [] => break,
+                _ if length > self.limit => Err(DraftError::TooLong { length, limit: self.limit }),
+                draft => Draft::parse(draft),
+            };
+            batch.push(Line { number: self.line, draft });
+        }
+        Ok(batch)
+    }
+}
+
+/// Reads a line, of which at most `limit` bytes are kept; returns its length.
+fn read_line(input: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) -> io::Result<usize> {
+    line.clear();
+    let mut length = 0;
+    loop {
+        let buffer = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            buffer => buffer?,
+        };
+        let newline = buffer.iter().position(|byte| *byte == b'\n');
+        let taken = newline.map_or(buffer.len(), |at| at + 1);
+        let kept = taken.min(limit.saturating_sub(line.len()));
+        line.extend_from_slice(&buffer[..kept]);
+        input.consume(taken);
+        length += taken;
+        if newline.is_some() || taken == 0 {
+            return Ok(length);
+        }
+    }
+}
