@@ -3,6 +3,8 @@
 //! Seconds differ between machines and minutes; what is compared here runs interleaved in one run on the same
 //! bytes, and the best of several rounds counts.
 
+mod append;
+
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{BufWriter, Read, Write as _};
@@ -23,6 +25,9 @@ pub(crate) struct Args {
     /// A folder of transcripts to measure on [default: generated ones]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
+    /// Only this part
+    #[arg(long, value_enum)]
+    only: Option<Part>,
     /// Rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -35,6 +40,15 @@ pub(crate) struct Args {
     /// Does the same for the conversation of one file
     #[arg(long, hide = true, value_name = "FILE")]
     memory_of_conversation: Option<PathBuf>,
+}
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Reading,
+    Memory,
+    Conversations,
+    Appends,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -51,15 +65,30 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return call(env!("CARGO"), &again);
     }
     let scratch = tempfile::tempdir()?;
+    let wanted = |part| args.only.is_none_or(|only| only == part);
+    if wanted(Part::Reading) {
+        reading(scratch.path(), args)?;
+    }
+    if wanted(Part::Memory) {
+        memory(scratch.path(), args.megabytes)?;
+    }
+    if wanted(Part::Conversations) {
+        conversations(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Appends) {
+        append::run(scratch.path(), args.rounds)?;
+    }
+    Ok(())
+}
+
+fn reading(scratch: &Path, args: &Args) -> Outcome {
     let files = match &args.corpus {
         Some(folder) => transcripts(folder)?,
-        None => generated(scratch.path())?,
+        None => generated(scratch)?,
     };
     let total: u64 = files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
     println!("{} files, {:.1} MB, best of {} rounds\n", files.len(), megabytes(total), args.rounds);
-    speed(&files, total, args.rounds)?;
-    memory(scratch.path(), args.megabytes)?;
-    conversations(scratch.path(), args.rounds)
+    speed(&files, total, args.rounds)
 }
 
 /// Resolves conversations of growing size: the time per entry should stay flat.

@@ -472,7 +472,11 @@ fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
 
 /// Returns the JSON without line breaks, which can stand between its tokens only.
 pub(super) fn on_one_line(json: &[u8]) -> Vec<u8> {
-    json.trim_ascii().iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect()
+    let json = json.trim_ascii();
+    if memchr::memchr2(b'\n', b'\r', json).is_none() {
+        return json.to_vec();
+    }
+    json.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect()
 }
 
 /// Returns whether a draft says that it is a subagent's.
