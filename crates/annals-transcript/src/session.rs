@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-pub(crate) use ids::Ids;
 pub use ids::{Id, IdTexts};
 
 use crate::content::{self, Content};
@@ -16,6 +15,7 @@ use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemK
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::Value;
 use crate::line::{Position, Reader};
+use ids::Ids;
 
 /// The entries of one transcript, in file order.
 ///
@@ -192,10 +192,6 @@ impl Session {
     /// Returns the texts of all ids.
     pub fn id_texts(&self) -> IdTexts<'_> {
         self.ids.texts()
-    }
-
-    pub(crate) fn into_ids(self) -> Ids {
-        self.ids
     }
 
     fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {

@@ -12,7 +12,7 @@ pub mod rewrite;
 mod target;
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -26,7 +26,7 @@ pub use error::Error;
 pub use target::{Agent, Target};
 
 use crate::entry::Kind;
-use crate::line::read_span;
+use crate::line::Reader;
 use draft::{Parent, Place};
 use error::ErrorKind;
 use fs::{Disk, Handle, State};
@@ -281,8 +281,11 @@ impl Recorder {
     fn is_recorded_at(&self, draft: &Draft, place: known::Place) -> Result<bool, Error> {
         let path = self.target.path();
         let mut file = self.disk.open(&path).map_err(Error::disk("read", &path))?;
-        let bytes = read_span(&mut file, place.offset, place.length).map_err(Error::disk("read", &path))?;
-        Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.says_the_same_as(recorded)))
+        let failed = || Error::disk("read", &path);
+        file.seek(SeekFrom::Start(place.offset)).map_err(failed())?;
+        let mut reader = Reader::new(file);
+        let recorded = reader.read().map_err(failed())?.and_then(|entry| entry.body());
+        Ok(recorded.is_some_and(|recorded| draft.says_the_same_as(recorded)))
     }
 
     /// Returns whether there is an entry that others can hang on.
@@ -380,7 +383,7 @@ impl Recorder {
         let progress = rendered.lines.append_to(file, end.is_none());
         let written = rendered.pending[..progress.lines].iter().flatten().count();
         if progress.result.is_ok() && progress.start.is_some() && progress.start == end {
-            self.note_written(&rendered, end.unwrap_or_default());
+            self.note_written(&rendered);
         }
         self.pending.drain(..written);
         self.pending_bytes = self.pending.iter().map(|pending| pending.draft.length()).sum();
@@ -433,17 +436,12 @@ impl Recorder {
     }
 
     /// Notes what stands in the file now, without reading it.
-    fn note_written(&mut self, rendered: &Rendered, start: u64) {
-        let mut offset = start;
-        let pending = &self.pending;
-        let lines = rendered.lines.lengths().zip(&rendered.pending).map(|(length, index)| {
-            let pending = index.map(|index| &pending[index]);
+    fn note_written(&mut self, rendered: &Rendered) {
+        for (length, index) in rendered.lines.lengths().zip(&rendered.pending) {
+            let pending = index.map(|index| &self.pending[index]);
             let is_message = pending.is_some_and(|pending| pending.draft.kind.is_message());
-            let place = known::Place { offset, length, is_message };
-            offset += length;
-            (pending.and_then(|pending| pending.id.as_deref()), place)
-        });
-        self.known.wrote(lines);
+            self.known.wrote(pending.and_then(|pending| pending.id.as_deref()), is_message, length);
+        }
         if let Some(tip) = &rendered.tip {
             self.known.go_on_from(tip);
         }

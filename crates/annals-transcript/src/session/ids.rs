@@ -16,7 +16,7 @@ impl Id {
 
 /// All ids of a session. UUIDs, which nearly all are, take 16 bytes each instead of their text.
 #[derive(Debug, Default)]
-pub(crate) struct Ids {
+pub(super) struct Ids {
     uuids: HashMap<u128, Id>,
     others: HashMap<Box<str>, Id>,
     /// The entry before is what most entries hang on: its id needs no looking up.
@@ -24,7 +24,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    pub(crate) fn intern(&mut self, text: &str) -> Id {
+    pub(super) fn intern(&mut self, text: &str) -> Id {
         let next =
             Id(NonZeroU32::new(u32::try_from(self.len() + 1).expect("ids fit in memory")).expect("not zero"));
         match uuid(text) {
@@ -45,7 +45,7 @@ impl Ids {
         }
     }
 
-    pub(crate) fn get(&self, text: &str) -> Option<Id> {
+    pub(super) fn get(&self, text: &str) -> Option<Id> {
         match uuid(text) {
             Some(uuid) => self.uuids.get(&uuid).copied(),
             None => self.others.get(text).copied(),

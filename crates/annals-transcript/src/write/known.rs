@@ -1,6 +1,9 @@
 //! What a transcript already holds, kept up to date from where it was read last.
 
+use std::collections::HashMap;
 use std::io::{self, Read, SeekFrom};
+
+use uuid::Uuid;
 
 use super::draft::NO_ENTRY;
 use super::fs::{Handle, State};
@@ -9,7 +12,7 @@ use crate::entry::view::LastPrompt;
 use crate::entry::{Entry, Flag};
 use crate::json::JsonStr;
 use crate::line::{Position, Reader};
-use crate::session::{Ids, Session};
+use crate::session::Session;
 
 /// The entries of a transcript by id, and its end.
 #[derive(Debug)]
@@ -20,18 +23,33 @@ pub(super) struct Known {
     /// Behind the last line that ends in a newline.
     end: Position,
     torn: bool,
-    ids: Ids,
-    /// Where entries stand, by the index of their id.
-    places: Vec<Option<Place>>,
+    /// Where entries stand.
+    places: HashMap<Id, Place>,
     tip: Option<String>,
     leaf_named: bool,
+}
+
+/// An id, in as little space as it takes: nearly all are UUIDs as the client spells them.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Id {
+    Uuid(Uuid),
+    Other(Box<str>),
+}
+
+impl Id {
+    fn new(text: &str) -> Self {
+        let as_spelled = |uuid: &Uuid| uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text;
+        match Uuid::try_parse(text).ok().filter(as_spelled) {
+            Some(uuid) => Id::Uuid(uuid),
+            None => Id::Other(text.into()),
+        }
+    }
 }
 
 /// Where an entry stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) offset: u64,
-    pub(super) length: u64,
     /// Whether other entries may hang on it.
     pub(super) is_message: bool,
 }
@@ -43,8 +61,7 @@ impl Known {
             identity: None,
             end: Position { offset: 0, line: 1 },
             torn: false,
-            ids: Ids::default(),
-            places: Vec::new(),
+            places: HashMap::new(),
             tip: None,
             leaf_named: false,
         }
@@ -84,14 +101,13 @@ impl Known {
             session.follow_sidechain();
         }
         self.tip = tip(&session);
-        self.places = vec![None; session.id_count()];
-        for node in session.nodes().iter().filter(|node| node.is_seen_by_client()) {
-            if let Some(id) = node.id {
-                let (offset, length) = (node.at.offset, node.length);
-                self.places[id.index()] = Some(Place { offset, length, is_message: node.kind.is_message() });
-            }
-        }
-        self.ids = session.into_ids();
+        let texts = session.id_texts();
+        let entries = session.nodes().iter().filter(|node| node.is_seen_by_client());
+        let places = entries.filter_map(|node| {
+            let place = Place { offset: node.at.offset, is_message: node.kind.is_message() };
+            Some((Id::new(&texts.get(node.id?)), place))
+        });
+        self.places = places.collect();
         Ok(())
     }
 
@@ -102,19 +118,10 @@ impl Known {
         self.note_leaf(entry);
         let Some(id) = entry.head().id.map(JsonStr::decode) else { return };
         let is_message = entry.kind().is_message();
-        let (offset, length) = (entry.at().offset, entry.bytes().len() as u64);
-        self.note(&id, Place { offset, length, is_message });
+        self.places.insert(Id::new(&id), Place { offset: entry.at().offset, is_message });
         if is_message && (self.subagent || !entry.has(Flag::Sidechain)) {
             self.tip = Some(id.into_owned());
         }
-    }
-
-    fn note(&mut self, id: &str, place: Place) {
-        let index = self.ids.intern(id).index();
-        if index >= self.places.len() {
-            self.places.resize(index + 1, None);
-        }
-        self.places[index] = Some(place);
     }
 
     /// Notes what an entry says of where the conversation ends.
@@ -127,13 +134,12 @@ impl Known {
         }
     }
 
-    /// Notes lines that were just written behind all that is known.
-    pub(super) fn wrote<'a>(&mut self, lines: impl Iterator<Item = (Option<&'a str>, Place)>) {
-        for (id, place) in lines {
-            self.end = Position { offset: place.offset + place.length, line: self.end.line + 1 };
-            if let Some(id) = id {
-                self.note(id, place);
-            }
+    /// Notes a line that was just written behind all that is known.
+    pub(super) fn wrote(&mut self, id: Option<&str>, is_message: bool, length: u64) {
+        let Position { offset, line } = self.end;
+        self.end = Position { offset: offset + length, line: line + 1 };
+        if let Some(id) = id {
+            self.places.insert(Id::new(id), Place { offset, is_message });
         }
     }
 
@@ -162,7 +168,7 @@ impl Known {
     }
 
     pub(super) fn place(&self, id: &str) -> Option<Place> {
-        self.places.get(self.ids.get(id)?.index()).copied().flatten()
+        self.places.get(&Id::new(id)).copied()
     }
 }
 
