@@ -9,3 +9,4 @@ mod project_names;
 mod props;
 mod recorder;
 mod rewrites;
+mod rules;
