@@ -144,12 +144,13 @@ impl History<'_> {
         if self.json {
             return self.print(printer.out(), conversation, None);
         }
-        let known = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
-        let known: Vec<_> = known.into_iter().flatten().collect();
-        let unlinked = if agent.call.is_some() { "" } else { " (no call is known to have started it)" };
-        let title =
-            format!("agent {} {}{unlinked}", agent.file.agent.as_deref().unwrap_or("?"), known.join(": "));
-        printer.subagent(title.trim(), |out| self.print(out, conversation, None))
+        let id = agent.file.agent.as_deref().unwrap_or("?");
+        let meta = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
+        let known = meta.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let unlinked = if agent.call.is_some() { "" } else { "(no call is known to have started it)" };
+        let title = ["agent", id, &known, unlinked].into_iter().filter(|part| !part.is_empty());
+        let title = title.collect::<Vec<_>>().join(" ");
+        printer.subagent(&title, |out| self.print(out, conversation, None))
     }
 
     /// Prints the subagents of which nobody knows what started them.

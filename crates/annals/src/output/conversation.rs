@@ -78,6 +78,7 @@ impl<'a> Printer<'a> {
                     Some(Cause::LeftBehind) | None => false,
                 };
                 if live && self.in_branch.is_some() && self.node(node).kind.is_message() {
+                    self.flush_context()?;
                     self.in_branch = None;
                     self.out.prefix = "";
                     if !hidden {
@@ -89,6 +90,7 @@ impl<'a> Printer<'a> {
                 self.entry(node)
             }
             Step::Branch { cause, entries, last, .. } => {
+                self.flush_context()?;
                 self.in_branch = Some(cause);
                 let entries = entries_counted(entries);
                 self.out.prefix = "";

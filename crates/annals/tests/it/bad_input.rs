@@ -138,27 +138,50 @@ fn a_file_without_permission_is_named() {
 #[test]
 fn no_command_passes_control_characters_on() {
     let home = Home::new();
-    let evil = "a\\u001b[31mb\\u009bc\\u202ed\\u007f";
-    let lines = [
-        format!(
-            r#"{{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","version":"{evil}","message":{{"content":"{evil}"}}}}"#
-        ),
-        format!(
-            r#"{{"type":"assistant","uuid":"a","parentUuid":"u","timestamp":"2026-03-01T10:00:01Z","message":{{"id":"m","model":"{evil}","content":[{{"type":"text","text":"{evil}"}},{{"type":"tool_use","id":"{evil}","name":"{evil}","input":{{"command":"{evil}"}}}},{{"type":"{evil}"}}]}}}}"#
-        ),
-        format!(
-            r#"{{"type":"system","subtype":"{evil}","uuid":"s","parentUuid":"a","timestamp":"2026-03-01T10:00:02Z","content":"{evil}"}}"#
-        ),
-        format!(
-            r#"{{"type":"attachment","uuid":"t","parentUuid":"s","timestamp":"2026-03-01T10:00:03Z","attachment":{{"type":"{evil}","filename":"{evil}"}}}}"#
-        ),
-        format!(r#"{{"type":"{evil}","sessionId":"x"}}"#),
-        "broken \u{1b}[31m".to_owned(),
+    // JSON allows all but the first unescaped.
+    let evil = "a\\u001b[31mb\u{9b}c\u{202e}d\u{7f}";
+    let bodies = [
+        r#""type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"EVIL"}"#,
+        r#""type":"user","version":"EVIL","message":{"content":"EVIL"}"#,
+        r#""type":"user","message":{"content":"<bash-stdout>EVIL</bash-stdout>"}"#,
+        r#""type":"user","message":{"content":"<command-name>/EVIL</command-name><command-args>EVIL</command-args>"}"#,
+        r#""type":"user","message":{"content":"<ide_selection>EVIL</ide_selection>"}"#,
+        r#""type":"user","message":{"content":[{"type":"image","source":{"media_type":"EVIL","data":"EVIL"}}]}"#,
+        r#""type":"user","isMeta":true,"message":{"content":"EVIL"}"#,
+        r#""type":"assistant","message":{"id":"m1","model":"EVIL","content":[{"type":"text","text":"EVIL"}]}"#,
+        r#""type":"assistant","message":{"id":"m2","content":[{"type":"thinking","thinking":"EVIL"}]}"#,
+        r#""type":"assistant","message":{"id":"m3","content":[{"type":"EVIL"},{"type":"server_tool_use","name":"EVIL"}]}"#,
+        r#""type":"assistant","isApiErrorMessage":true,"message":{"id":"m4","content":[{"type":"text","text":"EVIL"}]}"#,
+        r#""type":"assistant","message":{"id":"m5","content":[{"type":"tool_use","id":"EVIL","name":"EVIL","input":{"command":"EVIL","EVIL":"EVIL","todos":[{"content":"EVIL"}]}}]}"#,
+        r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"EVIL","content":[{"type":"text","text":"EVIL"},{"type":"EVIL"}]}]}"#,
+        r#""type":"assistant","message":{"id":"m6","content":[{"type":"tool_use","id":"e","name":"Edit","input":{"old_string":"EVIL","new_string":"EVIL"}}]}"#,
+        r#""type":"assistant","message":{"id":"m7","content":[{"type":"tool_use","id":"f","name":"MultiEdit","input":{"edits":[{"old_string":"EVIL","new_string":"EVIL"}]}}]}"#,
+        r#""type":"assistant","message":{"id":"m8","content":[{"type":"tool_use","id":"w","name":"Write","input":{"content":"EVIL"}}]}"#,
+        r#""type":"system","subtype":"EVIL","content":"EVIL""#,
+        r#""type":"system","subtype":"EVIL""#,
+        r#""type":"system","subtype":"local_command","content":"<local-command-stdout>EVIL</local-command-stdout>""#,
+        r#""type":"attachment","attachment":{"type":"EVIL","filename":"EVIL"}"#,
+        r#""type":"attachment","attachment":{"type":"hook_cancelled","hookName":"EVIL","stderr":"EVIL"}"#,
+        r#""type":"attachment","attachment":{"type":"hook_system_message","hookName":"EVIL","content":"EVIL"}"#,
+        r#""type":"attachment","attachment":{"type":"queued_command","prompt":"EVIL"}"#,
     ];
+    let entry = |(n, body): (usize, &&str)| {
+        let parent = if n == 0 { "gone EVIL".to_owned() } else { format!("{} EVIL", n - 1) };
+        let (uuid, time) = (format!("{n} EVIL"), format!("2026-03-01T10:00:{n:02}Z"));
+        format!(r#"{{"uuid":"{uuid}","parentUuid":"{parent}","timestamp":"{time}",{body}}}"#)
+    };
+    let mut lines: Vec<String> = bodies.iter().enumerate().map(entry).collect();
+    lines.insert(
+        3,
+        r#"{"type":"user","uuid":"left EVIL","parentUuid":"1 EVIL","message":{"content":"EVIL"}}"#.to_owned(),
+    );
+    lines.push(r#"{"type":"EVIL","sessionId":"x"}"#.to_owned());
+    lines.push("broken EVIL".to_owned());
     let name = "evil\u{1b}[31m\u{9b}.jsonl";
-    home.write(name, lines.join("\n"));
+    home.write(name, lines.join("\n").replace("EVIL", evil));
     for command in [
         &["show"][..],
+        &["show", "--expand"],
         &["show", "--tools", "full"],
         &["show", "--view", "model"],
         &["turns"],
@@ -169,15 +192,30 @@ fn no_command_passes_control_characters_on() {
         for json in [&[][..], &["--json"]] {
             for target in [name, "./missing\u{1b}[31m.jsonl"] {
                 let args = [command, json, &[target]].concat();
-                let ran = home.command(crate::ANNALS).args(&args).output().unwrap();
-                let printed = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
-                let harmful = |character: &char| {
-                    character.is_control() && *character != '\n' || *character == '\u{202e}'
-                };
-                assert_eq!(printed.chars().find(harmful), None, "{args:?}: {printed:?}");
+                assert_harmless(&home, &args);
             }
         }
     }
+}
+
+/// The words that a sidecar has for a subagent come from strangers too.
+#[test]
+fn titles_of_subagents_pass_no_control_characters_on() {
+    let home = small_home();
+    let agent = format!(".claude/projects/-home-mia-tea/{}/subagents/agent-a1", crate::SESSION);
+    home.write(format!("{agent}.jsonl"), r#"{"type":"user","uuid":"s","message":{"content":"x"}}"#);
+    home.write(format!("{agent}.meta.json"), r#"{"description":"a\u001b[31mb\u202ec"}"#);
+    let shown = assert_harmless(&home, &["show", "latest", "--subagents"]);
+    assert!(shown.contains("agent a1 a"), "{shown}");
+}
+
+/// Runs a command and returns what it prints, in which nothing steers the terminal.
+fn assert_harmless(home: &Home, args: &[&str]) -> String {
+    let ran = home.command(crate::ANNALS).args(args).output().expect("annals can be run");
+    let printed = String::from_utf8([ran.stdout, ran.stderr].concat()).expect("it prints UTF-8");
+    let harmful = |character: &char| character.is_control() && *character != '\n' || *character == '\u{202e}';
+    assert_eq!(printed.chars().find(harmful), None, "{args:?}: {printed:?}");
+    printed
 }
 
 #[test]

@@ -15,6 +15,23 @@ fn on_sample(args: &[&str]) -> Ran {
     ran
 }
 
+/// Spells a message; `more` are further fields.
+fn line(kind: &str, uuid: &str, parent: &str, content: &str, more: &str) -> String {
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+    format!(
+        r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-03-01T10:00:00Z"{more},"message":{{"content":{content}}}}}"#
+    )
+}
+
+/// Shows a transcript of these lines.
+fn shown(lines: &[String], args: &[&str]) -> String {
+    let home = Home::new();
+    home.write("s.jsonl", lines.join("\n"));
+    let ran = crate::annals(&home, &[&["show", "s.jsonl"], args].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    ran.stdout
+}
+
 #[test]
 fn a_conversation_reads_from_top_to_bottom() {
     assert_snapshot!(on_sample(&["show", "Tea presets"]).stdout, @r#"
@@ -196,4 +213,120 @@ fn copies_of_a_session_are_named() {
     ");
     assert_eq!(crate::annals(&home, &["lineage", copy, "--json"]).stdout.matches("\"origin\"").count(), 1);
     assert_eq!(crate::annals(&crate::small_home(), &["lineage", "latest"]).code, Some(1));
+}
+
+#[test]
+fn a_subagent_in_the_same_file_is_shown_on_request() {
+    let side = ",\"isSidechain\":true";
+    let lines = [
+        line("user", "u1", "", "\"Ask an agent\"", ""),
+        line("user", "s1", "", "\"Look around\"", side),
+        line("assistant", "s2", "s1", "\"Nothing there\"", side),
+        line("assistant", "a1", "u1", "\"It found nothing\"", ""),
+        line("user", "s3", "", "\"Look again\"", side),
+        r#"{"type":"mode","mode":"normal"}"#.to_owned(),
+    ];
+    assert_snapshot!(shown(&lines, &[]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Ask an agent
+    ┄┄ subagent: 2 entries ┄┄
+    ● It found nothing
+    ┄┄ subagent: 1 entry ┄┄
+    ");
+    assert_snapshot!(shown(&lines, &["--subagents"]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Ask an agent
+    ┄┄ subagent: 2 entries ┄┄
+    ┊ to the agent ❯ Look around
+    ┊ ● Nothing there
+    ┄┄ back to the conversation ┄┄
+    ● It found nothing
+    ┄┄ subagent: 1 entry ┄┄
+    ┊ to the agent ❯ Look again
+    ");
+}
+
+#[test]
+fn branches_end_where_the_conversation_goes_on() {
+    let lines = [
+        line("user", "u1", "", "\"Begin\"", ""),
+        line("assistant", "a1", "u1", "\"Begun\"", ""),
+        line("user", "left", "a1", "\"Go left\"", ""),
+        line("attachment", "date", "left", "\"\"", ",\"attachment\":{\"type\":\"date\"}"),
+        line("user", "right", "a1", "\"Go right\"", ""),
+    ];
+    assert_snapshot!(shown(&lines, &[]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Begin
+    ● Begun
+    ┄┄ left behind: 2 entries (--leaf date) ┄┄
+    ┊ ❯ Go left
+    ┊ · context: date
+    ┄┄ back to the conversation ┄┄
+
+    ── 2  2026-03-01 10:00 +00:00
+    ❯ Go right
+    ");
+    let turn = shown(&lines, &["--turn", "1"]);
+    assert!(turn.contains("Begun") && !turn.contains("left") && !turn.contains("right"), "{turn}");
+    let again = [&lines[..], &[lines[4].clone()]].concat();
+    assert_snapshot!(shown(&again, &[]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Begin
+    ● Begun
+    ┄┄ left behind: 2 entries (--leaf date) ┄┄
+    ┊ ❯ Go left
+    ┊ · context: date
+    ┄┄ written again below: 1 entry ┄┄
+
+    ── 2  2026-03-01 10:00 +00:00
+    ❯ Go right
+    ");
+}
+
+#[test]
+fn records_and_a_subagents_entries_belong_to_no_turn() {
+    let context = line("attachment", "c1", "u1", "\"\"", ",\"attachment\":{\"type\":\"date\"}");
+    let around = |context: String| {
+        let record = r#"{"type":"mode","mode":"normal"}"#.to_owned();
+        let reply = line("assistant", "a1", "u1", "\"Hi\"", "");
+        let lines = [line("user", "u1", "", "\"Hello\"", ""), context, record, reply];
+        let json = shown(&lines, &["--json"]);
+        let items = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        items.map(|item| (item["live"] == true, item["turn"].as_u64())).collect::<Vec<_>>()
+    };
+    assert_eq!(around(context.clone()), [(true, Some(1)), (true, Some(1)), (true, None), (true, Some(1))]);
+    let of_subagent = context.replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
+    assert_eq!(around(of_subagent), [(true, Some(1)), (true, None), (true, None), (true, Some(1))]);
+}
+
+#[test]
+fn subagents_that_no_known_call_started_come_last_and_each_once() {
+    let home = crate::small_home();
+    let agents = format!(".claude/projects/-home-mia-tea/{}/subagents", crate::SESSION);
+    let says = |text: &str| line("user", "s1", "", &format!("\"{text}\""), ",\"isSidechain\":true");
+    home.write(format!("{agents}/agent-a1.jsonl"), says("Started by a call"));
+    home.write(format!("{agents}/agent-a1.meta.json"), r#"{"toolUseId":"t1","description":"Known"}"#);
+    home.write(format!("{agents}/agent-a2.jsonl"), says("Started by nobody"));
+    assert_snapshot!(crate::annals(&home, &["show", "latest", "--subagents"]).stdout, @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Why is 天气 empty?
+      ▸ Bash ls → error 500 ms
+      │ agent a1 Known
+      │ 
+      │ ── 1  2026-03-01 10:00 +00:00
+      │ ❯ Started by a call
+      │ agent a2 (no call is known to have started it)
+      │ 
+      │ ── 1  2026-03-01 10:00 +00:00
+      │ ❯ Started by nobody
+    ");
+    let turn = crate::annals(&home, &["show", "latest", "--subagents", "--turn", "1"]).stdout;
+    assert!(turn.contains("Started by a call") && !turn.contains("Started by nobody"), "{turn}");
+    assert!(!crate::annals(&home, &["show", "latest"]).stdout.contains("Started by"));
 }
