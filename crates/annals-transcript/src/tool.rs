@@ -233,7 +233,9 @@ mod tests {
                 true,
                 State::Interrupted,
             ),
+            (r#","toolUseResult":"a.txt: [Request interrupted by user]""#, false, State::Ok),
             (r#","toolUseResult":"User rejected tool use""#, true, State::Denied),
+            (r#","toolUseResult":"Error: User rejected tool use""#, true, State::Denied),
             (r#","toolDenialKind":"user-rejected""#, true, State::Denied),
             (r#","toolDenialKind":"interrupted""#, true, State::Interrupted),
             (r#","toolUseResult":{"stdout":"User rejected tool use"}"#, false, State::Ok),
@@ -242,6 +244,19 @@ mod tests {
             assert_eq!(State::of(Some(&Entry::new(line.as_bytes())), is_error), state, "{line}");
         }
         assert_eq!(State::of(None, false), State::Pending);
+        let told_to_the_model = r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"[Request interrupted by user]"}]}}"#;
+        assert_eq!(State::of(Some(&Entry::new(told_to_the_model.as_bytes())), true), State::Interrupted);
+    }
+
+    #[test]
+    fn a_call_is_about_what_names_it_best() {
+        let subject_of = |input: &str| {
+            let block = format!(r#"{{"type":"tool_use","input":{input}}}"#);
+            subject(&read(block.as_bytes()).unwrap())
+        };
+        assert_eq!(subject_of(r#"{"description":"List files","command":"ls"}"#), "ls");
+        assert_eq!(subject_of(r#"{"depth":2,"question":"Which tea?"}"#), "Which tea?");
+        assert_eq!(subject_of("{}"), "");
     }
 
     #[test]
@@ -253,6 +268,7 @@ mod tests {
         assert_eq!(files_of("Edit", r#"{"file_path":"C:\\a.rs","old_string":"x"}"#), [r"C:\a.rs"]);
         assert_eq!(files_of("NotebookEdit", r#"{"notebook_path":"n.ipynb"}"#), ["n.ipynb"]);
         assert_eq!(files_of("Grep", r#"{"pattern":"x"}"#), [] as [&str; 0]);
+        assert_eq!(files_of("Glob", r#"{"pattern":"*.rs","path":"src"}"#), ["src"]);
         assert_eq!(
             files_of("Bash", r#"{"command":"ls > a.txt; sort a.txt >> b.txt 2> /dev/null"}"#),
             ["a.txt", "b.txt"]

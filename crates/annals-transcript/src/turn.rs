@@ -36,7 +36,7 @@ pub struct Turn {
     pub usage: Tokens,
     /// Whether the conversation was compacted in it.
     pub compacted: bool,
-    /// How long nothing had happened before it.
+    /// How long nothing had happened before it, if that makes it a resumption.
     pub resumed_after_ms: Option<i64>,
 }
 
@@ -242,7 +242,7 @@ impl Divider<'_> {
             prompt: format!("{command} {}", start.text).trim().to_owned(),
             node: index,
             started_at: node.time,
-            resumed_after_ms: pause,
+            resumed_after_ms: pause.filter(|_| kind == TurnKind::Resume),
             ..Turn::default()
         });
         self.last.replied = false;
@@ -361,6 +361,7 @@ mod tests {
             user(5, 20, "\"Third\""),
             user(6, 21, "\"<task-notification>done</task-notification>\""),
             user(7, 22, "\"<command-name>/help</command-name><command-args>me</command-args>\""),
+            user(8, 23, "\"<ide_selection>x</ide_selection><command-name>/help</command-name>\""),
         ]);
         let told: Vec<_> = found
             .iter()
@@ -374,19 +375,22 @@ mod tests {
                 ("resume", "prompt", "Third"),
                 ("continue", "task_notification", "done"),
                 ("new_round", "command", "/help me"),
+                ("new_round", "command", "/help"),
             ]
         );
         let first = &found[0];
         assert_eq!((first.messages, first.tool_calls, first.errors), (4, 2, 1));
         assert_eq!(first.usage, Tokens { input: 1, output: 7, ..Tokens::default() });
         assert_eq!(found[2].resumed_after_ms, Some(17 * 60 * 1000));
-        assert_eq!(found.iter().map(|turn| turn.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(found.iter().map(|turn| turn.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
     fn a_file_that_begins_in_the_middle_has_a_turn_without_prompt_and_a_caveat_has_none() {
         let found = of(&[entry(0, 0, "assistant", "\"content\":[]"), user(1, 1, "\"next\"")]);
         assert_eq!(found.iter().map(|turn| turn.started_by.name()).collect::<Vec<_>>(), ["other", "prompt"]);
+        let result = r#"[{"type":"tool_result","tool_use_id":"t"}]"#;
+        assert_eq!(of(&[user(0, 0, result), entry(1, 1, "assistant", "\"content\":[]")])[0].messages, 2);
         let caveat = user(0, 0, "\"note\"").replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
         let found = of(&[caveat, user(1, 1, "\"<command-name>/clear</command-name>\"")]);
         assert_eq!(
@@ -407,6 +411,15 @@ mod tests {
         assert_eq!(told, [("new_session", None), ("new_round", None), ("resume", Some(360_000))]);
         let exactly = of(&[user(0, 0, "\"one\""), user(1, 5, "\"two\"")]);
         assert_eq!(exactly[1].kind, TurnKind::NewRound);
+        let backwards =
+            of(&[user(0, 10, "\"one\""), entry(1, 3, "assistant", "\"content\":[]"), user(2, 12, "\"two\"")]);
+        assert_eq!(backwards[1].kind, TurnKind::NewRound);
+        assert_eq!(
+            backwards[0].ended_at, backwards[0].started_at,
+            "the last time seen, not that of the last line"
+        );
+        let news = of(&[user(0, 0, "\"one\""), user(1, 9, "\"<task-notification>x</task-notification>\"")]);
+        assert_eq!((news[1].kind, news[1].resumed_after_ms), (TurnKind::Continue, None), "nobody came back");
     }
 
     #[test]
@@ -417,6 +430,9 @@ mod tests {
         let told: Vec<_> =
             found.iter().map(|turn| (turn.started_by.name(), turn.compacted, turn.messages)).collect();
         assert_eq!(told, [("prompt", false, 1), ("compact_summary", true, 1)]);
+        let boundary =
+            entry(1, 1, "system", "").replace("\"uuid\"", "\"subtype\":\"compact_boundary\",\"uuid\"");
+        assert!(of(&[user(0, 0, "\"one\""), boundary])[0].compacted);
         let nameless = entry(1, 0, "assistant", r#""usage":{"output_tokens":3},"content":[]"#);
         assert_eq!(of(&[user(0, 0, "\"one\""), nameless])[0].usage.output, 3);
     }
@@ -447,5 +463,7 @@ mod tests {
             with_prompt_id(user(3, 0, "\"another\"")),
         ]);
         assert_eq!(found.iter().map(|turn| turn.prompt.as_str()).collect::<Vec<_>>(), ["first", "another"]);
+        let typed = of(&[with_prompt_id(user(0, 0, "\"one\"")), with_prompt_id(user(1, 0, "\"two\""))]);
+        assert_eq!(typed.len(), 2, "what somebody types always starts a turn");
     }
 }

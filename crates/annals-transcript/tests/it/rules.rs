@@ -217,3 +217,40 @@ fn results_of_live_calls_are_live_wherever_they_hang() {
     assert_eq!(shown(&lines("t")), "u1 r a1 u2");
     assert_eq!(shown(&lines("unknown")), "u1 | (r) a1 u2");
 }
+
+/// Section 9.
+#[test]
+fn context_belongs_to_what_it_leads_to() {
+    let context = |parent: &str| line("attachment", "c", parent, 3, r#""attachment":{"type":"date"}"#);
+    let note = line("user", "note", "a1", 3, r#""isMeta":true,"message":{"content":"note"}"#);
+    let start = || [prompt("u1", "", 1), reply("a1", "u1", 2, &[])];
+    let alone = [context("a1"), note, prompt("u2", "a1", 5)];
+    assert_eq!(shown(&[&start()[..], &alone].concat()), "u1 a1 c note u2");
+    let leading_away = [context("a1"), prompt("left", "c", 4), prompt("u2", "a1", 5)];
+    assert_eq!(shown(&[&start()[..], &leading_away].concat()), "u1 a1 | (c) (left) u2");
+}
+
+/// Section 9.
+#[test]
+fn a_branch_leaves_from_the_entry_it_hangs_on() {
+    let lines = [
+        prompt("u1", "", 1),
+        reply("a1", "u1", 2, &["t"]),
+        result("r", "a1", 3, "t"),
+        prompt("left", "r", 4),
+        reply("a2", "a1", 5, &[]),
+    ];
+    assert_eq!(shown(&lines), "u1 a1 r | (left) a2");
+    let session = read(&lines.join("\n"));
+    let steps = history::of(&Chain::build(&session));
+    assert!(
+        steps.iter().any(|step| matches!(step, Step::Branch { from: Some(2), last: 3, .. })),
+        "{steps:?}"
+    );
+}
+
+/// Section 9.
+#[test]
+fn an_entry_that_hangs_on_itself_hangs_on_nothing() {
+    assert_eq!(shown(&[prompt("u1", "u1", 1)]), "? u1");
+}

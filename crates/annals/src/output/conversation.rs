@@ -14,7 +14,7 @@ use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::tool::{self, Call, State};
-use annals_transcript::turn::{Turn, TurnKind};
+use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind};
 
 use super::{
@@ -168,8 +168,9 @@ impl<'a> Printer<'a> {
             "prompt" => String::new(),
             other => format!("  {}", other.replace('_', " ")),
         };
-        let pause = turn.resumed_after_ms.filter(|_| turn.kind == TurnKind::Resume);
-        let pause = pause.map_or_else(String::new, |ms| format!("  after {}", duration(ms.unsigned_abs())));
+        let pause = turn
+            .resumed_after_ms
+            .map_or_else(String::new, |ms| format!("  after {}", duration(ms.unsigned_abs())));
         writeln!(self.out, "\n{BOLD}── {}{time}{cause}{pause}{BOLD:#}", turn.number)?;
         Ok(())
     }
@@ -217,7 +218,6 @@ impl<'a> Printer<'a> {
         for block in reply.content().blocks() {
             match block {
                 Block::Text(text) if node.has(Flag::ApiError) => self.text(RED, "✗ ", text.text().trim())?,
-                Block::Text(text) if text.text().trim().is_empty() => {}
                 Block::Text(text) => self.text(BOLD, "● ", text.text().trim())?,
                 Block::Thinking(thinking) if self.detail.thinking => {
                     let text = thinking.thinking().unwrap_or_default();

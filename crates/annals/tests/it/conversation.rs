@@ -330,3 +330,202 @@ fn subagents_that_no_known_call_started_come_last_and_each_once() {
     assert!(turn.contains("Started by a call") && !turn.contains("Started by nobody"), "{turn}");
     assert!(!crate::annals(&home, &["show", "latest"]).stdout.contains("Started by"));
 }
+
+/// A transcript with something of every kind that is printed.
+fn of_every_kind() -> Vec<String> {
+    let bodies = [
+        r#""type":"user","message":{"content":"Look at this\nand that"}"#,
+        r#""type":"user","message":{"content":[{"type":"image","source":{"media_type":"image/png","data":"AAAA"}},{"type":"document","source":{"media_type":"application/pdf","data":""}}]}"#,
+        r#""type":"user","isMeta":true,"message":{"content":"A note\nof two lines"}"#,
+        r#""type":"system","subtype":"informational","content":"Something is new""#,
+        r#""type":"attachment","attachment":{"type":"hook_success","hookName":"Start","content":"went well"}"#,
+        r#""type":"attachment","attachment":{"type":"hook_blocking_error","hookName":"Guard","blockingError":{"blockingError":"not allowed"},"stderr":"noise"}"#,
+        r#""type":"attachment","attachment":{"type":"hook_non_blocking_error","hookName":"Lint","stderr":"two warnings"}"#,
+        r#""type":"attachment","attachment":{"type":"hook_system_message","hookName":"Stop","content":"See you"}"#,
+        r#""type":"assistant","message":{"id":"m1","content":[{"type":"thinking","thinking":"Let me think"},{"type":"thinking","thinking":""},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"  \n"},{"type":"text","text":"First\nsecond"},{"type":"server_tool_use","name":"web_search"},{"type":"new_block"}]}"#,
+        r#""type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls","timeout":5}}]}"#,
+        r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"tea.rs\nnew.rs"},{"type":"image","source":{"media_type":"image/png","data":"AAAA"}}]}]}"#,
+        r#""type":"assistant","message":{"id":"m3","content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"cd /tmp\nls"}}]}"#,
+        r#""type":"assistant","message":{"id":"m4","content":[{"type":"tool_use","id":"t3","name":"TodoWrite","input":{"todos":[{"content":"Boil","status":"completed"},{"content":"Steep","status":"in_progress"},{"content":"Pour","status":"pending"}]}}]}"#,
+        r#""type":"assistant","message":{"id":"m5","content":[{"type":"tool_use","id":"t4","name":"MultiEdit","input":{"file_path":"tea.rs","edits":[{"old_string":"green","new_string":"oolong\nblack"}]}}]}"#,
+        r#""type":"assistant","message":{"id":"m6","content":[{"type":"tool_use","id":"t5","name":"Write","input":{"file_path":"new.rs","content":"one\ntwo"}}]}"#,
+        r#""type":"user","message":{"content":"[Request interrupted by user]"}"#,
+        r#""type":"system","subtype":"api_error","retryAttempt":2,"maxRetries":10"#,
+        r#""type":"assistant","isApiErrorMessage":true,"message":{"id":"m7","content":[{"type":"text","text":"Overloaded"}]}"#,
+        r#""type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":9000}"#,
+        r#""type":"user","message":{"content":"<bash-input>ls</bash-input>"}"#,
+        r#""type":"user","message":{"content":"<bash-stdout>a.txt</bash-stdout>"}"#,
+    ];
+    let entry = |(n, body): (usize, &&str)| {
+        let parent = if n == 0 { "null".to_owned() } else { format!("\"e{}\"", n - 1) };
+        let time = format!("2026-03-01T10:{:02}:00Z", if n < 19 { 0 } else { 7 });
+        format!(r#"{{"uuid":"e{n}","parentUuid":{parent},"timestamp":"{time}",{body}}}"#)
+    };
+    let mut lines: Vec<_> = bodies.iter().enumerate().map(entry).collect();
+    lines.push(line("assistant", "last", "lost-and-never-found", "\"Behind a gap\"", ""));
+    lines.push("noise".to_owned());
+    lines.push(line(
+        "attachment",
+        "context",
+        "last",
+        "\"\"",
+        r#","attachment":{"type":"file","filename":"a.txt"}"#,
+    ));
+    lines
+}
+
+#[test]
+fn everything_that_is_shown_has_its_line() {
+    assert_snapshot!(shown(&of_every_kind(), &[]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Look at this
+      and that
+      [image image/png, 3 B]
+      [document application/pdf, 0 B]
+      [put in by the client, 2 lines] A note of two lines
+    · Something is new
+    · context: hook Start
+      ✗ hook Guard: not allowed
+      ✗ hook Lint: two warnings
+      hook Stop: See you
+      ∴ thinking (3 words)
+      ∴ thinking (not kept)
+      ∴ thinking (encrypted)
+    ● First
+      second
+      [server tool web_search]
+      [new_block]
+      ▸ Bash ls → ok 0 ms
+      ▸ Bash cd /tmp ls → pending
+      ▸ TodoWrite → pending
+          [x] Boil
+          [~] Steep
+          [ ] Pour
+      ▸ MultiEdit tea.rs → pending
+      ▸ Write new.rs → pending
+      interrupted by the user
+      request failed, attempt 2 of 10
+    ✗ Overloaded
+    ┄┄ compacted (auto): 9,000 tokens before ┄┄
+
+    ── 2  2026-03-01 10:07 +00:00  bash  after 7 min 0 s
+    ! ls
+      a.txt
+    ┄┄ the entry before the next one is missing (lost-and…) ┄┄
+    ● Behind a gap
+    ┄┄ line 23: no JSON at all ┄┄
+    · context: file a.txt
+    ");
+}
+
+#[test]
+fn a_long_result_is_cut() {
+    let long = (1..=42).map(|n| n.to_string()).collect::<Vec<_>>().join("\\n");
+    let lines = [
+        line(
+            "assistant",
+            "a1",
+            "",
+            r#"[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"seq 42"}}]"#,
+            "",
+        ),
+        line(
+            "user",
+            "r1",
+            "a1",
+            &format!(r#"[{{"type":"tool_result","tool_use_id":"t","content":"{long}"}}]"#),
+            "",
+        ),
+    ];
+    let full = shown(&lines, &["--tools", "full"]);
+    assert!(full.ends_with("\n      40\n      … 2 lines more\n"), "{full}");
+}
+
+#[test]
+fn what_is_asked_for_is_unfolded_or_left_out() {
+    assert_snapshot!(shown(&of_every_kind(), &["--expand", "--tools", "full"]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Look at this
+      and that
+      [image image/png, 3 B]
+      [document application/pdf, 0 B]
+      [put in by the client]
+      A note
+      of two lines
+    · Something is new
+    · context: hook Start
+      ✗ hook Guard: not allowed
+      ✗ hook Lint: two warnings
+      hook Stop: See you
+    ∴ Let me think
+      ∴ thinking (not kept)
+      ∴ thinking (encrypted)
+    ● First
+      second
+      [server tool web_search]
+      [new_block]
+      ▸ Bash ls → ok 0 ms
+          timeout: 5
+          tea.rs
+          new.rs
+          [image image/png, 3 B]
+      ▸ Bash cd /tmp ls → pending
+          command: cd /tmp
+          ls
+      ▸ TodoWrite → pending
+          [x] Boil
+          [~] Steep
+          [ ] Pour
+      ▸ MultiEdit tea.rs → pending
+          - green
+          + oolong
+          + black
+      ▸ Write new.rs → pending
+          + one
+          + two
+      interrupted by the user
+      request failed, attempt 2 of 10
+    ✗ Overloaded
+    ┄┄ compacted (auto): 9,000 tokens before ┄┄
+
+    ── 2  2026-03-01 10:07 +00:00  bash  after 7 min 0 s
+    ! ls
+      a.txt
+    ┄┄ the entry before the next one is missing (lost-and…) ┄┄
+    ● Behind a gap
+    ┄┄ line 23: no JSON at all ┄┄
+    · context: file a.txt
+    ");
+    assert_snapshot!(shown(&of_every_kind(), &["--no-thinking", "--tools", "none"]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Look at this
+      and that
+      [image image/png, 3 B]
+      [document application/pdf, 0 B]
+      [put in by the client, 2 lines] A note of two lines
+    · Something is new
+    · context: hook Start
+      ✗ hook Guard: not allowed
+      ✗ hook Lint: two warnings
+      hook Stop: See you
+    ● First
+      second
+      [server tool web_search]
+      [new_block]
+      interrupted by the user
+      request failed, attempt 2 of 10
+    ✗ Overloaded
+    ┄┄ compacted (auto): 9,000 tokens before ┄┄
+
+    ── 2  2026-03-01 10:07 +00:00  bash  after 7 min 0 s
+    ! ls
+      a.txt
+    ┄┄ the entry before the next one is missing (lost-and…) ┄┄
+    ● Behind a gap
+    ┄┄ line 23: no JSON at all ┄┄
+    · context: file a.txt
+    ");
+}
