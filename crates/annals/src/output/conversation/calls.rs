@@ -1,0 +1,144 @@
+//! Calls: a line each, or in full with arguments, changes and results.
+
+use std::fs::File;
+use std::io::{Read, Write};
+
+use annals_transcript::content::{Block, ToolUse};
+use annals_transcript::entry::view::SpilledOutput;
+use annals_transcript::json::Value;
+use annals_transcript::tool::{self, Call, State};
+
+use super::{Printer, SUBJECT, Tools, one_line, placeholder};
+use crate::failure::Failure;
+use crate::output::{BOLD, DIM, GREEN, RED, clean, clean_lines, count, duration, without_escapes};
+
+/// The most lines of a result that are printed.
+const RESULT_LINES: usize = 40;
+
+impl Printer<'_> {
+    pub(super) fn call(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
+        if self.detail.tools == Tools::None {
+            return Ok(());
+        }
+        let name = block.name().unwrap_or_default().into_owned();
+        let id = block.id().and_then(|id| self.conversation.snapshot().session().id(&id));
+        let Some(call) = id.and_then(|id| self.conversation.call(id)).copied() else { return Ok(()) };
+        let state = self.conversation.state(&call)?;
+        let style = if state == State::Ok { DIM } else { RED };
+        let took = call
+            .duration_ms(self.conversation.snapshot().session())
+            .map_or_else(String::new, |ms| format!(" {}", duration(ms)));
+        let subject = one_line(&tool::subject(block), SUBJECT);
+        self.flush_context()?;
+        let subject = if subject.is_empty() { subject } else { format!(" {subject}") };
+        writeln!(
+            self.out,
+            "  ▸ {BOLD}{}{BOLD:#}{subject} {style}→ {}{took}{style:#}",
+            clean(&name),
+            state.name()
+        )?;
+        self.todos(block)?;
+        if self.detail.tools == Tools::Full {
+            self.call_in_full(block, &call)?;
+        }
+        Ok(())
+    }
+
+    fn todos(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
+        let todos = block.input().and_then(|input| input.get("todos"));
+        for todo in todos.into_iter().flat_map(Value::items) {
+            let mark = match todo.text("status").as_deref() {
+                Some("completed") => "[x]",
+                Some("in_progress") => "[~]",
+                _ => "[ ]",
+            };
+            let text = todo.text("content").unwrap_or_default();
+            writeln!(self.out, "      {mark} {}", one_line(&text, SUBJECT))?;
+        }
+        Ok(())
+    }
+
+    /// Prints what changed, or else the arguments; then the result.
+    fn call_in_full(&mut self, block: &ToolUse<'_>, call: &Call) -> Result<(), Failure> {
+        let input = block.input();
+        let texts = |old: &str, new: &str| input.map(|input| (input.text(old), input.text(new)));
+        match block.name().as_deref() {
+            Some("Edit") => {
+                if let Some((old, new)) = texts("old_string", "new_string") {
+                    self.diff('-', &old.unwrap_or_default())?;
+                    self.diff('+', &new.unwrap_or_default())?;
+                }
+            }
+            Some("MultiEdit") => {
+                for edit in input.and_then(|input| input.get("edits")).into_iter().flat_map(Value::items) {
+                    self.diff('-', &edit.text("old_string").unwrap_or_default())?;
+                    self.diff('+', &edit.text("new_string").unwrap_or_default())?;
+                }
+            }
+            Some("Write") => {
+                self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?;
+            }
+            _ => {
+                // What the line above says already is not said again.
+                let subject = tool::subject(block);
+                let is_new = |value: &Value<'_>| {
+                    value.as_text().is_none_or(|text| text != subject || text.lines().count() > 1)
+                };
+                let members = input.into_iter().flat_map(Value::members);
+                for (key, value) in members.filter(|(key, value)| *key != *"todos" && is_new(value)) {
+                    let value = value.as_text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes()));
+                    self.block(&format!("{}: {value}", key.decode()))?;
+                }
+            }
+        }
+        let Some((_, result)) = call.result else { return Ok(()) };
+        let bytes = self.conversation.snapshot().span(result.offset, result.length)?;
+        let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(()) };
+        let text = result.content().text();
+        match self.spilled(&text)? {
+            Some(whole) => self.block(&whole)?,
+            None => self.block(&text)?,
+        }
+        for block in result.content().blocks() {
+            if let Some(line) = placeholder(&block) {
+                self.block(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the beginning of output that stands in a file beside the transcript.
+    fn spilled(&self, text: &str) -> Result<Option<String>, Failure> {
+        const ENOUGH: u64 = 64 * 1024;
+        let snapshot = self.conversation.snapshot();
+        let Some(path) = SpilledOutput::in_text(text).and_then(|spilled| snapshot.spilled_file(&spilled))
+        else {
+            return Ok(None);
+        };
+        let mut beginning = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(ENOUGH).read_to_end(&mut beginning));
+        read.map_err(|source| annals_engine::Error::read(&path, source))?;
+        Ok(Some(String::from_utf8_lossy(&beginning).into_owned()))
+    }
+
+    fn diff(&mut self, sign: char, text: &str) -> Result<(), Failure> {
+        let style = if sign == '-' { RED } else { GREEN };
+        for line in text.lines() {
+            writeln!(self.out, "      {style}{sign} {}{style:#}", clean_lines(line))?;
+        }
+        Ok(())
+    }
+
+    /// Prints text under a call, cut to a reasonable length.
+    fn block(&mut self, text: &str) -> Result<(), Failure> {
+        let text = without_escapes(text);
+        let lines: Vec<_> = text.trim_end().lines().collect();
+        for line in lines.iter().take(RESULT_LINES) {
+            writeln!(self.out, "      {DIM}{}{DIM:#}", clean_lines(line))?;
+        }
+        if lines.len() > RESULT_LINES {
+            writeln!(self.out, "      {DIM}… {} more{DIM:#}", count(lines.len() - RESULT_LINES, "line"))?;
+        }
+        Ok(())
+    }
+}
