@@ -1,6 +1,6 @@
 //! Turns: the rounds of a conversation, and what started each. Their numbers are given here and nowhere else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::chain::NodeIndex;
 use crate::entry::view::{Assistant, User};
@@ -28,7 +28,7 @@ pub struct Turn {
     pub ended_at: Option<i64>,
     /// How many user and assistant entries it has.
     pub messages: u64,
-    /// How many calls were made in it.
+    /// How many calls were made in it; one that stands in several lines counts once.
     pub tool_calls: u64,
     /// How many results in it say that a call failed.
     pub errors: u64,
@@ -161,8 +161,14 @@ pub fn turns<E>(
     pause_ms: i64,
     body: impl Fn(&Node) -> Result<Vec<u8>, E>,
 ) -> Result<Vec<Turn>, E> {
-    let mut divider =
-        Divider { session, pause_ms, turns: Vec::new(), replies: HashMap::new(), last: Last::default() };
+    let mut divider = Divider {
+        session,
+        pause_ms,
+        turns: Vec::new(),
+        replies: HashMap::new(),
+        calls: HashSet::new(),
+        last: Last::default(),
+    };
     for step in steps {
         if let Step::Entry { node, live: true } = *step {
             let entry = &session.nodes()[node];
@@ -181,6 +187,8 @@ struct Divider<'s> {
     turns: Vec<Turn>,
     /// The tokens of each reply, by its last line, and the turn that this stands in.
     replies: HashMap<Id, (usize, Tokens)>,
+    /// Calls that were counted.
+    calls: HashSet<Id>,
     last: Last,
 }
 
@@ -257,8 +265,14 @@ impl Divider<'_> {
         }
         turn.messages += 1;
         for block in self.session.blocks(node) {
-            turn.tool_calls += u64::from(block.kind == BlockKind::ToolUse);
-            turn.errors += u64::from(block.kind == BlockKind::ToolResult(true));
+            match block.kind {
+                BlockKind::ToolUse => {
+                    let is_new = block.tool.is_none_or(|id| self.calls.insert(id));
+                    turn.tool_calls += u64::from(is_new);
+                }
+                BlockKind::ToolResult(true) => turn.errors += 1,
+                _ => {}
+            }
         }
         if let Some(reply) = entry.view::<Assistant>() {
             self.last.replied = true;
@@ -379,7 +393,7 @@ mod tests {
             ]
         );
         let first = &found[0];
-        assert_eq!((first.messages, first.tool_calls, first.errors), (4, 2, 1));
+        assert_eq!((first.messages, first.tool_calls, first.errors), (4, 1, 1));
         assert_eq!(first.usage, Tokens { input: 1, output: 7, ..Tokens::default() });
         assert_eq!(found[2].resumed_after_ms, Some(17 * 60 * 1000));
         assert_eq!(found.iter().map(|turn| turn.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
