@@ -2,10 +2,12 @@
 
 mod clean;
 pub(crate) mod conversation;
+mod markdown;
 mod progress;
 mod table;
+mod wrap;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -30,6 +32,12 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 /// Returns standard output, buffered. Styles are dropped when it is not a terminal or `NO_COLOR` is set.
 pub(crate) fn stdout() -> impl Write {
     io::BufWriter::new(AutoStream::auto(io::stdout()))
+}
+
+/// Returns how wide the terminal is that standard output goes to; none if it goes elsewhere.
+pub(crate) fn columns() -> Option<usize> {
+    let size = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
+    size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0)
 }
 
 /// Says what went wrong.

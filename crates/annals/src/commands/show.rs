@@ -10,10 +10,11 @@ use std::process::ExitCode;
 use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent};
 use annals_transcript::history::Step;
 use annals_transcript::{Kind, Reader, model};
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::{Global, Show, View};
 use crate::failure::{FAILED, Failure};
-use crate::output::conversation::{Detail, Printer};
+use crate::output::conversation::{AGENT, Detail, Printer};
 use crate::output::{self, clean_lines};
 use crate::to_wire::ToWire;
 
@@ -54,7 +55,16 @@ fn full(
         return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
     }
     let agents = if args.subagents { engine.subagents(conversation.snapshot())? } else { Vec::new() };
-    let mut history = History { engine, args, json, agents, shown: HashSet::new(), depth: 0, failed: false };
+    let mut history = History {
+        engine,
+        args,
+        json,
+        agents,
+        shown: HashSet::new(),
+        depth: 0,
+        failed: false,
+        columns: output::columns(),
+    };
     let mut out = output::stdout();
     history.print(&mut out, conversation, args.turn.as_ref())?;
     history.print_rest(&mut out, conversation)?;
@@ -71,6 +81,7 @@ struct History<'a> {
     shown: HashSet<PathBuf>,
     depth: usize,
     failed: bool,
+    columns: Option<usize>,
 }
 
 /// How deep subagents may be nested to be shown in place; the client nests a few levels.
@@ -89,6 +100,7 @@ impl History<'_> {
             thinking: !self.args.no_thinking,
             expand: self.args.expand,
             tools: self.args.tools,
+            columns: self.columns.map(|columns| columns.saturating_sub(self.depth * AGENT.width())),
         };
         let mut printer = Printer::new(out, conversation, detail);
         for step in conversation.steps().iter().filter(|step| is_wanted(conversation, step, turns)) {
@@ -158,7 +170,8 @@ impl History<'_> {
         if self.args.turn.is_some() {
             return Ok(());
         }
-        let detail = Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools };
+        let detail =
+            Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools, columns: None };
         let mut printer = Printer::new(out, conversation, detail);
         self.agents.clone().iter().try_for_each(|agent| self.print_agent(&mut printer, agent))
     }

@@ -14,9 +14,10 @@ use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind};
+use unicode_width::UnicodeWidthStr;
 
 use super::{
-    BOLD, CYAN, DIM, RED, YELLOW, clean, clean_lines, count, duration, number, size, time_of_ms,
+    BOLD, CYAN, DIM, RED, YELLOW, clean, clean_lines, count, duration, markdown, number, size, time_of_ms,
     without_escapes,
 };
 use crate::failure::Failure;
@@ -32,6 +33,8 @@ pub(crate) struct Detail {
     pub(crate) thinking: bool,
     /// How calls are printed.
     pub(crate) tools: Tools,
+    /// Where prose is wrapped.
+    pub(crate) columns: Option<usize>,
 }
 
 /// How calls are printed.
@@ -45,8 +48,12 @@ pub(crate) enum Tools {
     None,
 }
 
+/// What stands before the lines of a subagent.
+pub(crate) const AGENT: &str = "  │ ";
 /// The longest subject of a call on one line.
 const SUBJECT: usize = 100;
+/// The narrowest that prose is wrapped to.
+const NARROWEST: usize = 20;
 
 /// Prints the steps of a conversation.
 pub(crate) struct Printer<'a> {
@@ -126,7 +133,7 @@ impl<'a> Printer<'a> {
         print: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         self.flush_context()?;
-        let mut inner = Prefixed { out: &mut self.out, prefix: "  │ ", starts_line: true };
+        let mut inner = Prefixed { out: &mut self.out, prefix: AGENT, starts_line: true };
         writeln!(inner, "{CYAN}{}{CYAN:#}", clean(title))?;
         print(&mut inner)
     }
@@ -188,16 +195,16 @@ impl<'a> Printer<'a> {
     fn input(&mut self, to_agent: bool, input: &Input<'_>) -> Result<(), Failure> {
         let text = input.text.trim();
         match input.kind {
-            InputKind::Prompt if to_agent => self.text(DIM, "to the agent ❯ ", text),
-            InputKind::Prompt => self.text(CYAN, "❯ ", text),
-            InputKind::Queued => self.text(CYAN, "❯ (queued) ", text),
+            InputKind::Prompt if to_agent => self.prose(DIM, "to the agent ❯ ", text),
+            InputKind::Prompt => self.prose(CYAN, "❯ ", text),
+            InputKind::Queued => self.prose(CYAN, "❯ (queued) ", text),
             InputKind::Command => {
                 let command = input.command.as_deref().unwrap_or("/?");
-                self.text(CYAN, "❯ ", format!("{command} {text}").trim())
+                self.prose(CYAN, "❯ ", format!("{command} {text}").trim())
             }
-            InputKind::Bash => self.text(CYAN, "! ", text),
+            InputKind::Bash => self.output(CYAN, "! ", text),
             InputKind::ToolResult => Ok(()),
-            InputKind::Output => self.text(DIM, "  ", text),
+            InputKind::Output => self.output(DIM, "  ", text),
             InputKind::Interrupt => self.line(YELLOW, "interrupted by the user"),
             InputKind::CompactSummary => self.folded("summary of what was compacted", text),
             InputKind::Skill => self.folded("skill", text),
@@ -214,13 +221,13 @@ impl<'a> Printer<'a> {
         let Some(reply) = entry.view::<Assistant>() else { return Ok(()) };
         for block in reply.content().blocks() {
             match block {
-                Block::Text(text) if node.has(Flag::ApiError) => self.text(RED, "✗ ", text.text().trim())?,
-                Block::Text(text) => self.text(BOLD, "● ", text.text().trim())?,
+                Block::Text(text) if node.has(Flag::ApiError) => self.prose(RED, "✗ ", text.text().trim())?,
+                Block::Text(text) => self.prose(BOLD, "● ", text.text().trim())?,
                 Block::Thinking(thinking) if self.detail.thinking => {
                     let text = thinking.thinking().unwrap_or_default();
                     let words = text.split_whitespace().count();
                     if self.detail.expand && words > 0 {
-                        self.text(DIM, "∴ ", text.trim())?;
+                        self.prose(DIM, "∴ ", text.trim())?;
                         continue;
                     }
                     let words = if words == 0 { "not kept".to_owned() } else { count(words, "word") };
@@ -271,7 +278,7 @@ impl<'a> Printer<'a> {
             },
             _ => {
                 if let Some(content) = system.content() {
-                    return self.text(DIM, "· ", content.trim());
+                    return self.prose(DIM, "· ", content.trim());
                 }
                 self.name_context(system.subtype().as_deref().unwrap_or("system"));
                 Ok(())
@@ -330,17 +337,43 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Prints text of several lines behind a mark, the further lines set in.
-    fn text(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
+    /// Prints what somebody wrote behind a mark, the further lines set in; on a terminal, wrapped to its width.
+    fn prose(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
-        self.flush_context()?;
         let text = without_escapes(text);
-        let text = clean_lines(&text);
-        for (index, line) in text.lines().enumerate() {
-            let mark = if index == 0 { mark } else { "  " };
-            writeln!(self.out, "{style}{mark}{style:#}{line}")?;
+        // The first line may begin with a mark that is longer than the blanks before the others.
+        let columns = self.room_beside(mark.width().max(2));
+        let lines = markdown::lines(&clean_lines(&text), columns);
+        self.behind(style, mark, lines.iter().map(String::as_str))
+    }
+
+    /// Returns how many columns there are beside so many others, on a terminal.
+    fn room_beside(&self, taken: usize) -> Option<usize> {
+        let taken = taken + self.out.prefix.width();
+        self.detail.columns.map(|columns| columns.saturating_sub(taken).max(NARROWEST))
+    }
+
+    /// Prints output of a program behind a mark, line by line as it is.
+    fn output(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
+        let text = without_escapes(text);
+        self.behind(style, mark, clean_lines(&text).lines())
+    }
+
+    fn behind<'l>(
+        &mut self,
+        style: anstyle::Style,
+        mark: &str,
+        lines: impl Iterator<Item = &'l str>,
+    ) -> Result<(), Failure> {
+        self.flush_context()?;
+        for (index, line) in lines.enumerate() {
+            match (index, line) {
+                (0, _) => writeln!(self.out, "{style}{mark}{style:#}{line}")?,
+                (_, "") => writeln!(self.out)?,
+                _ => writeln!(self.out, "  {line}")?,
+            }
         }
         Ok(())
     }
@@ -348,7 +381,7 @@ impl<'a> Printer<'a> {
     fn folded(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         if self.detail.expand {
             self.line(DIM, &format!("[{name}]"))?;
-            return self.text(DIM, "  ", text);
+            return self.prose(DIM, "  ", text);
         }
         let lines = count(text.lines().count(), "line");
         self.line(DIM, &format!("[{name}, {lines}] {}", one_line(text, 60)))

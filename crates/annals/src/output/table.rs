@@ -1,12 +1,12 @@
 //! Tables that people can read: no frames, numbers to the right, wide characters counted as wide, no wider than the
 //! terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use comfy_table::{Cell, CellAlignment, Table as Grid, presets};
 use unicode_width::UnicodeWidthStr;
 
-use super::{BOLD, clean, cut};
+use super::{BOLD, clean, columns, cut};
 use crate::failure::Failure;
 
 /// The narrowest that a column is made.
@@ -50,10 +50,7 @@ impl Table {
 
     /// Prints the table for the terminal that there is, if there is one.
     pub(crate) fn print(&self, out: &mut impl Write) -> Result<(), Failure> {
-        let is_terminal = std::io::stdout().is_terminal();
-        let size = terminal_size::terminal_size().filter(|_| is_terminal);
-        let width = size.map(|(width, _)| usize::from(width.0));
-        for (index, line) in self.lines(width).enumerate() {
+        for (index, line) in self.lines(columns()).enumerate() {
             let line = line.trim_end();
             if index == 0 {
                 writeln!(out, "{BOLD}{line}{BOLD:#}")?;

@@ -48,14 +48,65 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!((finished.status.code(), finished.stderr.len()), (Some(0), 0));
 }
 
-/// On a terminal (`script` provides one), nothing in a transcript steers the terminal.
+/// Returns what a command prints on a terminal of so many columns, which `script` provides.
+#[cfg(target_os = "linux")]
+fn on_terminal(home: &testkit::command::Home, columns: usize, args: &str) -> String {
+    let line = format!("stty cols {columns} rows 40; {ANNALS} {args}");
+    let mut script = home.command("script");
+    script.args(["-qec", &line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
+    let shown = script.output().expect("there is a terminal to be had");
+    String::from_utf8_lossy(&shown.stdout).replace("\r\n", "\n")
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_terminal_gets_no_control_characters() {
     let home = small_home();
-    let evil = home.write("evil.jsonl", b"{\"type\":\"user\"}\n\x1b[31mred \xc2\x9b1m \x07bell\n");
-    let line = format!("{ANNALS} show {} --view raw", evil.display());
-    let shown = home.command("script").args(["-qec", &line, "/dev/null"]).output().unwrap();
-    let text = String::from_utf8_lossy(&shown.stdout);
+    home.write("evil.jsonl", b"{\"type\":\"user\"}\n\x1b[31mred \xc2\x9b1m \x07bell\n");
+    let text = on_terminal(&home, 80, "show evil.jsonl --view raw");
     assert!(text.contains("\u{FFFD}[31mred \u{FFFD}1m \u{FFFD}bell"), "{text:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn prose_is_wrapped_and_styled_on_a_terminal_only() {
+    let home = small_home();
+    let line = |kind: &str, content: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{kind}","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","message":{{"id":"m","content":{content}}}}}"#
+        )
+    };
+    let prompt = line(
+        "user",
+        r#""How long does the tea have to steep?\n\n屏幕关着的时候不用画。屏幕关着的时候不用画。""#,
+    );
+    let reply = line(
+        "assistant",
+        r#"[{"type":"text","text":"Tea\n\n- **three** minutes for `green`, four or five for black"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"sleep 180 && echo the tea is ready"}}]"#,
+    );
+    home.write("s.jsonl", [prompt, reply.replace("null", "\"user\"")].join("\n"));
+    insta::assert_snapshot!(on_terminal(&home, 40, "show s.jsonl").replace('\u{1b}', "␛"), @"
+
+    ␛[1m── 1  2026-03-01 10:00 +00:00␛[0m
+    ␛[36m❯ ␛[0mHow long does the tea have to steep?
+
+      屏幕关着的时候不用画。屏幕关着的时候不
+      用画。
+    ␛[1m● ␛[0mTea
+
+      - ␛[1m**three**␛[0m minutes for ␛[36m`green`␛[0m, four
+        or five for black
+      ▸ ␛[1mBash␛[0m sleep 180 && echo th… ␛[1m␛[31m→ pending␛[0m
+    ");
+    insta::assert_snapshot!(annals(&home, &["show", "s.jsonl"]).stdout, @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ How long does the tea have to steep?
+
+      屏幕关着的时候不用画。屏幕关着的时候不用画。
+    ● Tea
+
+      - **three** minutes for `green`, four or five for black
+      ▸ Bash sleep 180 && echo the tea is ready → pending
+    ");
 }

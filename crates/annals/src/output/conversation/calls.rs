@@ -7,6 +7,7 @@ use annals_transcript::content::{Block, ToolUse};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::json::Value;
 use annals_transcript::tool::{self, Call, State};
+use unicode_width::UnicodeWidthStr;
 
 use super::{Printer, SUBJECT, Tools, one_line, placeholder};
 use crate::failure::Failure;
@@ -28,15 +29,14 @@ impl Printer<'_> {
         let took = call
             .duration_ms(self.conversation.snapshot().session())
             .map_or_else(String::new, |ms| format!(" {}", duration(ms)));
-        let subject = one_line(&tool::subject(block), SUBJECT);
+        let name = clean(&name);
+        let taken = format!("  ▸ {name}  → {}{took}", state.name()).width();
+        let room = self.room_beside(taken).unwrap_or(SUBJECT).min(SUBJECT);
+        let subject = Some(one_line(&tool::subject(block), room)).filter(|subject| !subject.is_empty());
+        let subject = subject.map_or_else(String::new, |subject| format!(" {subject}"));
         self.flush_context()?;
-        let subject = if subject.is_empty() { subject } else { format!(" {subject}") };
-        writeln!(
-            self.out,
-            "  ▸ {BOLD}{}{BOLD:#}{subject} {style}→ {}{took}{style:#}",
-            clean(&name),
-            state.name()
-        )?;
+        let state = state.name();
+        writeln!(self.out, "  ▸ {BOLD}{name}{BOLD:#}{subject} {style}→ {state}{took}{style:#}")?;
         self.todos(block)?;
         if self.detail.tools == Tools::Full {
             self.call_in_full(block, &call)?;

@@ -1,0 +1,62 @@
+//! Where lines of prose are broken.
+
+use std::ops::Range;
+
+use unicode_linebreak::linebreaks;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Returns the rows that a line is broken into so that each fits into so many columns. Words stay whole, however long:
+/// a path can be copied. Text without blanks between words is broken where its script allows.
+pub(crate) fn rows(line: &str, columns: usize) -> Vec<Range<usize>> {
+    let mut rows = Vec::new();
+    let (mut start, mut fits) = (0, 0);
+    for (at, _) in linebreaks(line).filter(|&(at, _)| may_break(line, at)) {
+        if fits > start && line[start..at].trim_end().width() > columns {
+            rows.push(start..line[..fits].trim_end().len());
+            start = fits;
+        }
+        fits = at;
+    }
+    rows.push(start..line.len());
+    rows
+}
+
+/// Breaks after hyphens, slashes and the like would tear names apart.
+fn may_break(line: &str, at: usize) -> bool {
+    let is_wide = |character: char| character.width() == Some(2);
+    let (before, behind) = line.split_at(at);
+    let last = before.chars().next_back();
+    last.is_some_and(|last| last.is_whitespace() || is_wide(last))
+        || behind.chars().next().is_none_or(is_wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, columns: usize, expected: &[&str]) {
+        let found: Vec<_> = rows(line, columns).into_iter().map(|row| &line[row]).collect();
+        assert_eq!(found, expected, "{line}");
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        check("", 10, &[""]);
+        check("one two three", 13, &["one two three"]);
+        check("one two three", 12, &["one two", "three"]);
+        check("one two three four ", 9, &["one two", "three", "four "]);
+        check("    set in by four", 10, &["    set in", "by four"]);
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        check("see src/output/wrap.rs--now please", 10, &["see", "src/output/wrap.rs--now", "please"]);
+        check("https://example.org/a-long/path", 4, &["https://example.org/a-long/path"]);
+    }
+
+    #[test]
+    fn wide_characters_count_twice_and_need_no_blanks() {
+        check("屏幕关着的时候不用画。", 10, &["屏幕关着的", "时候不用", "画。"]);
+        check("tea 👩‍💻👩‍💻👩‍💻", 6, &["tea 👩‍💻", "👩‍💻👩‍💻"]);
+    }
+}
