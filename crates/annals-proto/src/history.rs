@@ -20,7 +20,7 @@ pub struct HistoryItem {
     pub parent: Option<String>,
     /// When it was written.
     pub timestamp: Option<String>,
-    /// The number of the turn that it belongs to.
+    /// The number of the turn that it belongs to; none for subagents shown with their session.
     pub turn: Option<usize>,
     /// Whether it belongs to the live conversation.
     pub live: bool,

@@ -105,7 +105,10 @@ impl History<'_> {
         let mut printer = Printer::new(out, conversation, detail);
         for step in conversation.steps().iter().filter(|step| is_wanted(conversation, step, turns)) {
             if self.json {
-                printer.json(&to_wire.item(conversation, step)?)?;
+                let mut item = to_wire.item(conversation, step)?;
+                // Below a call, only the turns of the session itself have numbers.
+                item.turn = item.turn.filter(|_| self.depth == 0);
+                printer.json(&item)?;
             } else {
                 printer.step(step)?;
             }

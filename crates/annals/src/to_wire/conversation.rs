@@ -63,13 +63,16 @@ impl<'a> ToWire<'a> {
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
                 leaf: self.uuid(last),
                 kind: "branch".to_owned(),
-                sidechain: cause == Cause::Subagent,
+                sidechain: cause == Cause::Subagent || self.agent().is_some(),
+                agent_id: self.agent(),
                 parent: from.and_then(|index| self.uuid(index)),
                 entries: Some(entries),
                 ..wire::HistoryItem::default()
             }),
             Step::Gap { missing } => Ok(wire::HistoryItem {
                 kind: "gap".to_owned(),
+                sidechain: self.agent().is_some(),
+                agent_id: self.agent(),
                 parent: Some(self.ids.get(missing)),
                 ..wire::HistoryItem::default()
             }),
@@ -98,7 +101,7 @@ impl<'a> ToWire<'a> {
             turn: conversation.turn_of(index),
             live,
             sidechain: entry.has(Flag::Sidechain),
-            agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()),
+            agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
             parts: self.parts(node, &entry)?,
             tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
             usage: usage.map(|usage| raw(&text_of(usage))).transpose()?,
@@ -172,6 +175,11 @@ impl<'a> ToWire<'a> {
         let blocks = self.snapshot.session().blocks(self.node(index)).iter();
         let calls = blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool);
         calls.map(|id| self.ids.get(id)).collect()
+    }
+
+    /// Returns the subagent whose transcript it is.
+    fn agent(&self) -> Option<String> {
+        self.snapshot.file().agent.clone()
     }
 
     fn node(&self, index: NodeIndex) -> &'a Node {

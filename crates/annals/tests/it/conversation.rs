@@ -529,3 +529,51 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
     · context: file a.txt
     ");
 }
+
+#[test]
+fn the_json_of_subagents_names_them_and_numbers_no_turns() {
+    let home = crate::small_home();
+    let agent = format!(".claude/projects/-home-mia-tea/{}/subagents/agent-a1", crate::SESSION);
+    let side = ",\"isSidechain\":true,\"agentId\":\"a1\"";
+    let lines = [
+        line("user", "s1", "gone", "\"Look around\"", side),
+        line("user", "s2", "s1", "\"Look left\"", ",\"isSidechain\":true"),
+        line("assistant", "s3", "s1", "\"Nothing there\"", side),
+    ];
+    home.write(format!("{agent}.jsonl"), lines.join("\n"));
+    home.write(format!("{agent}.meta.json"), r#"{"toolUseId":"t1"}"#);
+    let told = |args: &[&str]| {
+        let json = crate::annals(&home, &[args, &["--json"]].concat()).stdout;
+        let item = |line: &str| {
+            let item: serde_json::Value = serde_json::from_str(line).unwrap();
+            let word = |key: &str| item[key].as_str().unwrap_or("-").to_owned();
+            format!(
+                "{} {} {} {} {}\n",
+                word("kind"),
+                word("uuid"),
+                word("agentId"),
+                item["sidechain"],
+                item["turn"]
+            )
+        };
+        json.lines().map(item).collect::<String>()
+    };
+    assert_snapshot!(told(&["show", "latest", "--subagents"]), @"
+    message u1 - false 1
+    message a1 - false 1
+    gap - a1 true null
+    message s1 a1 true null
+    branch - a1 true null
+    message s2 a1 true null
+    message s3 a1 true null
+    message u2 - false 1
+    meta - - false null
+    ");
+    assert_snapshot!(told(&["show", &format!("{agent}.jsonl")]), @"
+    gap - a1 true null
+    message s1 a1 true 1
+    branch - a1 true null
+    message s2 a1 true null
+    message s3 a1 true 1
+    ");
+}
