@@ -28,7 +28,7 @@ pub struct HistoryItem {
     pub sidechain: bool,
     /// The subagent.
     pub agent_id: Option<String>,
-    /// The content blocks as they stand in the file.
+    /// The content blocks as they stand in the file; a string that is not UTF-8 is `{"bytes": <base64>}`.
     pub parts: Vec<Box<RawValue>>,
     /// The call that it makes, with how it ended.
     pub tool: Option<HistoryTool>,

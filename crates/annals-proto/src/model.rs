@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 pub struct ModelMessage {
     /// `user` or `assistant`.
     pub role: String,
-    /// The content blocks as they stand in the file; those made up for the request carry `"synthetic":true`.
+    /// The content blocks as the client would send them, bytes that are not UTF-8 as U+FFFD; those made up for the request carry `"synthetic":true`.
     pub parts: Vec<Box<RawValue>>,
     /// The entries that it is made from.
     pub entries: Vec<String>,

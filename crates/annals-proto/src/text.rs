@@ -19,12 +19,18 @@ pub enum Text {
     },
 }
 
+impl From<&[u8]> for Text {
+    fn from(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Text::Text(text.to_owned()),
+            Err(_) => Text::Bytes { bytes: STANDARD.encode(bytes) },
+        }
+    }
+}
+
 impl From<&Path> for Text {
     fn from(path: &Path) -> Self {
-        match path.to_str() {
-            Some(text) => Text::Text(text.to_owned()),
-            None => Text::Bytes { bytes: STANDARD.encode(path.as_os_str().as_encoded_bytes()) },
-        }
+        Text::from(path.as_os_str().as_encoded_bytes())
     }
 }
 

@@ -1,6 +1,7 @@
 //! From the engine's types to the wire's.
 
 mod conversation;
+mod utf8;
 
 use annals_engine::{Finding, Relation, Report, TranscriptFile};
 use annals_proto as wire;

@@ -7,7 +7,7 @@ use annals_proto as wire;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
-use annals_transcript::json::{Value, quote};
+use annals_transcript::json::quote;
 use annals_transcript::model::{Message, Part};
 use annals_transcript::session::{BlockKind, IdTexts, Node};
 use annals_transcript::tool::{self, Call};
@@ -15,7 +15,7 @@ use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
-use super::time_of_ms;
+use super::{time_of_ms, utf8};
 use crate::failure::Failure;
 
 /// Turns what is found in one transcript into wire types.
@@ -38,7 +38,7 @@ impl<'a> ToWire<'a> {
 
     fn part(&self, part: &Part) -> Result<Box<RawValue>, Failure> {
         match part {
-            Part::Found(block) => block_as_found(&self.snapshot.span(block.offset, block.length)?),
+            Part::Found(block) => block_as_sent(&self.snapshot.span(block.offset, block.length)?),
             Part::MadeText(text) => {
                 raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(text)))
             }
@@ -104,7 +104,7 @@ impl<'a> ToWire<'a> {
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
             parts: self.parts(node, &entry)?,
             tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
-            usage: usage.map(|usage| raw(&text_of(usage))).transpose()?,
+            usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes())?)).transpose()?,
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
             forked_from: forked_from(&entry),
             compaction: compaction(&entry),
@@ -251,14 +251,19 @@ fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
     })
 }
 
-/// A block goes out as it is; a plain string becomes the text block that it stands for.
+/// A block with every byte that stands in the file.
 fn block_as_found(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
-    let found = String::from_utf8_lossy(bytes);
-    if found.starts_with('"') { raw(&format!(r#"{{"type":"text","text":{found}}}"#)) } else { raw(&found) }
+    block(bytes, &utf8::as_text(bytes)?)
 }
 
-fn text_of(value: Value<'_>) -> String {
-    String::from_utf8_lossy(value.bytes()).into_owned()
+/// A block as the client reads it: what is not UTF-8 is lost.
+fn block_as_sent(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
+    block(bytes, &String::from_utf8_lossy(bytes))
+}
+
+/// A block goes out as it is; a plain string becomes the text block that it stands for.
+fn block(found: &[u8], json: &str) -> Result<Box<RawValue>, Failure> {
+    if found.starts_with(b"\"") { raw(&format!(r#"{{"type":"text","text":{json}}}"#)) } else { raw(json) }
 }
 
 /// Blocks of an entry whose grammar is broken are quoted as text.

@@ -577,3 +577,20 @@ fn the_json_of_subagents_names_them_and_numbers_no_turns() {
     message s3 a1 true 1
     ");
 }
+
+#[test]
+fn the_json_of_what_is_not_utf8_keeps_its_bytes() {
+    let home = Home::new();
+    let lines = [
+        line("user", "u1", "", "\"log?.txt\"", ""),
+        line("assistant", "a1", "u1", "[{\"type\":\"text\",\"text\":\"?\"}]", ""),
+    ];
+    let file: Vec<u8> = lines.join("\n").bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect();
+    home.write("s.jsonl", file);
+    let json = |args: &[&str]| crate::annals(&home, &[&["show", "s.jsonl", "--json"], args].concat()).stdout;
+    let full = json(&[]);
+    assert!(full.contains(r#""parts":[{"type":"text","text":{"bytes":"bG9n/y50eHQ="}}]"#), "{full}");
+    assert!(full.contains(r#""parts":[{"type":"text","text":{"bytes":"/w=="}}]"#), "{full}");
+    let model = json(&["--view", "model"]);
+    assert!(model.contains("\"text\":\"log\u{FFFD}.txt\""), "the client sends what it could read: {model}");
+}
