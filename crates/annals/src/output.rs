@@ -3,6 +3,7 @@
 mod clean;
 pub(crate) mod conversation;
 mod markdown;
+pub(crate) mod messages;
 mod progress;
 mod table;
 mod wrap;

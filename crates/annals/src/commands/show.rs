@@ -198,16 +198,14 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
         return Err(Failure::not_resumable(&obstacle.to_string()));
     }
     let to_wire = ToWire::of(snapshot);
+    let columns = output::columns();
     let mut out = output::stdout();
     for message in model::messages(chain) {
         let message = to_wire.message(&message)?;
         if json {
             output::json_line(&mut out, &message)?;
-            continue;
-        }
-        output::heading(&mut out, &message.role)?;
-        for part in &message.parts {
-            writeln!(out, "  {}", output::clean(part.get()))?;
+        } else {
+            output::messages::print(&mut out, &message, columns)?;
         }
     }
     out.flush()?;

@@ -53,7 +53,7 @@ pub(crate) const AGENT: &str = "  │ ";
 /// The longest subject of a call on one line.
 const SUBJECT: usize = 100;
 /// The narrowest that prose is wrapped to.
-const NARROWEST: usize = 20;
+pub(super) const NARROWEST: usize = 20;
 
 /// Prints the steps of a conversation.
 pub(crate) struct Printer<'a> {
@@ -433,7 +433,7 @@ impl Write for Prefixed<'_> {
 }
 
 /// Returns a line that stands for what cannot be printed.
-fn placeholder(block: &Block<'_>) -> Option<String> {
+pub(super) fn placeholder(block: &Block<'_>) -> Option<String> {
     let media = |name: &str, media: &Media<'_>| {
         let kind = media.media_type().unwrap_or("?".into());
         let bytes = media.data().map_or(0, |data| data.len() as u64 * 3 / 4);

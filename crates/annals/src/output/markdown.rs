@@ -127,6 +127,7 @@ mod tests {
             ("## Tea", "<b>## Tea</>"),
             ("#hashtag", "#hashtag"),
             ("run `npm test` **now**!", "run <c>`npm test`</> <b>**now**</>!"),
+            ("```not``` a fence", "<c>```not```</> a fence"),
             ("``a`b`` and `open", "<c>``a`b``</> and `open"),
             (
                 "`**` is no stress, nor 2 ** 3 ** 4, *this* or ****",

@@ -149,7 +149,7 @@ fn no_command_passes_control_characters_on() {
         r#""type":"user","message":{"content":[{"type":"image","source":{"media_type":"EVIL","data":"EVIL"}}]}"#,
         r#""type":"user","isMeta":true,"message":{"content":"EVIL"}"#,
         r#""type":"assistant","message":{"id":"m1","model":"EVIL","content":[{"type":"text","text":"EVIL"}]}"#,
-        r#""type":"assistant","message":{"id":"m2","content":[{"type":"thinking","thinking":"EVIL"}]}"#,
+        r#""type":"assistant","message":{"id":"m2","content":[{"type":"thinking","thinking":"EVIL"},{"type":"text","text":"EVIL"}]}"#,
         r#""type":"assistant","message":{"id":"m3","content":[{"type":"EVIL"},{"type":"server_tool_use","name":"EVIL"}]}"#,
         r#""type":"assistant","isApiErrorMessage":true,"message":{"id":"m4","content":[{"type":"text","text":"EVIL"}]}"#,
         r#""type":"assistant","message":{"id":"m5","content":[{"type":"tool_use","id":"EVIL","name":"EVIL","input":{"command":"EVIL","EVIL":"EVIL","todos":[{"content":"EVIL"}]}}]}"#,

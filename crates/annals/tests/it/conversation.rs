@@ -344,7 +344,7 @@ fn of_every_kind() -> Vec<String> {
         r#""type":"attachment","attachment":{"type":"hook_system_message","hookName":"Stop","content":"See you"}"#,
         r#""type":"assistant","message":{"id":"m1","content":[{"type":"thinking","thinking":"Let me think"},{"type":"thinking","thinking":""},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"  \n"},{"type":"text","text":"First\nsecond"},{"type":"server_tool_use","name":"web_search"},{"type":"new_block"}]}"#,
         r#""type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls","timeout":5}}]}"#,
-        r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"tea.rs\nnew.rs"},{"type":"image","source":{"media_type":"image/png","data":"AAAA"}}]}]}"#,
+        r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":[{"type":"text","text":"tea.rs\nnew.rs"},{"type":"image","source":{"media_type":"image/png","data":"AAAA"}}]}]}"#,
         r#""type":"assistant","message":{"id":"m3","content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"cd /tmp\nls"}}]}"#,
         r#""type":"assistant","message":{"id":"m4","content":[{"type":"tool_use","id":"t3","name":"TodoWrite","input":{"todos":[{"content":"Boil","status":"completed"},{"content":"Steep","status":"in_progress"},{"content":"Pour","status":"pending"}]}}]}"#,
         r#""type":"assistant","message":{"id":"m5","content":[{"type":"tool_use","id":"t4","name":"MultiEdit","input":{"file_path":"tea.rs","edits":[{"old_string":"green","new_string":"oolong\nblack"}]}}]}"#,
@@ -396,7 +396,7 @@ fn everything_that_is_shown_has_its_line() {
       second
       [server tool web_search]
       [new_block]
-      ▸ Bash ls → ok 0 ms
+      ▸ Bash ls → error 0 ms
       ▸ Bash cd /tmp ls → pending
       ▸ TodoWrite → pending
           [x] Boil
@@ -466,7 +466,7 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       second
       [server tool web_search]
       [new_block]
-      ▸ Bash ls → ok 0 ms
+      ▸ Bash ls → error 0 ms
           timeout: 5
           tea.rs
           new.rs
@@ -593,4 +593,46 @@ fn the_json_of_what_is_not_utf8_keeps_its_bytes() {
     assert!(full.contains(r#""parts":[{"type":"text","text":{"bytes":"/w=="}}]"#), "{full}");
     let model = json(&["--view", "model"]);
     assert!(model.contains("\"text\":\"log\u{FFFD}.txt\""), "the client sends what it could read: {model}");
+}
+
+#[test]
+fn the_model_view_reads_as_messages() {
+    let mut lines = of_every_kind();
+    // Without the compaction, all of it is sent.
+    lines.retain(|line| !line.contains("compact_boundary"));
+    let lines: Vec<_> = lines.iter().map(|line| line.replace("\"e18\"", "\"e17\"")).collect();
+    assert_snapshot!(shown(&lines[..20], &["--view", "model"]), @"
+    ── user
+      Look at this
+      and that
+      [image image/png, 3 B]
+      [document application/pdf, 0 B]
+      A note
+      of two lines
+    ── assistant
+      ∴ Let me think
+      ∴ thinking (not kept)
+      ∴ thinking (encrypted)
+        
+      First
+      second
+      [server tool web_search]
+      [new_block]
+    ── assistant
+      ▸ Bash t1 ls
+    ── user
+      ◂ t1 error
+        tea.rs
+        new.rs
+        [image image/png, 3 B]
+      [Request interrupted by user]
+    ── assistant
+      Overloaded
+    ── user
+      <bash-input>ls</bash-input>
+      <bash-stdout>a.txt</bash-stdout>
+    ── assistant
+      No response requested.
+      (made up by the client)
+    ");
 }
