@@ -151,6 +151,12 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
+/// Returns the end of a text that fits into so many columns, with an ellipsis where something is missing.
+pub(crate) fn cut_start(text: &str, columns: usize) -> String {
+    let backwards = |text: &str| text.chars().rev().collect::<String>();
+    backwards(&cut(&backwards(text), columns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +175,6 @@ mod tests {
             ["short", "天气预报", "a longer text"].map(|text| cut(text, 6)),
             ["short", "天气…", "a lon…"]
         );
+        assert_eq!(["/a.rs", "/src/天气.rs"].map(|path| cut_start(path, 8)), ["/a.rs", "…天气.rs"]);
     }
 }

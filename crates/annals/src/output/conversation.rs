@@ -17,8 +17,8 @@ use annals_transcript::{Entry, Flag, Kind};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    BOLD, CYAN, DIM, RED, YELLOW, clean, clean_lines, count, duration, markdown, number, size, time_of_ms,
-    without_escapes,
+    BOLD, CYAN, DIM, RED, YELLOW, clean, clean_lines, count, cut, cut_start, duration, markdown, number,
+    size, time_of_ms, without_escapes, wrap,
 };
 use crate::failure::Failure;
 
@@ -51,7 +51,7 @@ pub(crate) enum Tools {
 /// What stands before the lines of a subagent.
 pub(crate) const AGENT: &str = "  │ ";
 /// The longest subject of a call on one line.
-const SUBJECT: usize = 100;
+pub(super) const SUBJECT: usize = 100;
 /// The narrowest that prose is wrapped to.
 pub(super) const NARROWEST: usize = 20;
 
@@ -331,8 +331,14 @@ impl<'a> Printer<'a> {
 
     fn flush_context(&mut self) -> Result<(), Failure> {
         let names = std::mem::take(&mut self.context);
-        if !names.is_empty() {
-            writeln!(self.out, "{DIM}· context: {}{DIM:#}", names.join(", "))?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names = format!("context: {}", names.join(", "));
+        let rows = wrap::rows(&names, self.room_beside(2).unwrap_or(usize::MAX));
+        for (index, row) in rows.into_iter().enumerate() {
+            let mark = if index == 0 { "· " } else { "  " };
+            writeln!(self.out, "{DIM}{mark}{}{DIM:#}", &names[row])?;
         }
         Ok(())
     }
@@ -389,7 +395,9 @@ impl<'a> Printer<'a> {
 
     fn line(&mut self, style: anstyle::Style, text: &str) -> Result<(), Failure> {
         self.flush_context()?;
-        writeln!(self.out, "  {style}{}{style:#}", clean(text))?;
+        let text = clean(text);
+        let text = self.room_beside(2).map_or_else(|| text.to_string(), |room| cut(&text, room));
+        writeln!(self.out, "  {style}{text}{style:#}")?;
         Ok(())
     }
 
@@ -455,6 +463,16 @@ fn entries_counted(entries: usize) -> String {
 
 /// Returns the beginning of a text on one line.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
-    let flat = without_escapes(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    super::cut(&clean(&flat), longest)
+    cut(&flat(text), longest)
+}
+
+/// Returns what a call is about on one line: of a path, its end.
+pub(super) fn subject_line(subject: &str, longest: usize) -> String {
+    let is_path = !subject.contains(char::is_whitespace) && subject.contains(['/', '\\']);
+    if is_path { cut_start(&flat(subject), longest) } else { one_line(subject, longest) }
+}
+
+fn flat(text: &str) -> String {
+    let words = without_escapes(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    clean(&words).into_owned()
 }

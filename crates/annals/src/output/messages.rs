@@ -6,13 +6,11 @@ use annals_proto::ModelMessage;
 use annals_transcript::content::{Block, ToolResult};
 use annals_transcript::json::Value;
 use annals_transcript::tool;
+use unicode_width::UnicodeWidthStr;
 
-use super::conversation::{NARROWEST, one_line, placeholder};
+use super::conversation::{NARROWEST, SUBJECT, placeholder, subject_line};
 use super::{BOLD, DIM, RED, clean, clean_lines, markdown, without_escapes};
 use crate::failure::Failure;
-
-/// The longest subject of a call on one line.
-const SUBJECT: usize = 60;
 
 /// Prints a message: who speaks, then each block, set in.
 pub(crate) fn print(
@@ -51,9 +49,13 @@ fn block(out: &mut impl Write, value: Value<'_>, columns: Option<usize>) -> Resu
         Block::RedactedThinking(_) => writeln!(out, "  {DIM}∴ thinking (encrypted){DIM:#}")?,
         Block::ToolUse(call) => {
             let (name, id) = (call.name().unwrap_or_default(), call.id().unwrap_or_default());
-            let subject = one_line(&tool::subject(&call), SUBJECT);
+            let (name, id) = (clean(&name), clean(&id));
+            let taken = format!("▸ {name} {id} ").width();
+            let room =
+                columns.map_or(SUBJECT, |columns| columns.saturating_sub(taken).clamp(NARROWEST, SUBJECT));
+            let subject = subject_line(&tool::subject(&call), room);
             let subject = if subject.is_empty() { subject } else { format!(" {subject}") };
-            writeln!(out, "  ▸ {BOLD}{}{BOLD:#} {DIM}{}{DIM:#}{subject}", clean(&name), clean(&id))?;
+            writeln!(out, "  ▸ {BOLD}{name}{BOLD:#} {DIM}{id}{DIM:#}{subject}")?;
         }
         Block::ToolResult(answer) => result(out, &answer, made_up)?,
         other => {

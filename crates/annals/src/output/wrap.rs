@@ -9,13 +9,15 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// a path can be copied. Text without blanks between words is broken where its script allows.
 pub(crate) fn rows(line: &str, columns: usize) -> Vec<Range<usize>> {
     let mut rows = Vec::new();
-    let (mut start, mut fits) = (0, 0);
+    // What fits into the row so far, and how wide that is.
+    let (mut start, mut end, mut width) = (0, 0, 0);
     for (at, _) in linebreaks(line).filter(|&(at, _)| may_break(line, at)) {
-        if fits > start && line[start..at].trim_end().width() > columns {
-            rows.push(start..line[..fits].trim_end().len());
-            start = fits;
+        let word = &line[end..at];
+        if end > start && width + word.trim_end().width() > columns {
+            rows.push(start..start + line[start..end].trim_end().len());
+            (start, width) = (end, 0);
         }
-        fits = at;
+        (end, width) = (at, width + word.width());
     }
     rows.push(start..line.len());
     rows
@@ -45,6 +47,7 @@ mod tests {
         check("one two three", 13, &["one two three"]);
         check("one two three", 12, &["one two", "three"]);
         check("one two three four ", 9, &["one two", "three", "four "]);
+        check("a \u{3000}\u{3000}\u{3000}b", 2, &["a", "b"]);
         check("    set in by four", 10, &["    set in", "by four"]);
     }
 

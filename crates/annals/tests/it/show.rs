@@ -82,9 +82,17 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
     );
     let reply = line(
         "assistant",
-        r#"[{"type":"text","text":"Tea\n\n- **three** minutes for `green`, four or five for black"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"sleep 180 && echo the tea is ready"}}]"#,
+        r#"[{"type":"text","text":"Tea\n\n- **three** minutes for `green`, four or five for black"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"sleep 180 && echo the tea is ready"}},{"type":"tool_use","id":"r","name":"Read","input":{"file_path":"/home/mia/tea-timer/src/timer.ts"}},{"type":"tool_use","id":"d","name":"TodoWrite","input":{"todos":[{"content":"Warm the pot before anything else"}]}}]"#,
     );
-    home.write("s.jsonl", [prompt, reply.replace("null", "\"user\"")].join("\n"));
+    let context = |n: usize| {
+        let attachment = line("attachment", "\"\"")
+            .replace("\"message\"", "\"attachment\":{\"type\":\"a_long_word\"},\"message\"");
+        attachment
+            .replace("\"uuid\":\"attachment\"", &format!("\"uuid\":\"c{n}\""))
+            .replace("null", "\"assistant\"")
+    };
+    let lines = [prompt, reply.replace("null", "\"user\""), context(1), context(2), context(3)];
+    home.write("s.jsonl", lines.join("\n"));
     insta::assert_snapshot!(on_terminal(&home, 40, "show s.jsonl").replace('\u{1b}', "␛"), @"
 
     ␛[1m── 1  2026-03-01 10:00 +00:00␛[0m
@@ -97,6 +105,11 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
       - ␛[1m**three**␛[0m minutes for ␛[36m`green`␛[0m, four
         or five for black
       ▸ ␛[1mBash␛[0m sleep 180 && echo th… ␛[1m␛[31m→ pending␛[0m
+      ▸ ␛[1mRead␛[0m …a-timer/src/timer.ts ␛[1m␛[31m→ pending␛[0m
+      ▸ ␛[1mTodoWrite␛[0m ␛[1m␛[31m→ pending␛[0m
+          [ ] Warm the pot before anything …
+    ␛[2m· context: a_long_word, a_long_word,␛[0m
+    ␛[2m  a_long_word␛[0m
     ");
     insta::assert_snapshot!(annals(&home, &["show", "s.jsonl"]).stdout, @"
 
@@ -108,5 +121,9 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
 
       - **three** minutes for `green`, four or five for black
       ▸ Bash sleep 180 && echo the tea is ready → pending
+      ▸ Read /home/mia/tea-timer/src/timer.ts → pending
+      ▸ TodoWrite → pending
+          [ ] Warm the pot before anything else
+    · context: a_long_word, a_long_word, a_long_word
     ");
 }

@@ -9,7 +9,7 @@ use annals_transcript::json::Value;
 use annals_transcript::tool::{self, Call, State};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Printer, SUBJECT, Tools, one_line, placeholder};
+use super::{Printer, SUBJECT, Tools, one_line, placeholder, subject_line};
 use crate::failure::Failure;
 use crate::output::{BOLD, DIM, GREEN, RED, clean, clean_lines, count, duration, without_escapes};
 
@@ -32,7 +32,7 @@ impl Printer<'_> {
         let name = clean(&name);
         let taken = format!("  ▸ {name}  → {}{took}", state.name()).width();
         let room = self.room_beside(taken).unwrap_or(SUBJECT).min(SUBJECT);
-        let subject = Some(one_line(&tool::subject(block), room)).filter(|subject| !subject.is_empty());
+        let subject = Some(subject_line(&tool::subject(block), room)).filter(|subject| !subject.is_empty());
         let subject = subject.map_or_else(String::new, |subject| format!(" {subject}"));
         self.flush_context()?;
         let state = state.name();
@@ -53,7 +53,8 @@ impl Printer<'_> {
                 _ => "[ ]",
             };
             let text = todo.text("content").unwrap_or_default();
-            writeln!(self.out, "      {mark} {}", one_line(&text, SUBJECT))?;
+            let room = self.room_beside(10).unwrap_or(SUBJECT).min(SUBJECT);
+            writeln!(self.out, "      {mark} {}", one_line(&text, room))?;
         }
         Ok(())
     }
