@@ -12,7 +12,7 @@ pub mod rewrite;
 mod target;
 
 use std::collections::HashMap;
-use std::io::{self, SeekFrom};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -26,7 +26,7 @@ pub use error::Error;
 pub use target::{Agent, Target};
 
 use crate::entry::Kind;
-use crate::line::Reader;
+use crate::line::read_span;
 use draft::{Parent, Place};
 use error::ErrorKind;
 use fs::{Disk, Handle, State};
@@ -210,9 +210,10 @@ impl Recorder {
         // The last entry of the batch that is there already, as long as nothing new came before it.
         let mut prefix = None;
         let mut last_new = None;
+        let mut file = None;
         for (index, draft) in batch.into_iter().enumerate() {
             let is_message = draft.kind.is_message();
-            match self.judge(&draft)? {
+            match self.judge(&draft, &mut file).inspect_err(|_| self.take_back(before))? {
                 Ok(Verdict::Known) => {
                     skipped += 1;
                     if is_message && last_new.is_none() {
@@ -244,8 +245,12 @@ impl Recorder {
         Ok((Appended { written, skipped, last }, refused))
     }
 
-    /// Says whether a draft is new, and whether it may be recorded at all.
-    fn judge(&mut self, draft: &Draft) -> Result<Result<Verdict, DraftError>, Error> {
+    /// Says whether a draft is new, and whether it may be recorded at all. The file is opened if it is needed.
+    fn judge(
+        &mut self,
+        draft: &Draft,
+        file: &mut Option<Box<dyn Handle>>,
+    ) -> Result<Result<Verdict, DraftError>, Error> {
         let (length, limit) = (draft.length(), self.options.longest_line);
         if length > limit {
             return Ok(Err(DraftError::TooLong { length, limit }));
@@ -259,7 +264,7 @@ impl Recorder {
                 return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
             }
             if let Some(place) = self.known.place(id) {
-                let same = self.is_recorded_at(draft, place)?;
+                let same = self.is_recorded_at(draft, place, file)?;
                 return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
             }
         }
@@ -278,14 +283,22 @@ impl Recorder {
         Ok(Ok(Verdict::New))
     }
 
-    fn is_recorded_at(&self, draft: &Draft, place: known::Place) -> Result<bool, Error> {
+    fn is_recorded_at(
+        &self,
+        draft: &Draft,
+        place: known::Place,
+        file: &mut Option<Box<dyn Handle>>,
+    ) -> Result<bool, Error> {
         let path = self.target.path();
-        let mut file = self.disk.open(&path).map_err(Error::disk("read", &path))?;
-        let failed = || Error::disk("read", &path);
-        file.seek(SeekFrom::Start(place.offset)).map_err(failed())?;
-        let mut reader = Reader::new(file);
-        let recorded = reader.read().map_err(failed())?.and_then(|entry| entry.body());
-        Ok(recorded.is_some_and(|recorded| draft.says_the_same_as(recorded)))
+        let mut read = || {
+            let file = match file {
+                Some(file) => file,
+                None => file.insert(self.disk.open(&path)?),
+            };
+            read_span(file, place.offset, place.length)
+        };
+        let bytes = read().map_err(Error::disk("read", &path))?;
+        Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.says_the_same_as(recorded)))
     }
 
     /// Returns whether there is an entry that others can hang on.

@@ -50,6 +50,7 @@ impl Id {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) offset: u64,
+    pub(super) length: u64,
     /// Whether other entries may hang on it.
     pub(super) is_message: bool,
 }
@@ -104,7 +105,8 @@ impl Known {
         let texts = session.id_texts();
         let entries = session.nodes().iter().filter(|node| node.is_seen_by_client());
         let places = entries.filter_map(|node| {
-            let place = Place { offset: node.at.offset, is_message: node.kind.is_message() };
+            let (offset, length) = (node.at.offset, node.length);
+            let place = Place { offset, length, is_message: node.kind.is_message() };
             Some((Id::new(&texts.get(node.id?)), place))
         });
         self.places = places.collect();
@@ -118,7 +120,8 @@ impl Known {
         self.note_leaf(entry);
         let Some(id) = entry.head().id.map(JsonStr::decode) else { return };
         let is_message = entry.kind().is_message();
-        self.places.insert(Id::new(&id), Place { offset: entry.at().offset, is_message });
+        let (offset, length) = (entry.at().offset, entry.bytes().len() as u64);
+        self.places.insert(Id::new(&id), Place { offset, length, is_message });
         if is_message && (self.subagent || !entry.has(Flag::Sidechain)) {
             self.tip = Some(id.into_owned());
         }
@@ -139,7 +142,7 @@ impl Known {
         let Position { offset, line } = self.end;
         self.end = Position { offset: offset + length, line: line + 1 };
         if let Some(id) = id {
-            self.places.insert(Id::new(id), Place { offset, is_message });
+            self.places.insert(Id::new(id), Place { offset, length, is_message });
         }
     }
 

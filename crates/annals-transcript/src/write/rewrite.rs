@@ -49,6 +49,11 @@ fn replace_if(
     Ok(())
 }
 
+/// Returns the file that a link leads to, which is the one to replace.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 /// Returns the name under which a file is written before it takes its place: hidden, and no transcript's.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -78,6 +83,7 @@ pub fn remove_entry(
     limit: u64,
     patience: Duration,
 ) -> Result<Removed, Error> {
+    let path = &real(path);
     let mut file = lock(disk, path, Open::IfThere, patience)?;
     let failed = || Error::disk("read", path);
     let before = file.state().map_err(failed())?;
@@ -154,6 +160,7 @@ pub fn hydrate(
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     patience: Duration,
 ) -> Result<usize, Error> {
+    let path = &real(path);
     let folder = path.parent().unwrap_or(Path::new("."));
     if !folder.is_dir() {
         disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;

@@ -39,6 +39,17 @@ fn all_other_bytes_stay() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_stays_one() {
+    let (folder, path) = file("{\"type\":\"user\",\"uuid\":\"a\"}\n{}\n");
+    let link = folder.path().join("link.jsonl");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    rewrite::remove_entry(&RealDisk, &link, "a", REWRITE_LIMIT, PATIENCE).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
+}
+
 #[test]
 fn what_is_missing_too_large_or_locked_is_refused_with_the_reason() {
     let text = "{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n";
