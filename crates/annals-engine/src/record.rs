@@ -1,9 +1,10 @@
 //! Recording sessions.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_transcript::project::{folder_name, resolve};
+use annals_transcript::project::{folder_name, is_session_id, resolve};
 use annals_transcript::write::{Agent, Envelope, Options, Recorder, Target, rewrite};
 
 use crate::engine::Engine;
@@ -11,6 +12,7 @@ use crate::error::Error;
 use crate::files::TranscriptFile;
 use crate::git;
 use crate::subagent::Meta;
+use crate::title::own_target;
 
 /// The version of the client whose format the recorder follows. It stands in every message that is recorded.
 pub const FORMAT_VERSION: &str = "2.1.325";
@@ -20,7 +22,7 @@ pub const FORMAT_VERSION: &str = "2.1.325";
 pub struct Recording {
     /// The working directory that the session is about.
     pub project: PathBuf,
-    /// The session; a new one is given an id.
+    /// The session, by its id.
     pub session: String,
     /// The subagent, if it is one's transcript.
     pub agent: Option<Agent>,
@@ -44,6 +46,16 @@ impl Engine {
         };
         let disk = Arc::clone(self.disk());
         Ok(Recorder::open(disk, target, envelope, recording.options.clone())?)
+    }
+
+    /// Returns the id of the session to record to: a UUID as it is, whether it is there or not; anything else names a
+    /// session that is there.
+    pub fn session_to_record(&self, selector: &OsStr) -> Result<String, Error> {
+        if let Some(id) = selector.to_str().filter(|id| is_session_id(id)) {
+            return Ok(id.to_owned());
+        }
+        let file = self.session(selector)?;
+        Ok(own_target(&file)?.session_id().to_owned())
     }
 
     /// Returns where a recording goes.

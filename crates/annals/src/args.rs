@@ -187,9 +187,9 @@ pub(crate) struct Hydrate {
     /// one object with a list `loglines`
     #[arg(value_name = "FILE|URL")]
     pub(crate) from: String,
-    /// The id of the session; one that is there is replaced [default: a new one]
-    #[arg(long, value_name = "UUID")]
-    pub(crate) session: Option<String>,
+    /// A session that is there, to be replaced; or the id of a new one [default: a new one]
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<OsString>,
     /// The working directory that a new session is about
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) project: PathBuf,
@@ -210,9 +210,9 @@ pub(crate) struct Record {
     /// The working directory that the session is about
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) project: PathBuf,
-    /// The id of the session; one that is there is continued where it lies [default: a new one]
-    #[arg(long, value_name = "UUID")]
-    pub(crate) session: Option<String>,
+    /// A session that is there, to go on with; or the id of a new one [default: a new one]
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<OsString>,
     /// Record to the transcript of this subagent of the session
     #[arg(long, value_name = "ID", requires = "session")]
     pub(crate) agent: Option<String>,

@@ -67,7 +67,10 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
 pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Result<ExitCode, Failure> {
     let recording = Recording {
         project: args.project.clone(),
-        session: args.session.clone().unwrap_or_else(new_id),
+        session: args
+            .session
+            .as_deref()
+            .map_or_else(|| Ok(new_id()), |name| engine.session_to_record(name))?,
         agent: None,
         entrypoint: String::new(),
         options: Options::default(),

@@ -15,7 +15,10 @@ use crate::output;
 pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     let recording = Recording {
         project: args.project.clone(),
-        session: args.session.clone().unwrap_or_else(new_id),
+        session: args
+            .session
+            .as_deref()
+            .map_or_else(|| Ok(new_id()), |name| engine.session_to_record(name))?,
         agent: agent(args)?,
         entrypoint: args.entrypoint.clone(),
         options: Options { sync: args.sync.into(), ..Options::default() },
