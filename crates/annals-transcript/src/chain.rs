@@ -9,6 +9,7 @@ mod load;
 mod preserve;
 mod walk;
 
+use crate::groups::Groups;
 use crate::session::{Id, Session};
 use gather::Reach;
 use load::Loaded;
@@ -18,6 +19,8 @@ use load::Loaded;
 pub struct Chain<'s> {
     session: &'s Session,
     loaded: Loaded,
+    /// What hangs on each slot.
+    children: Groups,
     leaf: Option<usize>,
 }
 
@@ -29,8 +32,9 @@ impl<'s> Chain<'s> {
     pub fn build(session: &'s Session) -> Self {
         let mut loaded = Loaded::from(session);
         preserve::relink(session, &mut loaded);
-        let leaf = leaf::choose(session, &loaded);
-        Self { session, loaded, leaf }
+        let children = loaded.children();
+        let leaf = leaf::choose(session, &loaded, &children);
+        Self { session, loaded, children, leaf }
     }
 
     /// Resolves the conversation that ends in a given entry, if the client reads one of that id. What a compaction
@@ -42,7 +46,8 @@ impl<'s> Chain<'s> {
         }
         let loaded = Loaded::from(session);
         let leaf = loaded.slot(id)?;
-        Some(Self { session, loaded, leaf: Some(leaf) })
+        let children = loaded.children();
+        Some(Self { session, loaded, children, leaf: Some(leaf) })
     }
 
     /// Returns the session.
@@ -82,8 +87,8 @@ impl<'s> Chain<'s> {
         let Some(leaf) = self.leaf else { return Vec::new() };
         let last = leaf::last_message(self.session, &self.loaded, leaf);
         let mut path = walk::from(self.session, &self.loaded, last);
-        path.extend(walk::trailers(self.session, &self.loaded, last));
-        let path = gather::with_siblings(self.session, &self.loaded, &path, Reach::Anywhere);
+        path.extend(walk::trailers(self.session, &self.loaded, &self.children, last));
+        let path = gather::with_siblings(self.session, &self.loaded, &self.children, &path, Reach::Anywhere);
         path.into_iter().map(|slot| self.loaded.slots[slot].node).collect()
     }
 }

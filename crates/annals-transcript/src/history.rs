@@ -4,11 +4,9 @@
 //! it follows the entry it hangs on: results and hook output as they are, abandoned prompts as branches. What
 //! hangs on nothing stands where it stands in the file.
 
-use std::collections::HashSet;
-
 use crate::chain::{Chain, NodeIndex};
-use crate::children::Children;
 use crate::entry::{Flag, Kind};
+use crate::groups::Groups;
 use crate::session::{BlockKind, Id, Session};
 
 /// One step of the history.
@@ -64,60 +62,74 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
 }
 
 /// Every entry with what it hangs on, as far as that is in the file.
-struct Graph {
-    parent: Vec<Option<NodeIndex>>,
-    children: Children,
-    /// The parent that an entry names and that is not in the file.
-    missing: Vec<Option<Id>>,
-    /// Whether an entry of the same id stands further down.
-    is_written_again: Vec<bool>,
+struct Graph<'a> {
+    session: &'a Session,
+    /// The last entry of each id, by the id's index.
+    by_id: Vec<Option<u32>>,
+    children: Groups,
     /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
-    before: Vec<Option<NodeIndex>>,
+    before: Vec<Option<u32>>,
 }
 
-impl Graph {
-    fn of(session: &Session) -> Self {
-        let nodes = session.nodes();
-        let mut by_id = vec![None; session.id_count()];
-        for (index, node) in nodes.iter().enumerate() {
-            if let Some(id) = node.id {
-                by_id[id.index()] = Some(index);
-            }
-        }
+impl<'a> Graph<'a> {
+    fn of(session: &'a Session) -> Self {
+        let count = session.nodes().len();
         let mut graph = Self {
-            parent: vec![None; nodes.len()],
-            children: Children::of(&[]),
-            missing: vec![None; nodes.len()],
-            is_written_again: vec![false; nodes.len()],
-            before: vec![None; nodes.len()],
+            session,
+            by_id: vec![None; session.id_count()],
+            children: Groups::of(0, std::iter::empty()),
+            before: Vec::with_capacity(count),
         };
         let mut last_message = None;
-        for (index, node) in nodes.iter().enumerate() {
-            graph.before[index] = last_message;
-            graph.is_written_again[index] = node.id.is_some_and(|id| by_id[id.index()] != Some(index));
+        for (node, place) in session.nodes().iter().zip(0..) {
+            graph.before.push(last_message);
             if node.kind.is_message() && !node.has(Flag::Sidechain) {
-                last_message = Some(index);
+                last_message = Some(place);
             }
-            let Some(named) = node.parent.or(node.logical_parent) else { continue };
-            match by_id[named.index()].filter(|&parent| parent != index) {
-                Some(parent) => graph.parent[index] = Some(parent),
-                None => graph.missing[index] = Some(named),
+            if let Some(id) = node.id {
+                graph.by_id[id.index()] = Some(place);
             }
         }
-        graph.children = Children::of(&graph.parent);
+        let parents = (0..count).filter_map(|index| Some((graph.parent(index)?, index)));
+        graph.children = Groups::of(count, parents);
         graph
+    }
+
+    /// Returns what an entry hangs on, if that is in the file.
+    fn parent(&self, index: NodeIndex) -> Option<NodeIndex> {
+        self.last_of(self.named_parent(index)?).filter(|&parent| parent != index)
+    }
+
+    /// Returns the parent that an entry names and that is not in the file.
+    fn missing(&self, index: NodeIndex) -> Option<Id> {
+        self.named_parent(index).filter(|_| self.parent(index).is_none())
+    }
+
+    /// Returns whether an entry of the same id stands further down.
+    fn is_written_again(&self, index: NodeIndex) -> bool {
+        self.session.nodes()[index].id.is_some_and(|id| self.last_of(id) != Some(index))
+    }
+
+    fn named_parent(&self, index: NodeIndex) -> Option<Id> {
+        let node = &self.session.nodes()[index];
+        node.parent.or(node.logical_parent)
+    }
+
+    fn last_of(&self, id: Id) -> Option<NodeIndex> {
+        self.by_id[id.index()].map(|place| place as NodeIndex)
     }
 
     /// Returns the line from the first entry to the leaf. Where a parent is missing, the line goes on with the last
     /// message before it in the file.
     fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
-        let mut seen = vec![false; self.parent.len()];
+        let mut seen = vec![false; self.before.len()];
         let mut path = Vec::new();
         let mut at = leaf;
         while let Some(index) = at.filter(|&index| !seen[index]) {
             seen[index] = true;
             path.push(index);
-            at = self.parent[index].or_else(|| self.missing[index].and(self.before[index]));
+            let bridge = || self.missing(index).and(self.before[index]).map(|place| place as NodeIndex);
+            at = self.parent(index).or_else(bridge);
         }
         path.reverse();
         path
@@ -127,32 +139,40 @@ impl Graph {
 /// Puts the steps in order, each entry once.
 struct Emitter<'a> {
     session: &'a Session,
-    graph: &'a Graph,
+    graph: &'a Graph<'a>,
     on_path: Vec<bool>,
-    /// Replies on the path, and calls that they made: lines and results of these are live wherever they hang.
-    replies: HashSet<Id>,
-    calls: HashSet<Id>,
+    /// Replies on the path, and calls that they made, by the id's index: lines and results of these are live wherever
+    /// they hang.
+    replies: Vec<bool>,
+    calls: Vec<bool>,
+    /// Whether somebody speaks in or below an entry who does not belong to the live replies; known while the tree that
+    /// it stands in is emitted.
+    leads_away: Vec<bool>,
     done: Vec<bool>,
     steps: Vec<Step>,
 }
 
 impl<'a> Emitter<'a> {
-    fn new(session: &'a Session, graph: &'a Graph, path: &[NodeIndex]) -> Self {
+    fn new(session: &'a Session, graph: &'a Graph<'a>, path: &[NodeIndex]) -> Self {
         let nodes = session.nodes();
         let mut on_path = vec![false; nodes.len()];
+        let mut replies = vec![false; session.id_count()];
         for &index in path {
             on_path[index] = true;
+            nodes[index].message_id.into_iter().for_each(|id| replies[id.index()] = true);
         }
-        let replies: HashSet<_> = path.iter().filter_map(|&index| nodes[index].message_id).collect();
-        let lines = nodes.iter().filter(|node| node.message_id.is_some_and(|id| replies.contains(&id)));
-        let blocks = lines.flat_map(|node| session.blocks(node));
-        let calls =
-            blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool).collect();
-        Self { session, graph, on_path, replies, calls, done: vec![false; nodes.len()], steps: Vec::new() }
+        let mut calls = vec![false; session.id_count()];
+        for node in nodes.iter().filter(|node| node.message_id.is_some_and(|id| replies[id.index()])) {
+            let made = session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse);
+            made.filter_map(|block| block.tool).for_each(|id| calls[id.index()] = true);
+        }
+        let (leads_away, done) = (vec![false; nodes.len()], vec![false; nodes.len()]);
+        let steps = Vec::with_capacity(nodes.len());
+        Self { session, graph, on_path, replies, calls, leads_away, done, steps }
     }
 
     fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
-        let is_start = |index: &NodeIndex| self.graph.parent[*index].is_none() && !self.on_path[*index];
+        let is_start = |index: &NodeIndex| self.graph.parent(*index).is_none() && !self.on_path[*index];
         let starts: Vec<_> = (0..self.done.len()).filter(is_start).collect();
         let mut starts = starts.into_iter().peekable();
         for &index in path {
@@ -160,7 +180,7 @@ impl<'a> Emitter<'a> {
                 self.emit_tree(start, None);
             }
             self.emit(index, true);
-            for &child in &self.graph.children[index] {
+            for child in self.graph.children.members(index) {
                 if !self.on_path[child] {
                     self.emit_tree(child, Some(index));
                 }
@@ -169,7 +189,9 @@ impl<'a> Emitter<'a> {
         starts.for_each(|start| self.emit_tree(start, None));
         // What is left hangs on itself in a circle.
         for index in 0..self.done.len() {
-            self.emit_tree(index, None);
+            if !self.done[index] {
+                self.emit_tree(index, None);
+            }
         }
         self.steps
     }
@@ -178,22 +200,19 @@ impl<'a> Emitter<'a> {
     /// live replies, it is a branch.
     fn emit_tree(&mut self, root: NodeIndex, from: Option<NodeIndex>) {
         let tree = self.tree(root);
-        let mut leads_away: HashSet<NodeIndex> = HashSet::new();
         for &(index, parent) in tree.iter().rev() {
-            if self.speaks(index) && !self.belongs(index) {
-                leads_away.insert(index);
-            }
-            if let Some(parent) = parent.filter(|_| leads_away.contains(&index)) {
-                leads_away.insert(parent);
+            self.leads_away[index] |= self.speaks(index) && !self.belongs(index);
+            if let Some(parent) = parent {
+                self.leads_away[parent] |= self.leads_away[index];
             }
         }
         let mut branch_end = 0;
         for (place, &(index, parent)) in tree.iter().enumerate() {
-            let live = place >= branch_end && (self.belongs(index) || !leads_away.contains(&index));
+            let live = place >= branch_end && (self.belongs(index) || !self.leads_away[index]);
             if !live && place >= branch_end {
                 let branch = self.tree(index);
                 branch_end = place + branch.len();
-                let cause = if self.graph.is_written_again[index] {
+                let cause = if self.graph.is_written_again(index) {
                     Cause::WrittenAgain
                 } else if self.session.nodes()[index].has(Flag::Sidechain) {
                     Cause::Subagent
@@ -209,7 +228,7 @@ impl<'a> Emitter<'a> {
 
     fn emit(&mut self, index: NodeIndex, live: bool) {
         self.done[index] = true;
-        if let Some(missing) = self.graph.missing[index] {
+        if let Some(missing) = self.graph.missing(index) {
             self.steps.push(Step::Gap { missing });
         }
         self.steps.push(Step::Entry { node: index, live });
@@ -219,14 +238,15 @@ impl<'a> Emitter<'a> {
     /// on its elder siblings, with what each hangs on.
     fn tree(&self, root: NodeIndex) -> Vec<(NodeIndex, Option<NodeIndex>)> {
         let mut tree = Vec::new();
-        let mut seen = HashSet::new();
         let mut waiting = vec![(root, None)];
         while let Some((index, parent)) = waiting.pop() {
-            if self.done[index] || self.on_path[index] || !seen.insert(index) {
+            if self.done[index] || self.on_path[index] {
                 continue;
             }
             tree.push((index, parent));
-            waiting.extend(self.graph.children[index].iter().rev().map(|&child| (child, Some(index))));
+            // An entry hangs on one other, so that in a circle only the root is met again.
+            let children = self.graph.children.members(index).rev().filter(|&child| child != root);
+            waiting.extend(children.map(|child| (child, Some(index))));
         }
         tree
     }
@@ -238,12 +258,12 @@ impl<'a> Emitter<'a> {
             let mut blocks = self.session.blocks(node).iter();
             blocks.any(|block| {
                 matches!(block.kind, BlockKind::ToolResult(_))
-                    && block.tool.is_some_and(|id| self.calls.contains(&id))
+                    && block.tool.is_some_and(|id| self.calls[id.index()])
             })
         };
         let is_line =
-            || node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies.contains(&id));
-        !self.graph.is_written_again[index] && (is_line() || node.kind == Kind::User && answers())
+            || node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies[id.index()]);
+        !self.graph.is_written_again(index) && (is_line() || node.kind == Kind::User && answers())
     }
 
     fn speaks(&self, index: NodeIndex) -> bool {

@@ -30,9 +30,9 @@
 //! ```
 
 pub mod chain;
-mod children;
 pub mod content;
 pub mod entry;
+mod groups;
 pub mod history;
 pub mod json;
 pub mod line;

@@ -300,6 +300,6 @@ fn facts_inside(entry: &Entry<'_>) -> u16 {
 }
 
 /// Returns a count as an index; files with more entries than that do not exist.
-fn index(count: usize) -> u32 {
+pub(crate) fn index(count: usize) -> u32 {
     u32::try_from(count).expect("a transcript has fewer than four billion entries")
 }

@@ -1,12 +1,12 @@
 //! Bringing in what the walk misses (section 5): the other lines of a reply, the results of its calls, and what hangs
 //! on these without leading anywhere.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use super::load::Loaded;
-use crate::children::Children;
 use crate::entry::{Flag, Kind};
-use crate::session::{BlockKind, Id, Node, Session};
+use crate::groups::Groups;
+use crate::session::{BlockKind, Id, Node, Session, index};
 
 /// How far results are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,20 +18,37 @@ pub(super) enum Reach {
 }
 
 /// Returns a path with what belongs to its replies put in its place.
-pub(super) fn with_siblings(session: &Session, loaded: &Loaded, path: &[usize], reach: Reach) -> Vec<usize> {
-    let replies = Replies::on(session, loaded, path, reach);
-    let mut before: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut behind: HashMap<usize, Vec<usize>> = HashMap::new();
-    for id in &replies.order {
-        replies.place(*id, &mut before, &mut behind);
-    }
-    let mut whole = Vec::with_capacity(path.len());
-    for &slot in path {
-        whole.extend(before.remove(&slot).unwrap_or_default());
+pub(super) fn with_siblings(
+    session: &Session,
+    loaded: &Loaded,
+    children: &Groups,
+    path: &[usize],
+    reach: Reach,
+) -> Vec<usize> {
+    let replies = Replies::on(session, loaded, children, path, reach);
+    let mut added = replies.missing_with_spots();
+    added.sort_by_key(|(spot, _)| *spot);
+    let mut whole = Vec::with_capacity(path.len() + added.len());
+    let mut added = added.into_iter().peekable();
+    for (place, &slot) in path.iter().enumerate() {
+        while let Some((_, before)) = added.next_if(|(spot, _)| *spot == (place, Side::Before)) {
+            whole.push(before);
+        }
         whole.push(slot);
-        whole.extend(behind.remove(&slot).unwrap_or_default());
+        while let Some((_, behind)) = added.next_if(|(spot, _)| *spot == (place, Side::Behind)) {
+            whole.push(behind);
+        }
     }
     whole
+}
+
+/// Where something goes: a place on the path, and on which side of what stands there.
+type Spot = (usize, Side);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Before,
+    Behind,
 }
 
 /// The replies on a path, with everything in the file that belongs to them.
@@ -41,173 +58,155 @@ struct Replies<'a> {
     path: &'a [usize],
     reach: Reach,
     /// Where each slot stands on the path, if it does.
-    place_of: Vec<Option<usize>>,
-    /// The replies in the order of the path.
-    order: Vec<Id>,
-    lines: HashMap<Id, Lines>,
-    /// The results that answer each call, in file order.
-    answering: HashMap<Id, Vec<usize>>,
+    place_of: Vec<Option<u32>>,
+    /// The lines of each reply and the results that answer each call, in file order, by the id's index.
+    lines: Groups,
+    answering: Groups,
+    /// Whether a result on the path answers a call, by the id's index.
+    is_answered: Vec<bool>,
     /// What hangs on each slot, and which slots lead to nothing but context.
-    children: Children,
+    children: &'a Groups,
     is_dead_end: Vec<bool>,
 }
 
-/// The lines of a reply, in file order.
-#[derive(Default)]
-struct Lines {
-    on_path: Vec<usize>,
-    all: Vec<usize>,
-}
-
 impl<'a> Replies<'a> {
-    fn on(session: &'a Session, loaded: &'a Loaded, path: &'a [usize], reach: Reach) -> Self {
-        let children = loaded.children();
+    fn on(
+        session: &'a Session,
+        loaded: &'a Loaded,
+        children: &'a Groups,
+        path: &'a [usize],
+        reach: Reach,
+    ) -> Self {
         let mut place_of = vec![None; loaded.slots.len()];
+        let mut is_answered = vec![false; session.id_count()];
         for (place, &slot) in path.iter().enumerate() {
-            place_of[slot] = Some(place);
+            place_of[slot] = Some(index(place));
+            results(session, loaded.node(session, slot)).for_each(|call| is_answered[call.index()] = true);
         }
-        let mut replies = Self {
+        let line = |slot| Some((reply(loaded.node(session, slot))?.index(), slot));
+        let answers =
+            |slot| results(session, loaded.node(session, slot)).map(move |call| (call.index(), slot));
+        Self {
             session,
             loaded,
             path,
             reach,
             place_of,
-            order: Vec::new(),
-            lines: HashMap::new(),
-            answering: HashMap::new(),
-            is_dead_end: dead_ends(session, loaded, &children),
+            lines: Groups::of(session.id_count(), loaded.kept().filter_map(line)),
+            answering: Groups::of(session.id_count(), loaded.kept().flat_map(answers)),
+            is_answered,
             children,
-        };
-        for &slot in path {
-            if let Some(id) = replies.reply(slot) {
-                let lines = replies.lines.entry(id).or_default();
-                if lines.on_path.is_empty() {
-                    replies.order.push(id);
-                }
-                lines.on_path.push(slot);
-            }
+            is_dead_end: dead_ends(session, loaded, children),
         }
-        for slot in loaded.kept() {
-            if let Some(id) = replies.reply(slot)
-                && let Some(lines) = replies.lines.get_mut(&id)
+    }
+
+    /// Returns what is missing of the replies, in the order of these, and where it goes.
+    fn missing_with_spots(&self) -> Vec<(Spot, usize)> {
+        let mut is_done = vec![false; self.session.id_count()];
+        let mut added = Vec::new();
+        for &slot in self.path {
+            if let Some(id) = reply(self.node(slot))
+                && !std::mem::replace(&mut is_done[id.index()], true)
             {
-                lines.all.push(slot);
-            }
-            for call in results(session, replies.node(slot)) {
-                replies.answering.entry(call).or_default().push(slot);
+                self.place(id, &mut added);
             }
         }
-        replies
+        added
     }
 
     /// Says where what is missing of a reply goes: in file order among its lines and their results on the path, but
     /// never before its first line.
-    fn place(
-        &self,
-        id: Id,
-        before: &mut HashMap<usize, Vec<usize>>,
-        behind: &mut HashMap<usize, Vec<usize>>,
-    ) {
-        let lines = &self.lines[&id];
-        let missing = self.missing(&lines.all);
+    fn place(&self, id: Id, added: &mut Vec<(Spot, usize)>) {
+        let missing = self.missing(id);
         if missing.is_empty() {
             return;
         }
-        let spots = self.spots(&lines.on_path);
-        // The first spot that stands later in the file is where the greatest so far first exceeds the slot.
-        let greatest_so_far: Vec<usize> = spots
+        let places = self.places(id);
+        // The first place that stands later in the file is where the greatest so far first exceeds the slot.
+        let greatest_so_far: Vec<usize> = places
             .iter()
             .skip(1)
-            .scan(0, |greatest, &spot| {
-                *greatest = spot.max(*greatest);
+            .scan(0, |greatest, &place| {
+                *greatest = self.path[place].max(*greatest);
                 Some(*greatest)
             })
             .collect();
         for slot in missing {
             let later = greatest_so_far.partition_point(|&greatest| greatest <= slot) + 1;
-            match spots.get(later) {
-                Some(&later) => before.entry(later).or_default().push(slot),
-                None => behind.entry(spots[spots.len() - 1]).or_default().push(slot),
-            }
+            let spot = match places.get(later) {
+                Some(&later) => (later, Side::Before),
+                None => (places[places.len() - 1], Side::Behind),
+            };
+            added.push((spot, slot));
         }
     }
 
     /// Returns what belongs to a reply and is not on the path, in file order.
-    fn missing(&self, lines: &[usize]) -> Vec<usize> {
-        let belonging =
-            lines.iter().copied().chain(self.results_hanging_on(lines)).chain(self.dead_ends_below(lines));
-        let mut missing: HashSet<usize> = belonging.filter(|&slot| self.place_of[slot].is_none()).collect();
+    fn missing(&self, id: Id) -> BTreeSet<usize> {
+        let belonging = self.lines(id).chain(self.results_hanging_on(id)).chain(self.dead_ends_below(id));
+        let mut missing: BTreeSet<usize> = belonging.filter(|&slot| self.place_of[slot].is_none()).collect();
         if self.reach == Reach::Anywhere {
-            self.add_results_elsewhere(lines, &mut missing);
+            self.add_results_elsewhere(id, &mut missing);
         }
-        let mut missing: Vec<usize> = missing.into_iter().collect();
-        missing.sort_unstable();
         missing
     }
 
-    fn results_hanging_on<'r>(&'r self, lines: &'r [usize]) -> impl Iterator<Item = usize> + 'r {
-        let hanging = lines.iter().flat_map(|&line| self.children[line].iter().copied());
+    fn lines(&self, id: Id) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.lines.members(id.index())
+    }
+
+    fn results_hanging_on(&self, id: Id) -> impl Iterator<Item = usize> + '_ {
+        let hanging = self.lines(id).flat_map(|line| self.children.members(line));
         hanging.filter(|&slot| self.is_result(slot))
     }
 
     /// Returns context and injected text that hangs on a reply with calls, or on its results, and leads nowhere.
-    fn dead_ends_below(&self, lines: &[usize]) -> Vec<usize> {
-        if !lines.iter().any(|&line| calls(self.session, self.node(line)).next().is_some()) {
-            return Vec::new();
-        }
+    fn dead_ends_below(&self, id: Id) -> Vec<usize> {
         let mut found = Vec::new();
-        let mut waiting: Vec<usize> = lines.to_vec();
-        waiting.extend(self.results_hanging_on(lines));
-        while let Some(slot) = waiting.pop() {
-            let dead_ends = self.children[slot].iter().copied().filter(|&child| self.is_dead_end[child]);
-            for child in dead_ends {
-                found.push(child);
-                waiting.push(child);
-            }
+        if !self.lines(id).any(|line| calls(self.session, self.node(line)).next().is_some()) {
+            return found;
+        }
+        let dead_ends = |slot| self.children.members(slot).filter(|&child| self.is_dead_end[child]);
+        found.extend(self.lines(id).chain(self.results_hanging_on(id)).flat_map(dead_ends));
+        let mut next = 0;
+        while let Some(&slot) = found.get(next) {
+            found.extend(dead_ends(slot));
+            next += 1;
         }
         found
     }
 
     /// Adds the first result anywhere of each call that has none on the path or among the missing ones. A subagent's
     /// result answers a subagent's call, a main one a main call.
-    fn add_results_elsewhere(&self, lines: &[usize], missing: &mut HashSet<usize>) {
+    fn add_results_elsewhere(&self, id: Id, missing: &mut BTreeSet<usize>) {
         // A call that stands in several lines of a reply is looked up once for each side.
-        let mut asked = HashSet::new();
-        for &line in lines {
+        let mut asked = BTreeSet::new();
+        for line in self.lines(id) {
             let is_side = self.node(line).is_side();
             for call in calls(self.session, self.node(line)) {
-                if !asked.insert((call, is_side)) {
+                if self.is_answered[call.index()] || !asked.insert((call, is_side)) {
                     continue;
                 }
-                let answers = self.answering.get(&call).map_or(&[][..], |answers| answers);
-                let taken = |slot: &usize| self.place_of[*slot].is_some() || missing.contains(slot);
-                if !answers.iter().any(taken) {
-                    missing
-                        .extend(answers.iter().copied().find(|&slot| self.node(slot).is_side() == is_side));
+                let mut answers = self.answering.members(call.index());
+                if !answers.clone().any(|slot| missing.contains(&slot)) {
+                    missing.extend(answers.find(|&slot| self.node(slot).is_side() == is_side));
                 }
             }
         }
     }
 
-    /// Returns the lines of a reply on the path, each with the results that stand directly behind it.
-    fn spots(&self, lines: &[usize]) -> Vec<usize> {
-        let mut spots = Vec::new();
-        for slot in lines {
-            spots.push(*slot);
-            let place = self.place_of[*slot].expect("a line of the path stands on it");
-            let behind = self.path[place + 1..].iter();
-            spots.extend(behind.take_while(|&&slot| self.is_result(slot)));
-        }
-        spots
+    /// Returns where the lines of a reply stand on the path, each with the results directly behind it.
+    fn places(&self, id: Id) -> Vec<usize> {
+        let mut lines: Vec<usize> =
+            self.lines(id).filter_map(|line| self.place_of[line]).map(|place| place as usize).collect();
+        lines.sort_unstable();
+        let results_behind =
+            |line: usize| (line + 1..self.path.len()).take_while(|&place| self.is_result(self.path[place]));
+        lines.into_iter().flat_map(|line| std::iter::once(line).chain(results_behind(line))).collect()
     }
 
     fn is_result(&self, slot: usize) -> bool {
         results(self.session, self.node(slot)).next().is_some()
-    }
-
-    fn reply(&self, slot: usize) -> Option<Id> {
-        let node = self.node(slot);
-        if node.kind == Kind::Assistant { node.message_id } else { None }
     }
 
     fn node(&self, slot: usize) -> &'a Node {
@@ -216,7 +215,7 @@ impl<'a> Replies<'a> {
 }
 
 /// Returns which entries are context or injected text with nothing else below them. Entries in a circle are not.
-fn dead_ends(session: &Session, loaded: &Loaded, children: &Children) -> Vec<bool> {
+fn dead_ends(session: &Session, loaded: &Loaded, children: &Groups) -> Vec<bool> {
     let is_candidate = |slot: usize| {
         let node = loaded.node(session, slot);
         let injected =
@@ -224,8 +223,9 @@ fn dead_ends(session: &Session, loaded: &Loaded, children: &Children) -> Vec<boo
         !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || injected)
     };
     let mut is_dead_end = vec![false; loaded.slots.len()];
-    let mut open_children = children.counts();
-    let mut ready: Vec<usize> = loaded.kept().filter(|&slot| children[slot].is_empty()).collect();
+    let mut open_children: Vec<u32> =
+        (0..loaded.slots.len()).map(|slot| index(children.count(slot))).collect();
+    let mut ready: Vec<usize> = loaded.kept().filter(|&slot| children.count(slot) == 0).collect();
     while let Some(slot) = ready.pop() {
         if !is_candidate(slot) {
             continue;
@@ -241,6 +241,11 @@ fn dead_ends(session: &Session, loaded: &Loaded, children: &Children) -> Vec<boo
     is_dead_end
 }
 
+/// Returns the reply that an entry is a line of.
+fn reply(node: &Node) -> Option<Id> {
+    node.message_id.filter(|_| node.kind == Kind::Assistant)
+}
+
 /// Returns the calls that an entry makes.
 fn calls<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + 'a {
     let blocks = if node.kind == Kind::Assistant { session.blocks(node) } else { &[] };
@@ -248,7 +253,7 @@ fn calls<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> +
 }
 
 /// Returns the calls that an entry answers.
-fn results<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + 'a {
+fn results<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + Clone + 'a {
     let blocks = if node.kind == Kind::User { session.blocks(node) } else { &[] };
     blocks
         .iter()

@@ -3,14 +3,14 @@
 use super::gather::{self, Reach};
 use super::load::{LastPrompt, Loaded};
 use super::walk;
-use crate::children::Children;
+use crate::groups::Groups;
 use crate::session::Session;
 
 /// The id that stands for no entry.
 const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 
-pub(super) fn choose(session: &Session, loaded: &Loaded) -> Option<usize> {
-    let mut chooser = Chooser::new(session, loaded);
+pub(super) fn choose(session: &Session, loaded: &Loaded, children: &Groups) -> Option<usize> {
+    let mut chooser = Chooser { session, loaded, children, spoken: vec![None; loaded.slots.len()] };
     let choice = chooser.by_place();
     let last = loaded.last_prompt.filter(|last| session.id(NO_ENTRY) != Some(last.leaf));
     match last.and_then(|last| Some((last, loaded.slot(last.leaf)?))) {
@@ -23,26 +23,21 @@ pub(super) fn choose(session: &Session, loaded: &Loaded) -> Option<usize> {
 
 /// Returns the nearest message on the chain of a leaf; the leaf itself if there is none.
 pub(super) fn last_message(session: &Session, loaded: &Loaded, leaf: usize) -> usize {
-    let chain = walk::written(loaded, leaf);
-    chain.into_iter().rev().find(|&slot| loaded.node(session, slot).speaks()).unwrap_or(leaf)
+    walk::back(loaded, leaf).find(|&slot| loaded.node(session, slot).speaks()).unwrap_or(leaf)
 }
 
 struct Chooser<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
-    children: Children,
+    children: &'a Groups,
     /// Whether a message stands on the chain of a slot, as far as known.
     spoken: Vec<Option<bool>>,
 }
 
-impl<'a> Chooser<'a> {
-    fn new(session: &'a Session, loaded: &'a Loaded) -> Self {
-        Self { session, loaded, children: loaded.children(), spoken: vec![None; loaded.slots.len()] }
-    }
-
+impl Chooser<'_> {
     /// Chooses by where entries stand and when they were written.
     fn by_place(&mut self) -> Option<usize> {
-        let tips: Vec<usize> = self.loaded.kept().filter(|&slot| self.children[slot].is_empty()).collect();
+        let tips: Vec<usize> = self.loaded.kept().filter(|&slot| self.children.count(slot) == 0).collect();
         let last = self.last_main_line();
         let spoken_last = last.filter(|&last| self.is_spoken(last));
         let found = match (self.loaded.relinked, &tips[..]) {
@@ -78,10 +73,10 @@ impl<'a> Chooser<'a> {
     /// Returns everything that hangs below a slot, in file order.
     fn below(&self, top: usize) -> Vec<usize> {
         let mut seen = vec![false; self.loaded.slots.len()];
-        let mut waiting = self.children[top].to_vec();
+        let mut waiting: Vec<usize> = self.children.members(top).collect();
         while let Some(slot) = waiting.pop() {
             if slot != top && !std::mem::replace(&mut seen[slot], true) {
-                waiting.extend(&self.children[slot]);
+                waiting.extend(self.children.members(slot));
             }
         }
         (0..seen.len()).filter(|&slot| seen[slot]).collect()
@@ -98,14 +93,15 @@ impl<'a> Chooser<'a> {
     fn overrules(&self, choice: Option<usize>, last: LastPrompt, named: usize) -> bool {
         let Some(choice) = choice else { return true };
         let final_word = last.explicit && !last.overtaken;
-        if self.loaded.relinked && !self.children[named].is_empty() && !final_word {
+        if self.loaded.relinked && self.children.count(named) > 0 && !final_word {
             return false;
         }
         let chain = walk::written(self.loaded, choice);
         if last.explicit {
             return final_word || !chain.contains(&named);
         }
-        !gather::with_siblings(self.session, self.loaded, &chain, Reach::Hanging).contains(&named)
+        !gather::with_siblings(self.session, self.loaded, self.children, &chain, Reach::Hanging)
+            .contains(&named)
     }
 
     fn is_main(&self, slot: usize) -> bool {

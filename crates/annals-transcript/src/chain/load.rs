@@ -1,8 +1,8 @@
 //! Loading (section 1): which entries count, and what each hangs on.
 
-use crate::children::Children;
 use crate::entry::{Flag, Kind};
-use crate::session::{Id, Node, Session};
+use crate::groups::Groups;
+use crate::session::{Id, Node, Session, index};
 
 /// The entries that the client loads, one slot per id.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Loaded {
     }
 
     /// Returns the slots that are not forgotten.
-    pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
         (0..self.slots.len()).filter(|&slot| !self.slots[slot].forgotten)
     }
 
@@ -108,9 +108,8 @@ impl Loaded {
     }
 
     /// Returns for every slot those that hang on it, by written parents.
-    pub(super) fn children(&self) -> Children {
-        let parent = |slot: usize| if self.slots[slot].forgotten { None } else { self.parent(slot) };
-        Children::of(&(0..self.slots.len()).map(parent).collect::<Vec<_>>())
+    pub(super) fn children(&self) -> Groups {
+        Groups::of(self.slots.len(), self.kept().filter_map(|slot| Some((self.parent(slot)?, slot))))
     }
 
     /// A duplicate takes the place of the first and the content of the last.
@@ -118,7 +117,7 @@ impl Loaded {
         if let Some(place) = self.slot_of[id.index()] {
             self.slots[place as usize] = slot;
         } else {
-            self.slot_of[id.index()] = u32::try_from(self.slots.len()).ok();
+            self.slot_of[id.index()] = Some(index(self.slots.len()));
             self.slots.push(slot);
         }
     }

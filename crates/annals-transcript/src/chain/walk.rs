@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
 use super::load::Loaded;
+use crate::groups::Groups;
 use crate::session::Session;
 
 /// How long before an entry without parent the one may be that takes its parent's place.
@@ -11,15 +12,16 @@ const BRIDGE_MS: i64 = 5000;
 
 /// Returns the chain that ends in a slot, root first, by written parents only.
 pub(super) fn written(loaded: &Loaded, leaf: usize) -> Vec<usize> {
-    let mut seen = vec![false; loaded.slots.len()];
-    let mut path = Vec::new();
-    let mut at = Some(leaf);
-    while let Some(slot) = at.filter(|&slot| !std::mem::replace(&mut seen[slot], true)) {
-        path.push(slot);
-        at = loaded.parent(slot);
-    }
+    let mut path: Vec<usize> = back(loaded, leaf).collect();
     path.reverse();
     path
+}
+
+/// Returns the same chain, leaf first.
+pub(super) fn back(loaded: &Loaded, leaf: usize) -> impl Iterator<Item = usize> + '_ {
+    let mut seen = vec![false; loaded.slots.len()];
+    let chain = std::iter::successors(Some(leaf), |&slot| loaded.parent(slot));
+    chain.take_while(move |&slot| !std::mem::replace(&mut seen[slot], true))
 }
 
 /// Returns the chain that ends in a slot, root first. A parent that is not in the file, or that was walked already, is
@@ -82,13 +84,12 @@ impl ByTime {
 
 /// Returns the entries that hang below the last message and are none themselves, reached through such entries only,
 /// by time.
-pub(super) fn trailers(session: &Session, loaded: &Loaded, last: usize) -> Vec<usize> {
-    let children = loaded.children();
+pub(super) fn trailers(session: &Session, loaded: &Loaded, children: &Groups, last: usize) -> Vec<usize> {
     let mut seen = vec![false; loaded.slots.len()];
     let mut found = Vec::new();
     let mut waiting = VecDeque::from([last]);
     while let Some(slot) = waiting.pop_front() {
-        for &child in &children[slot] {
+        for child in children.members(slot) {
             let trails = !loaded.node(session, child).speaks();
             if trails && child != last && !std::mem::replace(&mut seen[child], true) {
                 found.push(child);
