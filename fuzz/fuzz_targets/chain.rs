@@ -23,7 +23,7 @@ fuzz_target!(|file: &[u8]| {
         .collect();
     let distinct: HashSet<usize> = shown.iter().copied().collect();
     assert_eq!((shown.len(), distinct.len()), (session.nodes().len(), session.nodes().len()));
-    for message in model::messages(&chain) {
+    for message in model::messages(&chain).iter() {
         assert!(!message.parts.is_empty());
         assert!(message.entries.iter().all(|node| distinct.contains(node)));
     }

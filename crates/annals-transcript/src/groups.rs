@@ -1,5 +1,7 @@
 //! What belongs to what, in two flat lists: a session may have millions of entries.
 
+use std::ops::Range;
+
 use crate::session::index;
 
 /// The members of every group, in the order in which they were named.
@@ -36,13 +38,23 @@ impl Groups {
 
     /// Returns the members of a group.
     pub(crate) fn members(&self, group: usize) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
-        let range = self.starts[group] as usize..self.starts[group + 1] as usize;
-        self.members[range].iter().map(|&member| member as usize)
+        self.members[self.range(group)].iter().map(|&member| member as usize)
+    }
+
+    /// Returns the first member of a group above a bound, if the group was named in ascending order.
+    pub(crate) fn first_above(&self, group: usize, bound: usize) -> Option<usize> {
+        let members = &self.members[self.range(group)];
+        let place = members.partition_point(|&member| member as usize <= bound);
+        members.get(place).map(|&member| member as usize)
     }
 
     /// Returns how many members a group has.
     pub(crate) fn count(&self, group: usize) -> usize {
-        (self.starts[group + 1] - self.starts[group]) as usize
+        self.range(group).len()
+    }
+
+    fn range(&self, group: usize) -> Range<usize> {
+        self.starts[group] as usize..self.starts[group + 1] as usize
     }
 }
 
@@ -57,5 +69,6 @@ mod tests {
         let found: Vec<Vec<usize>> = (0..6).map(|group| groups.members(group).collect()).collect();
         assert_eq!(found, [vec![1, 3, 5, 1], vec![], vec![], vec![2], vec![4], vec![]]);
         assert_eq!((groups.count(0), groups.count(1), groups.count(4)), (4, 0, 1));
+        assert_eq!((groups.first_above(3, 1), groups.first_above(3, 2)), (Some(2), None));
     }
 }

@@ -159,7 +159,9 @@ impl<'a> Emitter<'a> {
         let mut replies = vec![false; session.id_count()];
         for &index in path {
             on_path[index] = true;
-            nodes[index].message_id.into_iter().for_each(|id| replies[id.index()] = true);
+            if let Some(id) = nodes[index].message_id {
+                replies[id.index()] = true;
+            }
         }
         let mut calls = vec![false; session.id_count()];
         for node in nodes.iter().filter(|node| node.message_id.is_some_and(|id| replies[id.index()])) {

@@ -338,17 +338,17 @@ fn spelled(file: &[u8]) -> Option<Vec<Message>> {
     if chain.obstacle().is_some() {
         return None;
     }
-    let spell = |message: model::Message| Message {
+    let spell = |message: model::Message<'_>| Message {
         role: message.role.name(),
         parts: message.parts.iter().map(|part| spelled_part(file, part)).collect(),
     };
-    Some(model::messages(&chain).into_iter().map(spell).collect())
+    Some(model::messages(&chain).iter().map(spell).collect())
 }
 
-fn spelled_part(file: &[u8], part: &Part) -> String {
+fn spelled_part(file: &[u8], part: &Part<'_>) -> String {
     match part {
         Part::Found(block) => spelled_block(read(file, block)),
-        Part::MadeText(text) => format!("made {}", text.chars().take(20).collect::<String>()),
+        Part::MadeText(made) => format!("made {}", made.text().chars().take(20).collect::<String>()),
         Part::MadeResult { call, .. } => {
             format!("made result {}", read(file, call).text("id").expect("a call has an id"))
         }

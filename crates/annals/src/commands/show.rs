@@ -200,8 +200,8 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
     let to_wire = ToWire::of(snapshot);
     let columns = output::columns();
     let mut out = output::stdout();
-    for message in model::messages(chain) {
-        let message = to_wire.message(&message)?;
+    for message in model::messages(chain).iter() {
+        let message = to_wire.message(message)?;
         if json {
             output::json_line(&mut out, &message)?;
         } else {

@@ -30,21 +30,21 @@ impl<'a> ToWire<'a> {
     }
 
     /// A message of the model view.
-    pub(crate) fn message(&self, message: &Message) -> Result<wire::ModelMessage, Failure> {
+    pub(crate) fn message(&self, message: Message<'_>) -> Result<wire::ModelMessage, Failure> {
         let parts = message.parts.iter().map(|part| self.part(part)).collect::<Result<_, _>>()?;
         let entries = message.entries.iter().filter_map(|&index| self.uuid(index)).collect();
         Ok(wire::ModelMessage { role: message.role.name().to_owned(), parts, entries })
     }
 
-    fn part(&self, part: &Part) -> Result<Box<RawValue>, Failure> {
+    fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Failure> {
         match part {
             Part::Found(block) => block_as_sent(&self.snapshot.span(block.offset, block.length)?),
-            Part::MadeText(text) => {
-                raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(text)))
+            Part::MadeText(made) => {
+                raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(made.text())))
             }
             Part::MadeResult { call, text } => {
                 let id = call.tool.map_or_else(String::new, |id| self.ids.get(id));
-                let (id, text) = (quote(&id), quote(text));
+                let (id, text) = (quote(&id), quote(text.text()));
                 raw(&format!(
                     r#"{{"type":"tool_result","tool_use_id":{id},"content":{text},"is_error":true,"synthetic":true}}"#
                 ))

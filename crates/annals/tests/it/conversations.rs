@@ -29,7 +29,8 @@ fn every_entry_of_every_transcript_is_in_its_history_once() {
         assert_eq!(shown.len(), session.nodes().len(), "{}", path.display());
         assert!(expected <= shown.len(), "{}", path.display());
         // What is sent is a part of what was recorded.
-        let sent = model::messages(&chain).into_iter().flat_map(|message| message.entries);
-        assert!(sent.into_iter().all(|node| distinct.contains(&node)), "{}", path.display());
+        let sent = model::messages(&chain);
+        let mut entries = sent.iter().flat_map(|message| message.entries);
+        assert!(entries.all(|node| distinct.contains(node)), "{}", path.display());
     }
 }
