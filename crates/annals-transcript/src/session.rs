@@ -135,6 +135,7 @@ impl Session {
             seen(&entry, problem);
         }
         session.size = reader.position().offset;
+        session.settle_ids();
         Ok(session)
     }
 
@@ -165,7 +166,7 @@ impl Session {
         self.size
     }
 
-    /// Returns how many different ids the file has; their indices lie below.
+    /// Returns the number that the indices of all ids lie below.
     pub fn id_count(&self) -> usize {
         self.ids.len()
     }
@@ -269,6 +270,23 @@ impl Session {
             (intern(messages.anchor()), kept)
         });
         Boundary { segment, messages }
+    }
+
+    /// Gives equal ids equal handles, wherever they stand.
+    fn settle_ids(&mut self) {
+        let firsts = self.ids.firsts();
+        let settle = |id: &mut Id| *id = firsts[id.index()];
+        for node in &mut self.nodes {
+            let Node { id, parent, logical_parent, message_id, leaf, .. } = node;
+            [id, parent, logical_parent, message_id, leaf].into_iter().flatten().for_each(settle);
+        }
+        self.blocks.iter_mut().filter_map(|block| block.tool.as_mut()).for_each(settle);
+        for boundary in &mut self.boundaries {
+            boundary.segment.iter_mut().flatten().flatten().for_each(settle);
+            if let Some((anchor, kept)) = &mut boundary.messages {
+                anchor.iter_mut().chain(kept).for_each(settle);
+            }
+        }
     }
 
     fn intern(&mut self, text: Option<crate::json::JsonStr<'_>>) -> Option<Id> {

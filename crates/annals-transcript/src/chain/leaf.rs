@@ -12,7 +12,7 @@ const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 pub(super) fn choose(session: &Session, loaded: &Loaded, children: &Groups) -> Option<usize> {
     let mut chooser = Chooser { session, loaded, children, spoken: vec![None; loaded.slots.len()] };
     let choice = chooser.by_place();
-    let last = loaded.last_prompt.filter(|last| session.id(NO_ENTRY) != Some(last.leaf));
+    let last = loaded.last_prompt.filter(|last| session.id_texts().get(last.leaf) != NO_ENTRY);
     match last.and_then(|last| Some((last, loaded.slot(last.leaf)?))) {
         Some((last, named)) if chooser.is_spoken(named) && chooser.overrules(choice, last, named) => {
             Some(named)

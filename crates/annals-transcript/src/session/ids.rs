@@ -1,6 +1,6 @@
 //! Ids as small numbers: each text is kept once.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
 
 /// A handle of an id within one session. Two handles are equal when the ids are.
@@ -8,109 +8,169 @@ use std::num::NonZeroU32;
 pub struct Id(NonZeroU32);
 
 impl Id {
+    fn at(index: usize) -> Self {
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("a transcript has fewer than four billion ids"))
+    }
+
     /// Returns the handle as an index from 0.
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
 
-/// All ids of a session. UUIDs, which nearly all are, take 16 bytes each instead of their text.
+/// All ids of a session.
+///
+/// A session may have millions, and a table of them all would miss the processor's caches at every look. What an entry
+/// names mostly stands a few entries before it, so that a small table of the latest ids finds nearly everything; what
+/// it does not find gets a new handle, and [`Ids::firsts`] tells at the end which handles mean the same.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    uuids: HashMap<u128, Id>,
-    others: HashMap<Box<str>, Id>,
-    /// The entry before is what most entries hang on: its id needs no looking up.
-    newest: Option<(u128, Id)>,
+    /// All texts, one behind the other, as [`Packed`] has them.
+    packed: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// The hash of each, until it is known which are the same.
+    hashes: Vec<u32>,
+    /// The latest id of each hash, by its lowest bits.
+    latest: Vec<Option<Id>>,
+    /// Secret, so that nobody can write a transcript all of whose ids have the same hash.
+    hasher: RandomState,
 }
 
+/// How many of the latest ids are found at once: a power of two.
+const LATEST: u32 = 4096;
+
 impl Ids {
+    /// Returns a handle for a text: the one that it has if it was interned lately.
     pub(super) fn intern(&mut self, text: &str) -> Id {
-        let next =
-            Id(NonZeroU32::new(u32::try_from(self.len() + 1).expect("ids fit in memory")).expect("not zero"));
-        match uuid(text) {
-            Some(uuid) => {
-                if let Some((_, id)) = self.newest.filter(|(newest, _)| *newest == uuid) {
-                    return id;
+        let packed = Packed::of(text);
+        #[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
+        let hash = self.hasher.hash_one(packed.bytes()) as u32;
+        let place = (hash % LATEST) as usize;
+        let latest = self.latest.get(place).copied().flatten();
+        if let Some(id) = latest.filter(|&id| self.packed(id) == packed.bytes()) {
+            return id;
+        }
+        let id = Id::at(self.len());
+        self.latest.resize(LATEST as usize, None);
+        self.latest[place] = Some(id);
+        self.hashes.push(hash);
+        self.packed.extend_from_slice(packed.bytes());
+        self.ends.push(self.packed.len());
+        id
+    }
+
+    /// Returns for each handle, by its index, the first one that has the same text.
+    pub(super) fn firsts(&mut self) -> Vec<Id> {
+        let mut firsts: Vec<Id> = (0..self.len()).map(Id::at).collect();
+        let hashes = std::mem::take(&mut self.hashes);
+        let mut by_hash: Vec<(u32, Id)> = hashes.into_iter().zip(firsts.iter().copied()).collect();
+        by_hash.sort_unstable();
+        let mut different: Vec<Id> = Vec::new();
+        for same_hash in by_hash.chunk_by(|one, next| one.0 == next.0).filter(|same| same.len() > 1) {
+            different.clear();
+            for &(_, id) in same_hash {
+                match different.iter().find(|&&first| self.packed(first) == self.packed(id)) {
+                    Some(&first) => firsts[id.index()] = first,
+                    None => different.push(id),
                 }
-                let id = *self.uuids.entry(uuid).or_insert(next);
-                if id == next {
-                    self.newest = Some((uuid, id));
-                }
-                id
             }
-            None => match self.others.get(text) {
-                Some(id) => *id,
-                None => *self.others.entry(text.into()).or_insert(next),
-            },
         }
+        firsts
     }
 
+    /// Returns the first handle of a text, if it stands anywhere.
     pub(super) fn get(&self, text: &str) -> Option<Id> {
-        match uuid(text) {
-            Some(uuid) => self.uuids.get(&uuid).copied(),
-            None => self.others.get(text).copied(),
-        }
+        let packed = Packed::of(text);
+        (0..self.len()).map(Id::at).find(|&id| self.packed(id) == packed.bytes())
     }
 
+    /// Returns how many handles there are.
     pub(super) fn len(&self) -> usize {
-        self.uuids.len() + self.others.len()
+        self.ends.len()
+    }
+
+    /// Returns the texts of all ids.
+    pub(super) fn texts(&self) -> IdTexts<'_> {
+        IdTexts(self)
+    }
+
+    fn packed(&self, id: Id) -> &[u8] {
+        let start = id.index().checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.packed[start..self.ends[id.index()]]
     }
 }
 
 /// The texts of all ids of a session, by handle.
-#[derive(Debug)]
-pub struct IdTexts<'a>(Vec<IdText<'a>>);
-
 #[derive(Clone, Copy, Debug)]
-enum IdText<'a> {
-    Uuid(u128),
-    Other(&'a str),
-}
+pub struct IdTexts<'a>(&'a Ids);
 
 impl IdTexts<'_> {
     /// Returns the text of an id.
     pub fn get(&self, id: Id) -> String {
-        match self.0[id.index()] {
-            IdText::Uuid(number) => spell_uuid(number),
-            IdText::Other(text) => text.to_owned(),
+        match self.0.packed(id) {
+            [UUID, uuid @ ..] => spell_uuid(uuid),
+            text => String::from_utf8_lossy(text).into_owned(),
         }
     }
 }
 
-impl Ids {
-    /// Turns the table round: from handles to texts.
-    pub(super) fn texts(&self) -> IdTexts<'_> {
-        let mut texts = vec![IdText::Other(""); self.len()];
-        let uuids = self.uuids.iter().map(|(number, id)| (*id, IdText::Uuid(*number)));
-        let others = self.others.iter().map(|(text, id)| (*id, IdText::Other(text)));
-        uuids.chain(others).for_each(|(id, text)| texts[id.index()] = text);
-        IdTexts(texts)
+/// A text as it is kept. UUIDs, which nearly all are, take 16 bytes and a mark that no text begins with.
+enum Packed<'a> {
+    Uuid([u8; 17]),
+    Other(&'a str),
+}
+
+/// No byte of any text.
+const UUID: u8 = 0xFF;
+
+impl<'a> Packed<'a> {
+    /// Packs a UUID if it is spelled as the client does: lower case, five groups.
+    fn of(text: &'a str) -> Self {
+        uuid(text.as_bytes()).map_or(Packed::Other(text), Packed::Uuid)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Packed::Uuid(bytes) => bytes,
+            Packed::Other(text) => text.as_bytes(),
+        }
     }
 }
 
-fn spell_uuid(number: u128) -> String {
+fn uuid(text: &[u8]) -> Option<[u8; 17]> {
+    let text: &[u8; 36] = text.try_into().ok()?;
+    let mut packed = [UUID; 17];
+    let mut digits = 0;
+    for (byte, at) in packed[1..].iter_mut().zip(DIGITS) {
+        let (high, low) = (DIGIT[text[at] as usize], DIGIT[text[at + 1] as usize]);
+        digits |= high | low;
+        *byte = high << 4 | low;
+    }
+    (digits < 16 && DASHES.iter().all(|&at| text[at] == b'-')).then_some(packed)
+}
+
+fn spell_uuid(bytes: &[u8]) -> String {
+    let number = bytes.iter().fold(0_u128, |number, &byte| number << 8 | u128::from(byte));
     let hex = format!("{number:032x}");
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// Returns the number that a UUID spells, if it is spelled as the client does: lower case, five groups.
-fn uuid(text: &str) -> Option<u128> {
-    let bytes = text.as_bytes();
-    if bytes.len() != 36 {
-        return None;
+/// Where the pairs of digits and the dashes of a UUID stand.
+const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+/// What each byte is worth as a lower-case digit; too much if it is none.
+const DIGIT: [u8; 256] = {
+    let mut worth = [16; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        worth[b"0123456789abcdef"[digit as usize] as usize] = digit;
+        digit += 1;
     }
-    let mut number = 0_u128;
-    for (place, byte) in bytes.iter().enumerate() {
-        let dash = matches!(place, 8 | 13 | 18 | 23);
-        match byte {
-            b'-' if dash => {}
-            b'0'..=b'9' if !dash => number = number << 4 | u128::from(byte - b'0'),
-            b'a'..=b'f' if !dash => number = number << 4 | u128::from(byte - b'a' + 10),
-            _ => return None,
-        }
-    }
-    Some(number)
-}
+    worth
+};
 
 #[cfg(test)]
 mod tests {
@@ -129,9 +189,16 @@ mod tests {
         ];
         let handles = texts.map(|text| ids.intern(text));
         assert_eq!(handles.map(Id::index), [0, 1, 2, 3, 4, 5]);
-        assert_eq!(texts.map(|text| ids.intern(text)), handles);
+        for number in 0..100_000 {
+            ids.intern(&format!("id {number}"));
+        }
+        let again = texts.map(|text| ids.intern(text));
+        let firsts = ids.firsts();
+        assert_eq!(handles.map(|id| firsts[id.index()]), handles);
+        assert_eq!(again.map(|id| firsts[id.index()]), handles);
+        assert_eq!((firsts.len(), firsts[firsts.len() - 7].index()), (ids.len(), ids.len() - 7));
         assert_eq!(texts.map(|text| ids.get(text).unwrap()), handles);
-        assert_eq!((ids.get("unknown"), ids.len()), (None, 6));
+        assert_eq!(ids.get("unknown"), None);
         assert_eq!(handles.map(|id| ids.texts().get(id)), texts);
     }
 }
