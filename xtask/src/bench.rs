@@ -1,7 +1,7 @@
 //! `cargo x bench`: speed and memory as ratios in one run.
 //!
 //! Seconds differ between machines and minutes; what is compared here runs interleaved in one run on the same
-//! bytes, and the best of several rounds counts.
+//! bytes, and the best of several rounds counts; of conversations, the median.
 
 mod append;
 
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return print_memory_of(|| Ok(heads(file)));
     }
     if let Some(file) = &args.memory_of_conversation {
-        return print_memory_of(|| resolve(file));
+        return print_memory_of(|| Ok(resolve(file)?.nodes().len() as u64));
     }
     if cfg!(debug_assertions) {
         let mut again = vec!["run", "--quiet", "--release", "--package", "xtask", "--"];
@@ -92,47 +92,74 @@ fn reading(scratch: &Path, args: &Args) -> Outcome {
 }
 
 /// Resolves conversations of growing size: the time per entry should stay flat.
+///
+/// Each size does the same work, a million entries in as many sessions as that takes, and the rounds of all sizes are
+/// interleaved; the median counts. Sessions stay in memory to the end of their round, so that none gets the pages of
+/// one before it for nothing.
 fn conversations(scratch: &Path, rounds: usize) -> Outcome {
-    println!("\nconversations: reading, chain, model view and full view");
+    const ENTRIES: u64 = 1_000_000;
+    println!("\nconversations: reading, chain, model view and full view of {ENTRIES} entries");
     println!(
-        "{:>12} {:>10} {:>14} {:>14} {:>16}",
-        "entries", "MB", "µs per entry", "× the first", "bytes per entry"
+        "{:>20} {:>10} {:>14} {:>14} {:>16}",
+        "entries per session", "MB", "µs per entry", "× the first", "bytes per entry"
     );
-    let mut first = None;
-    let sessions: [(&str, u64); 4] =
-        [("short", 10_000), ("short", 100_000), ("short", 1_000_000), ("long", 100_000_000)];
-    for (kind, number) in sessions {
-        let path = scratch.join("conversation.jsonl");
-        let mut out = BufWriter::new(File::create(&path)?);
-        match kind {
-            "short" => generate::entries(&mut out, number)?,
-            _ => _ = generate::session(&mut out, 11, number)?,
-        }
+    let sizes = [10_000, 100_000, ENTRIES];
+    let path = |size: u64| scratch.join(format!("conversation-{size}.jsonl"));
+    for size in sizes {
+        let mut out = BufWriter::new(File::create(path(size))?);
+        generate::entries(&mut out, size)?;
         out.flush()?;
-        let (mut best, mut entries) = (f64::INFINITY, 0);
-        for _ in 0..rounds.min(3) {
-            let start = Instant::now();
-            entries = resolve(&path)?;
-            best = best.min(start.elapsed().as_secs_f64());
-        }
-        let each = best * 1e6 / entries_as_float(entries);
-        let ratio = each / *first.get_or_insert(each);
-        let memory = memory_of(&path, "--memory-of-conversation")?;
-        let size = megabytes(fs::metadata(&path)?.len());
-        println!(
-            "{entries:>12} {size:>10.1} {each:>14.2} {ratio:>14.2} {:>16.0}",
-            memory * 1e6 / entries_as_float(entries)
-        );
     }
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..rounds {
+        for (size, times) in sizes.into_iter().zip(&mut times) {
+            let start = Instant::now();
+            let sessions =
+                (0..ENTRIES / size).map(|_| resolve(&path(size))).collect::<Result<Vec<_>, _>>()?;
+            times.push(start.elapsed().as_secs_f64());
+            drop(sessions);
+        }
+    }
+    let mut first = None;
+    for (size, times) in sizes.into_iter().zip(&mut times) {
+        times.sort_by(f64::total_cmp);
+        let each = times[times.len() / 2] * 1e6 / entries_as_float(ENTRIES);
+        print_conversation(&path(size), size, each, *first.get_or_insert(each))?;
+    }
+    long_conversation(scratch, rounds)
+}
+
+/// Does the same for one session whose entries are as long as real ones.
+fn long_conversation(scratch: &Path, rounds: usize) -> Outcome {
+    let path = scratch.join("conversation-long.jsonl");
+    let mut out = BufWriter::new(File::create(&path)?);
+    let (_, entries) = generate::session(&mut out, 11, 100_000_000)?;
+    out.flush()?;
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        let start = Instant::now();
+        black_box(resolve(&path)?);
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    let each = times[times.len() / 2] * 1e6 / entries_as_float(entries);
+    println!("\none session with long entries");
+    print_conversation(&path, entries, each, each)
+}
+
+fn print_conversation(path: &Path, entries: u64, each: f64, first: f64) -> Outcome {
+    let size = megabytes(fs::metadata(path)?.len());
+    let memory = memory_of(path, "--memory-of-conversation")? * 1e6 / entries_as_float(entries);
+    println!("{entries:>20} {size:>10.1} {each:>14.2} {:>14.2} {memory:>16.0}", each / first);
     Ok(())
 }
 
-/// Reads a session and makes both views; returns how many entries it has.
-fn resolve(path: &Path) -> Result<u64, Box<dyn std::error::Error>> {
+/// Reads a session and makes both views.
+fn resolve(path: &Path) -> Result<Session, Box<dyn std::error::Error>> {
     let session = Session::read(File::open(path)?)?;
     let chain = Chain::build(&session);
     black_box((model::messages(&chain).len(), history::of(&chain).len()));
-    Ok(session.nodes().len() as u64)
+    Ok(session)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "figures for people")]
