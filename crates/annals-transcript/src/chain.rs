@@ -57,7 +57,7 @@ impl<'s> Chain<'s> {
 
     /// Returns the entry that the conversation ends with.
     pub fn leaf(&self) -> Option<NodeIndex> {
-        self.leaf.map(|slot| self.loaded.slots[slot].node)
+        self.leaf.map(|slot| self.loaded.slots[slot].node.index())
     }
 
     /// Returns the entry that the next message is to hang on.
@@ -89,7 +89,7 @@ impl<'s> Chain<'s> {
         let mut path = walk::from(self.session, &self.loaded, last);
         path.extend(walk::trailers(self.session, &self.loaded, &self.children, last));
         let path = gather::with_siblings(self.session, &self.loaded, &self.children, &path, Reach::Anywhere);
-        path.into_iter().map(|slot| self.loaded.slots[slot].node).collect()
+        path.into_iter().map(|slot| self.loaded.slots[slot].node.index()).collect()
     }
 }
 

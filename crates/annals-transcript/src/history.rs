@@ -7,6 +7,7 @@
 use crate::chain::{Chain, NodeIndex};
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
+use crate::place::Place;
 use crate::session::{BlockKind, Id, Session};
 
 /// One step of the history.
@@ -65,10 +66,10 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
 struct Graph<'a> {
     session: &'a Session,
     /// The last entry of each id, by the id's index.
-    by_id: Vec<Option<u32>>,
+    by_id: Vec<Option<Place>>,
     children: Groups,
     /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
-    before: Vec<Option<u32>>,
+    before: Vec<Option<Place>>,
 }
 
 impl<'a> Graph<'a> {
@@ -81,13 +82,13 @@ impl<'a> Graph<'a> {
             before: Vec::with_capacity(count),
         };
         let mut last_message = None;
-        for (node, place) in session.nodes().iter().zip(0..) {
+        for (place, node) in session.nodes().iter().enumerate() {
             graph.before.push(last_message);
             if node.kind.is_message() && !node.has(Flag::Sidechain) {
-                last_message = Some(place);
+                last_message = Some(Place::at(place));
             }
             if let Some(id) = node.id {
-                graph.by_id[id.index()] = Some(place);
+                graph.by_id[id.index()] = Some(Place::at(place));
             }
         }
         let parents = (0..count).filter_map(|index| Some((graph.parent(index)?, index)));
@@ -116,7 +117,7 @@ impl<'a> Graph<'a> {
     }
 
     fn last_of(&self, id: Id) -> Option<NodeIndex> {
-        self.by_id[id.index()].map(|place| place as NodeIndex)
+        self.by_id[id.index()].map(Place::index)
     }
 
     /// Returns the line from the first entry to the leaf. Where a parent is missing, the line goes on with the last
@@ -128,7 +129,7 @@ impl<'a> Graph<'a> {
         while let Some(index) = at.filter(|&index| !seen[index]) {
             seen[index] = true;
             path.push(index);
-            let bridge = || self.missing(index).and(self.before[index]).map(|place| place as NodeIndex);
+            let bridge = || self.missing(index).and(self.before[index]).map(Place::index);
             at = self.parent(index).or_else(bridge);
         }
         path.reverse();

@@ -39,6 +39,7 @@ pub mod line;
 pub mod lite;
 pub mod model;
 pub mod patch;
+mod place;
 pub mod project;
 pub mod prompt;
 pub mod session;

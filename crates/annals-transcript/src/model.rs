@@ -5,6 +5,7 @@
 use crate::chain::{Chain, NodeIndex};
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
+use crate::place::Place;
 use crate::session::{BlockKind, BlockSpan, Id, Session, index};
 
 /// Who speaks.
@@ -117,9 +118,9 @@ impl<'s> Messages<'s> {
         })
     }
 
-    fn push(&mut self, role: Role, parts: &[Part<'s>], entries: impl Iterator<Item = u32>) {
+    fn push(&mut self, role: Role, parts: &[Part<'s>], entries: impl Iterator<Item = Place>) {
         self.parts.extend(parts);
-        self.entries.extend(entries.map(|entry| entry as NodeIndex));
+        self.entries.extend(entries.map(Place::index));
         self.ends.push((role, index(self.parts.len()), index(self.entries.len())));
     }
 
@@ -154,7 +155,7 @@ pub fn messages<'s>(chain: &Chain<'s>) -> Messages<'s> {
 #[derive(Clone, Copy, Debug)]
 struct Draft<'s> {
     speaker: Speaker,
-    node: Option<u32>,
+    node: Option<Place>,
     reply: Option<Reply>,
     /// What it says: blocks of the file, or a part that is made up.
     found: &'s [BlockSpan],
@@ -212,7 +213,7 @@ impl<'s> Draft<'s> {
         let nameless = node.has(Flag::Request).then_some(Reply::Nameless);
         Some(Self {
             speaker,
-            node: Some(index(place)),
+            node: Some(Place::at(place)),
             reply: node.message_id.map(Reply::Id).or(nameless).filter(|_| speaker == Speaker::Assistant),
             found: session.blocks(node),
             made: None,
@@ -445,21 +446,21 @@ fn cut_at_boundary(drafts: &mut Vec<Draft<'_>>) {
 /// Returns who speaks in each message, and the drafts that it is made of.
 fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
     let mut roles: Vec<Role> = Vec::new();
-    let mut message_of: Vec<u32> = Vec::with_capacity(drafts.len());
+    let mut message_of: Vec<Place> = Vec::with_capacity(drafts.len());
     // Where further lines of a reply go, as long as no message of the user without results stands between: lines of
     // replies before that go to messages of their own.
-    let mut message_of_reply: Vec<Option<u32>> = vec![None; session.id_count() + 1];
-    let mut open_from = 0;
+    let mut message_of_reply: Vec<Option<Place>> = vec![None; session.id_count() + 1];
+    let mut open_from = Place::at(0);
     let mut last_has_result = false;
     for draft in drafts {
         let role = if draft.speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
         let reply = draft.reply.map(Reply::index);
         let follows_user = roles.last() == Some(&Role::User);
         let target = match role {
-            Role::User => follows_user.then(|| index(roles.len() - 1)),
+            Role::User => follows_user.then(|| Place::at(roles.len() - 1)),
             Role::Assistant => {
                 if follows_user && !last_has_result {
-                    open_from = index(roles.len());
+                    open_from = Place::at(roles.len());
                 }
                 reply.and_then(|reply| message_of_reply[reply]).filter(|&message| message >= open_from)
             }
@@ -467,7 +468,7 @@ fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
         let target = target.unwrap_or_else(|| {
             roles.push(role);
             last_has_result = false;
-            index(roles.len() - 1)
+            Place::at(roles.len() - 1)
         });
         last_has_result |= role == Role::User && draft.parts().any(Part::is_result);
         if let Some(reply) = reply {
@@ -475,7 +476,7 @@ fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
         }
         message_of.push(target);
     }
-    let pairs = message_of.iter().enumerate().map(|(draft, &message)| (message as usize, draft));
+    let pairs = message_of.iter().enumerate().map(|(draft, &message)| (message.index(), draft));
     let members = Groups::of(roles.len(), pairs);
     (roles, members)
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::load::Loaded;
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
+use crate::place::Place;
 use crate::session::{BlockKind, Id, Node, Session, index};
 
 /// How far results are looked for.
@@ -58,7 +59,7 @@ struct Replies<'a> {
     path: &'a [usize],
     reach: Reach,
     /// Where each slot stands on the path, if it does.
-    place_of: Vec<Option<u32>>,
+    place_of: Vec<Option<Place>>,
     /// The lines of each reply and the results that answer each call, in file order, by the id's index.
     lines: Groups,
     answering: Groups,
@@ -80,7 +81,7 @@ impl<'a> Replies<'a> {
         let mut place_of = vec![None; loaded.slots.len()];
         let mut is_answered = vec![false; session.id_count()];
         for (place, &slot) in path.iter().enumerate() {
-            place_of[slot] = Some(index(place));
+            place_of[slot] = Some(Place::at(place));
             results(session, loaded.node(session, slot)).for_each(|call| is_answered[call.index()] = true);
         }
         let line = |slot| Some((reply(loaded.node(session, slot))?.index(), slot));
@@ -198,7 +199,7 @@ impl<'a> Replies<'a> {
     /// Returns where the lines of a reply stand on the path, each with the results directly behind it.
     fn places(&self, id: Id) -> Vec<usize> {
         let mut lines: Vec<usize> =
-            self.lines(id).filter_map(|line| self.place_of[line]).map(|place| place as usize).collect();
+            self.lines(id).filter_map(|line| self.place_of[line]).map(Place::index).collect();
         lines.sort_unstable();
         let results_behind =
             |line: usize| (line + 1..self.path.len()).take_while(|&place| self.is_result(self.path[place]));

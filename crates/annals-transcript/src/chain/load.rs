@@ -2,7 +2,8 @@
 
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::session::{Id, Node, Session, index};
+use crate::place::Place;
+use crate::session::{Id, Node, Session};
 
 /// The entries that the client loads, one slot per id.
 #[derive(Debug)]
@@ -10,7 +11,7 @@ pub(super) struct Loaded {
     /// In the order in which their ids first stand in the file.
     pub(super) slots: Vec<Slot>,
     /// The slot of each id, by the id's index.
-    slot_of: Vec<Option<u32>>,
+    slot_of: Vec<Option<Place>>,
     /// Where the conversation was last said to end.
     pub(super) last_prompt: Option<LastPrompt>,
     /// Whether that was said anywhere in the file.
@@ -24,7 +25,7 @@ pub(super) struct Loaded {
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     /// The entry: the last one of its id.
-    pub(super) node: usize,
+    pub(super) node: Place,
     /// What it hangs on, legacy progress bridged and kept messages re-linked.
     pub(super) parent: Option<Id>,
     /// Whether a compaction made the client forget it.
@@ -63,17 +64,24 @@ impl Loaded {
             relinked: false,
             pruned: false,
         };
-        let mut bridges = vec![Bridge::None; session.id_count()];
+        let mut bridges = Bridges::new();
         for (index, node) in session.nodes().iter().enumerate() {
             if !node.is_seen_by_client() {
                 continue;
             }
             match (node.kind, node.id) {
-                (Kind::Progress, Some(id)) => bridges[id.index()] = Bridge::To(bridged(node, &bridges)),
+                (Kind::Progress, Some(id)) => {
+                    let beyond = bridged(node, &bridges);
+                    bridges.resize(session.id_count(), None);
+                    bridges[id.index()] = Some(beyond);
+                }
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
                 (kind, Some(id)) if kind.is_message() => {
                     loaded.note_message(node, session.boundary(node).is_some());
-                    loaded.add(id, Slot { node: index, parent: bridged(node, &bridges), forgotten: false });
+                    loaded.add(
+                        id,
+                        Slot { node: Place::at(index), parent: bridged(node, &bridges), forgotten: false },
+                    );
                 }
                 _ => {}
             }
@@ -83,7 +91,7 @@ impl Loaded {
 
     /// Returns the slot of an id, unless it is unknown or forgotten.
     pub(super) fn slot(&self, id: Id) -> Option<usize> {
-        let slot = self.slot_of[id.index()]? as usize;
+        let slot = self.slot_of[id.index()]?.index();
         (!self.slots[slot].forgotten).then_some(slot)
     }
 
@@ -104,7 +112,7 @@ impl Loaded {
 
     /// Returns the entry in a slot.
     pub(super) fn node<'s>(&self, session: &'s Session, slot: usize) -> &'s Node {
-        &session.nodes()[self.slots[slot].node]
+        &session.nodes()[self.slots[slot].node.index()]
     }
 
     /// Returns for every slot those that hang on it, by written parents.
@@ -115,9 +123,9 @@ impl Loaded {
     /// A duplicate takes the place of the first and the content of the last.
     fn add(&mut self, id: Id, slot: Slot) {
         if let Some(place) = self.slot_of[id.index()] {
-            self.slots[place as usize] = slot;
+            self.slots[place.index()] = slot;
         } else {
-            self.slot_of[id.index()] = Some(index(self.slots.len()));
+            self.slot_of[id.index()] = Some(Place::at(self.slots.len()));
             self.slots.push(slot);
         }
     }
@@ -140,18 +148,11 @@ impl Loaded {
     }
 }
 
-/// What stands in for an id: what a progress entry hangs on.
-#[derive(Clone, Copy)]
-enum Bridge {
-    None,
-    To(Option<Id>),
-}
+/// What stands in for the id of a progress entry, by the id's index: what that entry hangs on. Only old files have any.
+type Bridges = Vec<Option<Option<Id>>>;
 
 /// Returns what an entry hangs on; in place of a progress entry read before, what that hangs on.
-fn bridged(node: &Node, bridges: &[Bridge]) -> Option<Id> {
+fn bridged(node: &Node, bridges: &Bridges) -> Option<Id> {
     let parent = node.parent?;
-    match bridges[parent.index()] {
-        Bridge::To(beyond) => beyond,
-        Bridge::None => Some(parent),
-    }
+    bridges.get(parent.index()).copied().flatten().unwrap_or(Some(parent))
 }

@@ -1,21 +1,21 @@
 //! Ids as small numbers: each text is kept once.
 
 use std::hash::{BuildHasher, RandomState};
-use std::num::NonZeroU32;
+
+use crate::place::Place;
 
 /// A handle of an id within one session. Two handles are equal when the ids are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Id(NonZeroU32);
+pub struct Id(Place);
 
 impl Id {
     fn at(index: usize) -> Self {
-        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
-        Self(number.expect("a transcript has fewer than four billion ids"))
+        Self(Place::at(index))
     }
 
     /// Returns the handle as an index from 0.
     pub fn index(self) -> usize {
-        self.0.get() as usize - 1
+        self.0.index()
     }
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Ids {
     ends: Vec<usize>,
     /// The hash of each, until it is known which are the same.
     hashes: Vec<u32>,
-    /// The latest id of each hash, by its lowest bits.
-    latest: Vec<Option<Id>>,
+    /// The latest id with its hash, by the lowest bits of that.
+    latest: Vec<Option<(u32, Id)>>,
     /// Secret, so that nobody can write a transcript all of whose ids have the same hash.
     hasher: RandomState,
 }
 
 /// How many of the latest ids are found at once: a power of two.
-const LATEST: u32 = 4096;
+const LATEST: u32 = 1024;
 
 impl Ids {
     /// Returns a handle for a text: the one that it has if it was interned lately.
@@ -48,13 +48,15 @@ impl Ids {
         #[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
         let hash = self.hasher.hash_one(packed.bytes()) as u32;
         let place = (hash % LATEST) as usize;
-        let latest = self.latest.get(place).copied().flatten();
-        if let Some(id) = latest.filter(|&id| self.packed(id) == packed.bytes()) {
+        if let Some(&Some((latest_hash, id))) = self.latest.get(place)
+            && latest_hash == hash
+            && self.packed(id) == packed.bytes()
+        {
             return id;
         }
         let id = Id::at(self.len());
         self.latest.resize(LATEST as usize, None);
-        self.latest[place] = Some(id);
+        self.latest[place] = Some((hash, id));
         self.hashes.push(hash);
         self.packed.extend_from_slice(packed.bytes());
         self.ends.push(self.packed.len());
