@@ -122,8 +122,7 @@ fn conversations(scratch: &Path, rounds: usize) -> Outcome {
     }
     let mut first = None;
     for (size, times) in sizes.into_iter().zip(&mut times) {
-        times.sort_by(f64::total_cmp);
-        let each = times[times.len() / 2] * 1e6 / entries_as_float(ENTRIES);
+        let each = median(times) * 1e6 / entries_as_float(ENTRIES);
         print_conversation(&path(size), size, each, *first.get_or_insert(each))?;
     }
     long_conversation(scratch, rounds)
@@ -141,10 +140,14 @@ fn long_conversation(scratch: &Path, rounds: usize) -> Outcome {
         black_box(resolve(&path)?);
         times.push(start.elapsed().as_secs_f64());
     }
-    times.sort_by(f64::total_cmp);
-    let each = times[times.len() / 2] * 1e6 / entries_as_float(entries);
+    let each = median(&mut times) * 1e6 / entries_as_float(entries);
     println!("\none session with long entries");
     print_conversation(&path, entries, each, each)
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 fn print_conversation(path: &Path, entries: u64, each: f64, first: f64) -> Outcome {
