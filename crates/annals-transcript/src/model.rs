@@ -52,6 +52,8 @@ pub struct Message<'m> {
 pub enum Part<'s> {
     /// A block of the file.
     Found(&'s BlockSpan),
+    /// Text of the file with a newline behind it: it meets the text of the next user entry.
+    Joined(&'s BlockSpan),
     /// Text that the client makes up.
     MadeText(Made),
     /// A result that the client makes up for a call of the file.
@@ -299,7 +301,15 @@ impl<'s> Part<'s> {
         match self {
             Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
             Part::MadeResult { .. } => true,
-            Part::MadeText(_) => false,
+            Part::Joined(_) | Part::MadeText(_) => false,
+        }
+    }
+
+    /// Returns the text of the file that it is.
+    fn text(self) -> Option<&'s BlockSpan> {
+        match self {
+            Part::Found(block) if matches!(block.kind, BlockKind::Text | BlockKind::BlankText) => Some(block),
+            _ => None,
         }
     }
 }
@@ -512,7 +522,12 @@ fn pair_results<'s>(
     for (message, &role) in roles.iter().enumerate() {
         let drafts = members.members(message).map(|draft| &drafts[draft]);
         parts.clear();
-        parts.extend(drafts.clone().flat_map(Draft::parts));
+        for draft in drafts.clone() {
+            if role == Role::User {
+                join_text(&mut parts, draft);
+            }
+            parts.extend(draft.parts());
+        }
         sort_parts(role, &mut parts);
         match role {
             Role::Assistant => {
@@ -531,6 +546,17 @@ fn pair_results<'s>(
     }
     messages.push_results(&calls.close());
     messages
+}
+
+/// Where text of a user entry meets text of the next, a newline is put between them. Results do not stand between: they
+/// come before everything else.
+fn join_text<'s>(parts: &mut [Part<'s>], next: &Draft<'s>) {
+    let last = parts.iter_mut().rev().find(|part| !part.is_result());
+    if let (Some(last), Some(first)) = (last, next.parts().next())
+        && let (Some(text), Some(_)) = (last.text(), first.text())
+    {
+        *last = Part::Joined(text);
+    }
 }
 
 /// The calls made so far.

@@ -809,11 +809,26 @@ fn merged(entries: Vec<Entry>) -> Vec<Draft> {
             _ => drafts.last_mut().filter(|last| last.role == "user"),
         };
         match target {
-            Some(draft) => draft.blocks.extend(entry.content()),
+            Some(draft) => {
+                let next = entry.content();
+                if role == "user" {
+                    sort_blocks(draft);
+                    join(&mut draft.blocks, &next);
+                }
+                draft.blocks.extend(next);
+            }
             None => drafts.push(Draft { role, reply, blocks: entry.content() }),
         }
     }
     drafts
+}
+
+/// Puts a newline behind the last text if text follows it.
+fn join(blocks: &mut [Value], next: &[Value]) {
+    let is_text = |block: &Value| block["type"] == "text";
+    if let Some(last) = blocks.last_mut().filter(|last| is_text(last) && next.first().is_some_and(is_text)) {
+        last["text"] = format!("{}\n", last["text"].as_str().unwrap_or_default()).into();
+    }
 }
 
 /// Returns the message that further lines of a reply join: looked for backwards, over other replies and over user

@@ -348,6 +348,7 @@ fn spelled(file: &[u8]) -> Option<Vec<Message>> {
 fn spelled_part(file: &[u8], part: &Part<'_>) -> String {
     match part {
         Part::Found(block) => spelled_block(read(file, block)),
+        Part::Joined(block) => spelled_block(read(file, block)) + "\n",
         Part::MadeText(made) => format!("made {}", made.text().chars().take(20).collect::<String>()),
         Part::MadeResult { call, .. } => {
             format!("made result {}", read(file, call).text("id").expect("a call has an id"))

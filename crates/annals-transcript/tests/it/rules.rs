@@ -4,7 +4,7 @@ use annals_transcript::chain::Chain;
 use annals_transcript::content::Block;
 use annals_transcript::history::{self, Step};
 use annals_transcript::json::Value;
-use annals_transcript::model::{self, INTERRUPTED, Part};
+use annals_transcript::model::{self, Made, Part};
 use annals_transcript::session::{BlockSpan, Session};
 
 /// Spells an entry that hangs on another one; `more` are further fields.
@@ -95,9 +95,10 @@ fn sent(lines: &[String]) -> String {
     };
     let part = |part: &Part| match part {
         Part::Found(block) => found(block),
-        Part::MadeText(text) => format!("made up: {text}"),
+        Part::Joined(block) => found(block) + "\\n",
+        Part::MadeText(made) => format!("made up: {}", made.text()),
         Part::MadeResult { call, text } => {
-            let text = if *text == INTERRUPTED { "interrupted" } else { "missing" };
+            let text = if *text == Made::Interrupted { "interrupted" } else { "missing" };
             format!("{text} {}", ids.get(call.tool.expect("a call here has an id")))
         }
     };
@@ -105,7 +106,7 @@ fn sent(lines: &[String]) -> String {
         let parts: Vec<_> = message.parts.iter().map(part).collect();
         format!("{}: {}\n", message.role.name(), parts.join(", "))
     };
-    model::messages(&Chain::build(&session)).into_iter().map(message).collect()
+    model::messages(&Chain::build(&session)).iter().map(message).collect()
 }
 
 /// Rule 2.0.

@@ -7,12 +7,12 @@ use annals_proto as wire;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
-use annals_transcript::json::quote;
+use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part};
 use annals_transcript::session::{BlockKind, IdTexts, Node};
 use annals_transcript::tool::{self, Call};
 use annals_transcript::turn::Turn;
-use annals_transcript::{Entry, Flag, Kind};
+use annals_transcript::{Entry, Flag, Kind, patch};
 use serde_json::value::RawValue;
 
 use super::{time_of_ms, utf8};
@@ -39,6 +39,10 @@ impl<'a> ToWire<'a> {
     fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Failure> {
         match part {
             Part::Found(block) => block_as_sent(&self.snapshot.span(block.offset, block.length)?),
+            Part::Joined(block) => {
+                let bytes = self.snapshot.span(block.offset, block.length)?;
+                block_as_sent(&with_newline(&bytes))
+            }
             Part::MadeText(made) => {
                 raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(made.text())))
             }
@@ -259,6 +263,19 @@ fn block_as_found(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
 /// A block as the client reads it: what is not UTF-8 is lost.
 fn block_as_sent(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
     block(bytes, &String::from_utf8_lossy(bytes))
+}
+
+/// Returns text with a newline behind it: a plain string, or a text block.
+fn with_newline(bytes: &[u8]) -> Vec<u8> {
+    let longer = |string: &[u8]| string.strip_suffix(b"\"").map(|inner| [inner, b"\\n\""].concat());
+    let value = Value::new(bytes);
+    let changed = match value.and_then(|value| value.get("text")) {
+        Some(text) => longer(text.bytes())
+            .and_then(|text| String::from_utf8(text).ok())
+            .and_then(|text| patch::set(bytes, "text", &text).ok()),
+        None => longer(bytes),
+    };
+    changed.unwrap_or_else(|| bytes.to_vec())
 }
 
 /// A block goes out as it is; a plain string becomes the text block that it stands for.

@@ -27,7 +27,9 @@ fn the_model_view_is_what_the_client_sent() {
     for folder in ["cases", "random", "reduced", "remaining"] {
         for case in corpora::folders(&corpora::own().join("oracle").join(folder)) {
             cases += 1;
-            if let Some(difference) = difference(&case) {
+            // The answers of the first set keep labels only.
+            let spelling = if folder == "cases" { labels } else { whole };
+            if let Some(difference) = difference(&case, spelling) {
                 let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 if !KNOWN_DIFFERENCES.contains(&name.as_str()) {
                     eprintln!("{name}: {difference}");
@@ -40,8 +42,11 @@ fn the_model_view_is_what_the_client_sent() {
     assert_eq!(differing, KNOWN_DIFFERENCES, "no other case differs, and none of these has come to agree");
 }
 
+/// How a text is compared.
+type Spelling = fn(&str) -> String;
+
 /// Compares one case; returns the first message that differs.
-fn difference(case: &Path) -> Option<String> {
+fn difference(case: &Path, spelling: Spelling) -> Option<String> {
     let expected = parse(&fs::read(case.join("expected.json")).expect("a case has an answer"));
     let session = expected["session_id"].as_str().expect("an answer names its session");
     let home = Home::new();
@@ -62,10 +67,15 @@ fn difference(case: &Path) -> Option<String> {
         ));
     }
     let messages = expected["messages"].as_array().filter(|_| resumable);
-    let theirs: Vec<String> = messages.into_iter().flatten().map(client_message).collect();
+    let mut theirs: Vec<String> =
+        messages.into_iter().flatten().map(|message| client_message(message, spelling)).collect();
+    // The next prompt, which is left out here, was joined to the last text by a newline.
+    if let Some(last) = theirs.last_mut().filter(|last| last.ends_with('\n')) {
+        last.pop();
+    }
     let ours: Vec<String> = {
         let lines = ran.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        lines.map(|line| our_message(&parse(line))).collect()
+        lines.map(|line| our_message(&parse(line), spelling)).collect()
     };
     let place = (0..ours.len().max(theirs.len())).find(|&place| ours.get(place) != theirs.get(place))?;
     Some(format!("message {place}: the client {:?}, annals {:?}", theirs.get(place), ours.get(place)))
@@ -77,14 +87,14 @@ fn parse(json: &[u8]) -> Value {
     serde_json::from_str(&text).expect("it is JSON")
 }
 
-/// Spells a message of the client by the labels in its texts.
-fn client_message(message: &Value) -> String {
+/// Spells a message of the client.
+fn client_message(message: &Value, spelling: Spelling) -> String {
     let parts = message["parts"].as_array().into_iter().flatten().map(|part| {
-        let text = |key: &str| labels(part[key].as_str().unwrap_or_default());
+        let text = |key: &str| spelling(part[key].as_str().unwrap_or_default());
         if let Some(id) = part["tool_use"].as_str() {
             format!("call {id}")
         } else if let Some(id) = part["tool_result"].as_str() {
-            format!("result {id} {}", labels(&flat(&part["text"])))
+            format!("result {id} {}", spelling(&flat(&part["text"])))
         } else if part.get("synthetic").is_some() {
             text("synthetic")
         } else if part.get("thinking").is_some() {
@@ -100,15 +110,15 @@ fn client_message(message: &Value) -> String {
     format!("{}: {}", message["role"].as_str().unwrap_or_default(), parts.collect::<Vec<_>>().join(", "))
 }
 
-fn our_message(message: &Value) -> String {
+fn our_message(message: &Value, spelling: Spelling) -> String {
     let parts = message["parts"].as_array().into_iter().flatten().map(|part| {
         match part["type"].as_str().unwrap_or_default() {
-            "text" => labels(part["text"].as_str().unwrap_or_default()),
+            "text" => spelling(part["text"].as_str().unwrap_or_default()),
             "tool_use" => format!("call {}", part["id"].as_str().unwrap_or_default()),
             "tool_result" => format!(
                 "result {} {}",
                 part["tool_use_id"].as_str().unwrap_or_default(),
-                labels(&flat(&part["content"]))
+                spelling(&flat(&part["content"]))
             ),
             other => other.to_owned(),
         }
@@ -123,6 +133,10 @@ fn flat(content: &Value) -> String {
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
         _ => String::new(),
     }
+}
+
+fn whole(text: &str) -> String {
+    text.to_owned()
 }
 
 /// Returns the labels in a text (`M:u1`, `R:r2`), or how it begins if it has none.
