@@ -2,6 +2,7 @@
 //!
 //! Start with [`Engine`]: it knows the client's folders, finds sessions in them, counts and checks.
 
+mod catalog;
 mod check;
 mod conversation;
 mod engine;
@@ -22,6 +23,7 @@ mod subagent;
 mod title;
 mod trash;
 
+pub use catalog::{Facts, Listed, Listing, Project, Sort, Standing, Title, TitleSource, Wanted, Worktree};
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;
 pub use engine::{Engine, Report};

@@ -6,9 +6,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
 
-use crate::entry::view::View;
+use crate::entry::view::{Summary, View};
 use crate::entry::{Entry, Flag, Kind};
-use crate::json::{JsonStr, Step, Value, Walk, skip_space, value_end};
+use crate::json::{JsonStr, Step, Value, Walk, quote, skip_space, value_end};
 use crate::line::{Reader, read_span};
 use crate::prompt;
 
@@ -21,7 +21,11 @@ const LIMIT: u64 = 8 * 1024 * 1024;
 /// Attempts at finding a key in a line without beginning: bounds the work on hostile lines.
 const ATTEMPTS: usize = 32;
 
+/// How many summaries are kept: more than any client wrote into one file.
+const SUMMARIES: usize = 64;
+
 /// What the ends of a file tell about its session.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default)]
 pub struct Lite {
     /// The length of the file.
@@ -49,6 +53,11 @@ pub struct Lite {
     /// Whether a message was seen that is not a subagent's.
     pub has_main_messages: bool,
     records: BTreeMap<Kind, Vec<u8>>,
+    /// Titles of this session or of others, in order.
+    summaries: Vec<Vec<u8>>,
+    prompt_at_end: bool,
+    /// From where on everything was read.
+    tail_from: u64,
 }
 
 impl Lite {
@@ -64,6 +73,44 @@ impl Lite {
         let read = lite.read_head(file)?;
         lite.read_tail(file, read)?;
         Ok(lite)
+    }
+
+    /// Reads all of a file, for what its ends do not tell.
+    pub fn read_all(file: &mut (impl Read + Seek)) -> io::Result<Self> {
+        let size = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(0))?;
+        let mut lite = Lite { size, whole: true, ..Lite::default() };
+        let mut reader = Reader::new(file);
+        while let Some(entry) = reader.read()? {
+            lite.add(&entry);
+        }
+        Ok(lite)
+    }
+
+    /// Returns whether everything behind an offset was read.
+    pub fn has_read_from(&self, offset: u64) -> bool {
+        self.whole || self.tail_from <= offset
+    }
+
+    /// Returns whether a `last-prompt` stands among the last lines, as clients leave it there after every turn.
+    pub fn tells_prompt_at_end(&self) -> bool {
+        self.prompt_at_end
+    }
+
+    /// Returns the last summary that was seen whose leaf is an entry of the file: a title, as old clients wrote them.
+    /// Summaries of other sessions stand in the same places.
+    pub fn summary(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
+        for line in self.summaries.iter().rev() {
+            let entry = Entry::new(line);
+            let summary = entry.view::<Summary>();
+            let leaf = summary.as_ref().and_then(Summary::leaf);
+            if let (Some(text), Some(leaf)) = (summary.as_ref().and_then(Summary::summary), leaf)
+                && contains(file, format!("\"uuid\":{}", quote(&leaf)).as_bytes())?
+            {
+                return Ok(Some(text.into_owned()));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
@@ -110,6 +157,7 @@ impl Lite {
             let tail = Self::of_tail(file, start, read)?;
             let enough = tail.last_at.is_some() && tail.whole;
             if enough || start == read || length >= LIMIT {
+                self.tail_from = start;
                 self.go_on_with(tail, start == read);
                 return Ok(());
             }
@@ -141,7 +189,9 @@ impl Lite {
         self.version = tail.version.or(self.version.take());
         self.has_messages |= tail.has_messages;
         self.has_main_messages |= tail.has_main_messages;
+        self.prompt_at_end = tail.records.contains_key(&Kind::LastPrompt);
         self.records.extend(tail.records);
+        self.summaries.extend(tail.summaries);
         [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));
         if nothing_between {
             self.whole = true;
@@ -161,8 +211,11 @@ impl Lite {
         if let Some(time) = head.time() {
             self.add_time(time);
         }
-        if head.kind.last_one_wins() || head.kind == Kind::Summary || head.kind == Kind::PrLink {
+        if head.kind.last_one_wins() || head.kind == Kind::PrLink {
             self.records.insert(head.kind, entry.bytes().to_vec());
+        }
+        if head.kind == Kind::Summary && self.summaries.len() < SUMMARIES {
+            self.summaries.push(entry.bytes().to_vec());
         }
         if self.session.is_none() {
             self.session = head.session.map(|session| session.decode().into_owned());
@@ -224,6 +277,23 @@ impl Lite {
         ];
         for (slot, key) in texts {
             *slot = slot.take().or_else(|| field(key).map(Cow::into_owned));
+        }
+    }
+}
+
+/// Returns whether a file has these bytes in it.
+fn contains(file: &mut (impl Read + Seek), wanted: &[u8]) -> io::Result<bool> {
+    let finder = memchr::memmem::Finder::new(wanted);
+    file.seek(SeekFrom::Start(0))?;
+    let mut buffer = Vec::new();
+    loop {
+        let kept = buffer.len().min(wanted.len() - 1);
+        buffer.drain(..buffer.len() - kept);
+        if file.take(4 * CHUNK).read_to_end(&mut buffer)? == 0 {
+            return Ok(false);
+        }
+        if finder.find(&buffer).is_some() {
+            return Ok(true);
         }
     }
 }

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use annals_engine::{Engine, Home, Roots};
 use annals_transcript::write;
 use clap::{Parser, Subcommand, ValueEnum};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::failure::Failure;
 use crate::output;
@@ -53,6 +56,10 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List sessions, the newest first
+    List(List),
+    /// List projects: path, sessions, size, last activity
+    Projects,
     /// Print a session
     Show(Show),
     /// List the rounds of a session: what started each, and what came of it
@@ -264,6 +271,73 @@ impl From<Sync> for write::Sync {
             Sync::Always => write::Sync::Always,
         }
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// Only sessions of this working directory
+    #[arg(long, value_name = "PATH", conflicts_with = "here")]
+    pub(crate) project: Option<PathBuf>,
+    /// Only sessions of the current directory
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Only sessions active since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only sessions that began before then
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) until: Option<Timestamp>,
+    /// Only sessions whose title has this in it, whatever its case
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Only sessions on this branch
+    #[arg(long)]
+    pub(crate) branch: Option<String>,
+    /// The order
+    #[arg(long, value_enum, default_value_t = SortBy::Updated)]
+    pub(crate) sort: SortBy,
+    /// Also files that hold no conversation: empty ones, titles only, subagents' messages only
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SortBy {
+    /// Last active first
+    Updated,
+    /// Last begun first
+    Created,
+    /// Largest first
+    Size,
+}
+
+/// Reads a date in the local zone, a time, or how long ago it was.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let zone = TimeZone::system();
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    if let Ok(date) = text.parse::<Date>() {
+        return date.to_zoned(zone).map(|zoned| zoned.timestamp()).map_err(|error| error.to_string());
+    }
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let hours = match unit {
+        "h" => 1,
+        "d" => 24,
+        "w" => 24 * 7,
+        _ => return Err("neither a date (2026-01-31), nor a time, nor how long ago (7d, 12h, 2w)".to_owned()),
+    };
+    let ago = digits
+        .parse::<i64>()
+        .ok()
+        .and_then(|number| number.checked_mul(hours))
+        .and_then(|hours| hours.checked_mul(3600));
+    let ago = ago.ok_or("too long ago")?;
+    Timestamp::now().checked_sub(SignedDuration::from_secs(ago)).map_err(|_| "too long ago".to_owned())
 }
 
 #[derive(Debug, clap::Args)]

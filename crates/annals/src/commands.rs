@@ -4,6 +4,7 @@ pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod fork;
 pub(crate) mod lineage;
+pub(crate) mod list;
 pub(crate) mod record;
 pub(crate) mod show;
 pub(crate) mod stats;

@@ -30,6 +30,8 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         _ => args.global.engine()?,
     };
     match &args.command {
+        Command::List(list) => commands::list::run(&engine, list, &args.global),
+        Command::Projects => commands::list::projects(&engine, &args.global),
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
         Command::Tools(tools) => commands::tools::run(&engine, tools, &args.global),

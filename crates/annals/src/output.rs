@@ -112,6 +112,27 @@ pub(crate) fn local_time(time: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
+/// Returns how long ago a time was, roughly; the date if it was long ago or is yet to come.
+pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
+    let seconds = now.as_second() - time.as_second();
+    match seconds {
+        i64::MIN..-60 => local_time(time),
+        -60..60 => "just now".to_owned(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        86_400..2_592_000 => {
+            let days = seconds / 86_400;
+            if days == 1 { "yesterday".to_owned() } else { format!("{days} days ago") }
+        }
+        _ => local_time(time)[..10].to_owned(),
+    }
+}
+
+/// Returns text on one line, with single blanks.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the name of the local zone.
 pub(crate) fn zone() -> String {
     TimeZone::system().iana_name().unwrap_or("local time").to_owned()

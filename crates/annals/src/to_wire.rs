@@ -3,7 +3,7 @@
 mod conversation;
 mod utf8;
 
-use annals_engine::{Finding, Relation, Report, TranscriptFile};
+use annals_engine::{Engine, Finding, Listed, Project, Relation, Report, TranscriptFile};
 use annals_proto as wire;
 use jiff::Timestamp;
 
@@ -34,6 +34,45 @@ pub(crate) fn stats(report: &Report) -> wire::Stats {
         gaps: stats.gaps,
         subagents: file.subagents(),
         problems: stats.problems,
+    }
+}
+
+pub(crate) fn session(engine: &Engine, listed: &Listed) -> wire::Session {
+    let facts = &listed.facts;
+    wire::Session {
+        id: listed.file.session.clone().unwrap_or_default(),
+        title: facts.title.as_ref().map(|title| title.text.clone()),
+        title_source: facts.title.as_ref().map_or("none", |title| title.source.name()).to_owned(),
+        first_prompt: facts.first_prompt.clone(),
+        created_at: facts.created_at.map(time),
+        updated_at: facts.updated_at.map(time),
+        cwd: facts.cwd.clone(),
+        project_key: listed.project_key.clone(),
+        project_path: listed.project_path(),
+        git_branch: facts.git_branch.clone(),
+        version: facts.version.clone(),
+        entrypoint: facts.entrypoint.clone(),
+        permission_mode: facts.permission_mode.clone(),
+        tag: facts.tag.clone(),
+        archived: listed.is_archived(),
+        live: engine.live_client(&listed.file).is_some(),
+        size: listed.size,
+        path: listed.file.path.as_path().into(),
+        subagents: listed.file.subagents(),
+        messages: None,
+        without_conversation: facts.standing.reason().map(str::to_owned),
+    }
+}
+
+pub(crate) fn project(project: &Project) -> wire::Project {
+    wire::Project {
+        path: project.path.clone(),
+        keys: project.keys.clone(),
+        sessions: project.sessions,
+        size: project.size,
+        updated_at: project.updated_at.map(time),
+        shares_folder_with: project.shares_folder_with.clone(),
+        worktree_of: project.worktree.as_ref().map(|worktree| worktree.of.clone()),
     }
 }
 

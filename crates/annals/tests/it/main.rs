@@ -5,6 +5,7 @@ mod check;
 mod conversation;
 mod conversations;
 mod independent_count;
+mod list;
 mod oracle;
 mod show;
 mod stats;

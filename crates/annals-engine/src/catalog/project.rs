@@ -1,0 +1,160 @@
+//! Projects: the working directories that sessions are about.
+//!
+//! A folder's name says nothing for certain: two paths may share it. Projects are named by the working directory that
+//! their sessions tell, so a folder that two paths share is two projects, and one path in two folders is one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::project::{folder_name, resolve};
+use jiff::Timestamp;
+
+use super::{Listed, Wanted};
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// A working directory with sessions.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Its path, as its sessions tell it; none if they do not.
+    pub path: Option<String>,
+    /// The names of the folders that its sessions lie in.
+    pub keys: Vec<String>,
+    /// How many sessions it has.
+    pub sessions: usize,
+    /// How many bytes their transcripts have.
+    pub size: u64,
+    /// When something was said last.
+    pub updated_at: Option<Timestamp>,
+    /// Other paths whose sessions lie in one of the same folders.
+    pub shares_folder_with: Vec<String>,
+    /// The repository that it is a worktree of, if it is one.
+    pub worktree: Option<Worktree>,
+}
+
+/// What a worktree belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worktree {
+    /// The path of the repository.
+    pub of: String,
+}
+
+impl Engine {
+    /// Returns all projects, the newest first, and what could not be read.
+    pub fn projects(&self) -> (Vec<Project>, Vec<Error>) {
+        let listing = self.list(&Wanted::default());
+        let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
+        let mut paths_of_key: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for listed in &listing.sessions {
+            let path = project_path(listed);
+            if let Some(path) = &path {
+                let paths = paths_of_key.entry(listed.project_key.clone()).or_default();
+                if !paths.contains(path) {
+                    paths.push(path.clone());
+                }
+            }
+            by_path.entry(path.clone()).or_insert_with(|| Project::at(path)).add(listed);
+        }
+        let mut projects: Vec<_> = by_path.into_values().collect();
+        for project in &mut projects {
+            let others = project.keys.iter().filter_map(|key| paths_of_key.get(key)).flatten();
+            project.shares_folder_with =
+                others.filter(|path| Some(*path) != project.path.as_ref()).cloned().collect();
+        }
+        projects.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.path.cmp(&b.path)));
+        (projects, listing.errors)
+    }
+
+    /// Returns the folders that may hold sessions of a working directory: by the name that the client would give it,
+    /// as typed, with links resolved, and with the other case of a drive's letter; if none of them is there, those in
+    /// which a session tells that path.
+    pub(crate) fn folders_of(&self, path: &Path) -> Vec<PathBuf> {
+        let typed = path.to_string_lossy().into_owned();
+        let resolved = resolve(path).to_string_lossy().into_owned();
+        let spellings = [&typed, &resolved].into_iter().flat_map(|path| drive_cases(path));
+        let names: BTreeSet<String> = spellings.map(|path| folder_name(&path)).collect();
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for projects in self.roots().projects() {
+            folders.extend(names.iter().map(|name| projects.join(name)).filter(|folder| folder.is_dir()));
+        }
+        if !folders.is_empty() {
+            return folders;
+        }
+        let listing = self.list(&Wanted { all: true, ..Wanted::default() });
+        let tells =
+            |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| *cwd == typed || *cwd == resolved);
+        folders = listing
+            .sessions
+            .iter()
+            .filter(tells)
+            .filter_map(|listed| Some(listed.file.path.parent()?.to_owned()))
+            .collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+}
+
+impl Project {
+    fn at(path: Option<String>) -> Self {
+        let worktree = path.as_deref().and_then(worktree_of);
+        Self {
+            path,
+            keys: Vec::new(),
+            sessions: 0,
+            size: 0,
+            updated_at: None,
+            shares_folder_with: Vec::new(),
+            worktree,
+        }
+    }
+
+    fn add(&mut self, listed: &Listed) {
+        self.sessions += 1;
+        self.size += listed.size;
+        self.updated_at = self.updated_at.max(listed.updated());
+        if !self.keys.contains(&listed.project_key) {
+            self.keys.push(listed.project_key.clone());
+        }
+    }
+}
+
+/// Returns the working directory that a session is about. One that began in a folder below belongs to the project whose
+/// folder it lies in.
+pub(super) fn project_path(listed: &Listed) -> Option<String> {
+    let cwd = listed.facts.cwd.as_deref()?;
+    let separators = |c: char| c == '/' || c == '\\';
+    let ends = cwd.char_indices().filter(|(_, c)| separators(*c)).map(|(at, _)| at).chain([cwd.len()]);
+    let above: Vec<_> = ends.map(|end| &cwd[..end]).collect();
+    let named = above.into_iter().rev().find(|path| folder_name(path) == listed.project_key);
+    Some(named.unwrap_or(cwd).to_owned())
+}
+
+/// Returns a path with both cases of its drive's letter; other paths as they are.
+fn drive_cases(path: &str) -> Vec<String> {
+    match path.as_bytes() {
+        [letter, b':', ..] if letter.is_ascii_alphabetic() => {
+            let rest = &path[1..];
+            let letter = char::from(*letter);
+            vec![
+                format!("{}{rest}", letter.to_ascii_uppercase()),
+                format!("{}{rest}", letter.to_ascii_lowercase()),
+            ]
+        }
+        _ => vec![path.to_owned()],
+    }
+}
+
+/// Returns the repository that a path is a worktree of: by its place below `.claude/worktrees`, or by what its `.git` file
+/// says.
+fn worktree_of(path: &str) -> Option<Worktree> {
+    for marker in ["/.claude/worktrees/", "\\.claude\\worktrees\\"] {
+        if let Some((of, _)) = path.split_once(marker) {
+            return Some(Worktree { of: of.to_owned() });
+        }
+    }
+    let text = fs::read_to_string(Path::new(path).join(".git")).ok()?;
+    let (of, _) = text.strip_prefix("gitdir:")?.trim().split_once("/.git/worktrees/")?;
+    Some(Worktree { of: of.to_owned() })
+}

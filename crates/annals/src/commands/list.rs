@@ -1,0 +1,147 @@
+//! `annals list` and `annals projects`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use annals_engine::{Engine, Listed, Sort, Wanted};
+use jiff::Timestamp;
+
+use crate::args::{Global, List, SortBy};
+use crate::failure::{FAILED, FOUND_NOTHING, Failure};
+use crate::output::{self, Table};
+use crate::to_wire;
+
+/// How many columns a title takes where there is no terminal to fit.
+const LONGEST_TITLE: usize = 80;
+
+pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitCode, Failure> {
+    let here = args.here.then(std::env::current_dir).transpose()?;
+    let wanted = Wanted {
+        project: args.project.clone().or(here),
+        since: args.since,
+        until: args.until,
+        title: args.title.clone(),
+        branch: args.branch.clone(),
+        all: args.all,
+        sort: match args.sort {
+            SortBy::Updated => Sort::Updated,
+            SortBy::Created => Sort::Created,
+            SortBy::Size => Sort::Size,
+        },
+        limit: args.limit,
+    };
+    let listing = engine.list(&wanted);
+    for error in &listing.errors {
+        output::complain(&error.to_string());
+    }
+    let mut out = output::stdout();
+    if global.json {
+        for listed in &listing.sessions {
+            output::json_line(&mut out, &to_wire::session(engine, listed))?;
+        }
+    } else {
+        print(&mut out, engine, &listing.sessions)?;
+    }
+    out.flush()?;
+    if listing.without_conversation > 0 && !global.json {
+        let left_out = output::count(listing.without_conversation, "file");
+        output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));
+    }
+    match (listing.errors.is_empty(), listing.sessions.is_empty()) {
+        (false, _) => Ok(ExitCode::from(FAILED)),
+        (true, true) => Err(nothing(engine, args)),
+        (true, false) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says what was looked for and where.
+fn nothing(engine: &Engine, args: &List) -> Failure {
+    let places: Vec<_> = engine.places().map(|path| path.display().to_string()).collect();
+    let asked = args.project.is_some()
+        || args.here
+        || args.since.is_some()
+        || args.until.is_some()
+        || args.title.is_some()
+        || args.branch.is_some();
+    match (&places[..], asked) {
+        ([], _) => Failure::nothing("no sessions found: there is no folder of a client"),
+        (places, false) => Failure::nothing(format!("no sessions found in {}", places.join(", "))),
+        (places, true) => Failure::without_hint(format!("no session in {} fits", places.join(", "))),
+    }
+}
+
+fn print(out: &mut impl Write, engine: &Engine, sessions: &[Listed]) -> Result<(), Failure> {
+    let now = Timestamp::now();
+    let mut table = Table::new(&["session", "~title", "~project", "active", ">size", ""]);
+    for listed in sessions {
+        let facts = &listed.facts;
+        let title = match (&facts.title, facts.standing.reason()) {
+            (_, Some(reason)) => format!("({reason})"),
+            (Some(title), None) => output::cut(&output::one_line(&title.text), LONGEST_TITLE),
+            (None, None) => "(untitled)".to_owned(),
+        };
+        table.row(&[
+            listed.file.session.as_deref().unwrap_or_default().chars().take(8).collect(),
+            title,
+            facts.cwd.clone().unwrap_or_else(|| listed.project_key.clone()),
+            facts.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
+            output::size(listed.size),
+            marks(engine, listed),
+        ]);
+    }
+    if table.is_empty() { Ok(()) } else { table.print(out) }
+}
+
+/// Returns what else is to be said of a session.
+fn marks(engine: &Engine, listed: &Listed) -> String {
+    let mut marks = Vec::new();
+    if engine.live_client(&listed.file).is_some() {
+        marks.push("open".to_owned());
+    }
+    if listed.is_archived() {
+        marks.push("archived".to_owned());
+    }
+    if let Some(tag) = &listed.facts.tag {
+        marks.push(format!("#{tag}"));
+    }
+    marks.join(" ")
+}
+
+pub(crate) fn projects(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
+    let (projects, errors) = engine.projects();
+    for error in &errors {
+        output::complain(&error.to_string());
+    }
+    let now = Timestamp::now();
+    let mut out = output::stdout();
+    let mut table = Table::new(&["~project", ">sessions", ">size", "active", "~notes"]);
+    for project in &projects {
+        if global.json {
+            output::json_line(&mut out, &to_wire::project(project))?;
+            continue;
+        }
+        let mut notes = Vec::new();
+        if let Some(worktree) = &project.worktree {
+            notes.push(format!("worktree of {}", worktree.of));
+        }
+        if !project.shares_folder_with.is_empty() {
+            notes.push(format!("shares its folder with {}", project.shares_folder_with.join(", ")));
+        }
+        table.row(&[
+            project.path.clone().unwrap_or_else(|| format!("({})", project.keys.join(", "))),
+            output::number(project.sessions as u64),
+            output::size(project.size),
+            project.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
+            notes.join("; "),
+        ]);
+    }
+    if !table.is_empty() {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    Ok(match (errors.is_empty(), projects.is_empty()) {
+        (false, _) => ExitCode::from(FAILED),
+        (true, true) => ExitCode::from(FOUND_NOTHING),
+        (true, false) => ExitCode::SUCCESS,
+    })
+}

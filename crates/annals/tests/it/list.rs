@@ -1,0 +1,233 @@
+//! Lists of sessions and projects.
+
+use std::fs::{self, File, FileTimes};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use testkit::command::Home;
+
+use crate::annals;
+
+/// Returns a session's id by its number.
+fn id(number: u32) -> String {
+    format!("{number:08x}-93c1-4d41-9f0c-2a6f0f9f7a55")
+}
+
+/// Returns a prompt that is said in a working directory on a day of 2025.
+fn prompt(text: &str, cwd: &str, day: u32) -> String {
+    let text = serde_json::to_string(text).unwrap();
+    let cwd = serde_json::to_string(cwd).unwrap();
+    format!(
+        "{{\"type\":\"user\",\"uuid\":\"u{day}\",\"parentUuid\":null,\"timestamp\":\"2025-06-{day:02}T10:00:00.000Z\",\
+         \"cwd\":{cwd},\"version\":\"2.1.50\",\"gitBranch\":\"main\",\"message\":{{\"role\":\"user\",\"content\":{text}}}}}\n"
+    )
+}
+
+/// Writes a session that was last written on the day given.
+fn write(home: &Home, folder: &str, number: u32, day: u32, content: &str) -> PathBuf {
+    let path = home.write(format!(".claude/projects/{folder}/{}.jsonl", id(number)), content);
+    let days = Duration::from_secs(u64::from(day - 1) * 86_400);
+    set_time(&path, SystemTime::UNIX_EPOCH + NOON + days);
+    path
+}
+
+/// 1 June 2025.
+const NOON: Duration = Duration::from_secs(1_748_779_200);
+
+fn set_time(path: &Path, time: SystemTime) {
+    File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+}
+
+fn listed(home: &Home, args: &[&str]) -> Vec<Value> {
+    let ran = annals(home, &[&["list", "--json"], args].concat());
+    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn titles(home: &Home, args: &[&str]) -> Vec<String> {
+    listed(home, args).iter().map(|session| session["title"].as_str().unwrap_or("-").to_owned()).collect()
+}
+
+#[test]
+fn sessions_are_listed_the_last_active_first() {
+    let home = Home::new();
+    write(&home, "-home-mia-tea", 1, 3, &prompt("Boil the water", "/home/mia/tea", 1));
+    write(
+        &home,
+        "-home-mia-tea",
+        2,
+        2,
+        &(prompt("水开了吗？", "/home/mia/tea", 2) + "{\"type\":\"tag\",\"tag\":\"厨房\"}\n"),
+    );
+    write(&home, "C--wei", 3, 4, &prompt("x", r"C:\wei", 3));
+    write(&home, "C--wei", 4, 4, "");
+    let ran = annals(&home, &["list"]);
+    assert_snapshot!(ran.stdout, @"
+    session   title           project        active       size
+    00000003  x               C:/wei         2025-06-03  179 B
+    00000002  水开了吗？      /home/mia/tea  2025-06-02  229 B  #厨房
+    00000001  Boil the water  /home/mia/tea  2025-06-01  198 B
+    ");
+    assert_snapshot!(ran.stderr, @"1 file without a conversation left out; `--all` lists them");
+    assert_snapshot!(annals(&home, &["list", "--all", "--sort", "size"]).stdout, @"
+    session   title           project        active       size
+    00000002  水开了吗？      /home/mia/tea  2025-06-02  229 B  #厨房
+    00000001  Boil the water  /home/mia/tea  2025-06-01  198 B
+    00000003  x               C:/wei         2025-06-03  179 B
+    00000004  (empty file)    C--wei                       0 B
+    ");
+    assert_snapshot!(annals(&home, &["projects"]).stdout, @"
+    project        sessions   size  active      notes
+    C:/wei                1  179 B  2025-06-03
+    /home/mia/tea         2  427 B  2025-06-02
+    ");
+}
+
+#[test]
+fn the_json_has_the_agreed_shape() {
+    let home = Home::new();
+    let content = prompt("Boil the water", "/home/mia/tea", 1)
+        + "{\"type\":\"permission-mode\",\"permissionMode\":\"plan\"}\n{\"type\":\"custom-title\",\"customTitle\":\"Tea\"}\n";
+    write(&home, "-home-mia-tea", 1, 3, &content);
+    home.write(format!(".claude/projects/-home-mia-tea/{}/subagents/agent-a1.jsonl", id(1)), "");
+    home.write(format!(".claude/projects/-home-mia-tea/{}/archived.json", id(1)), "{\"archived\":true}");
+    assert_snapshot!(annals(&home, &["list", "--json"]).stdout, @r#"{"id":"00000001-93c1-4d41-9f0c-2a6f0f9f7a55","title":"Tea","titleSource":"custom","firstPrompt":"Boil the water","createdAt":"2025-06-01T10:00:00.000Z","updatedAt":"2025-06-01T10:00:00.000Z","cwd":"/home/mia/tea","projectKey":"-home-mia-tea","projectPath":"/home/mia/tea","gitBranch":"main","version":"2.1.50","entrypoint":null,"permissionMode":"plan","tag":null,"archived":true,"live":false,"size":293,"path":"[home]/.claude/projects/-home-mia-tea/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","subagents":1,"messages":null}"#);
+    assert_snapshot!(annals(&home, &["projects", "--json"]).stdout, @r#"{"path":"/home/mia/tea","keys":["-home-mia-tea"],"sessions":1,"size":293,"updatedAt":"2025-06-01T10:00:00.000Z","sharesFolderWith":[],"worktreeOf":null}"#);
+}
+
+#[test]
+fn filters_leave_out_what_does_not_fit() {
+    let home = Home::new();
+    for day in 1..=4 {
+        write(&home, "-home-mia-tea", day, day, &prompt(&format!("Day {day}"), "/home/mia/tea", day));
+    }
+    write(&home, "-other", 9, 9, &prompt("Elsewhere", "/other", 9).replace("main", "side"));
+    assert_eq!(titles(&home, &["--limit", "2"]), ["Elsewhere", "Day 4"]);
+    assert_eq!(titles(&home, &["--since", "2025-06-04"]), ["Elsewhere", "Day 4"]);
+    assert_eq!(titles(&home, &["--until", "2025-06-03"]), ["Day 2", "Day 1"]);
+    assert_eq!(titles(&home, &["--title", "dAY 3"]), ["Day 3"]);
+    assert_eq!(titles(&home, &["--branch", "side"]), ["Elsewhere"]);
+    assert_eq!(titles(&home, &["--project", "/other"]), ["Elsewhere"]);
+    assert_eq!(titles(&home, &["--project", "/home/mia/tea", "-n", "1"]), ["Day 4"]);
+    assert_eq!(titles(&home, &["--sort", "created", "-n", "2"]), ["Elsewhere", "Day 4"]);
+    let ran = annals(&home, &["list", "--title", "nowhere"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session in [home]/.claude fits\n"));
+    let ran = annals(&home, &["list", "--since", "soon"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("neither a date"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_short_list_does_not_read_what_cannot_be_in_it() {
+    let home = Home::new();
+    for number in 1..=100 {
+        let minute = format!("T{:02}:{:02}:00", 10 + number / 60, number % 60);
+        let content = prompt(&format!("Number {number}"), "/home/mia/tea", 1).replace("T10:00:00", &minute);
+        let path = write(&home, "-home-mia-tea", number, 1, &content);
+        let written = NOON - Duration::from_secs(7200) + Duration::from_secs(u64::from(number) * 60);
+        set_time(&path, SystemTime::UNIX_EPOCH + written);
+    }
+    // Whoever reads this one complains.
+    let folder = home.path().join(format!(".claude/projects/-home-mia-tea/{}.jsonl", id(999)));
+    fs::create_dir_all(&folder).unwrap();
+    set_time(&folder, SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000));
+    assert_eq!(annals(&home, &["list", "--limit", "3"]).stderr, "");
+    let ran = annals(&home, &["list"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("cannot read"), "{}", ran.stderr);
+    assert_eq!(ran.stdout.lines().count(), 101, "the rest is listed");
+}
+
+#[test]
+fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
+    let home = Home::new();
+    let filler = |count: usize| {
+        let text = "y".repeat(1000);
+        format!("{{\"type\":\"progress\",\"data\":{{\"x\":\"{text}\"}}}}\n").repeat(count)
+    };
+    let first = prompt("The first words", "/p", 1);
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"In the middle\"}\n";
+    let snapshots = "{\"type\":\"file-history-snapshot\",\"messageId\":\"x\",\"snapshot\":{}}\n".repeat(3000);
+    let large = prompt(&"long ".repeat(60_000), "/p", 5);
+    let late = |day: u32| prompt("later", "/p", day);
+    for (number, content, title, updated) in [
+        (1, format!("{first}{}{title}{}{}", filler(300), filler(300), late(2)), "In the middle", "02"),
+        (2, format!("{snapshots}{first}"), "The first words", "01"),
+        (3, format!("{large}{}", late(6)), &"long ".repeat(200)[..999], "06"),
+        (4, format!("{first}{}", filler(3000)), "The first words", "01"),
+    ] {
+        let path = write(&home, "-p", number, 20, &content);
+        let check = || {
+            let all = listed(&home, &[]);
+            let found = all.iter().find(|session| session["id"] == *id(number)).unwrap();
+            assert_eq!(found["title"].as_str().unwrap().trim_end(), title.trim_end(), "{number}");
+            assert_eq!(found["updatedAt"], format!("2025-06-{updated}T10:00:00.000Z"), "{number}");
+            assert_eq!(found["cwd"], "/p");
+        };
+        check();
+        check();
+        // Growing does not make it forget.
+        fs::write(&path, content.clone() + &late(21)).unwrap();
+        let again = listed(&home, &[]);
+        let found = again.iter().find(|session| session["id"] == *id(number)).unwrap();
+        assert_eq!(found["title"].as_str().unwrap().trim_end(), title.trim_end(), "{number}");
+        assert_eq!(found["updatedAt"], "2025-06-21T10:00:00.000Z");
+    }
+}
+
+#[test]
+fn a_cache_that_is_broken_or_gone_changes_no_answer() {
+    let home = Home::new();
+    write(&home, "-p", 1, 1, &prompt("Words", "/p", 1));
+    let cache = home.path().join(".local/share/annals/catalog.sqlite");
+    let first = annals(&home, &["list", "--json"]).stdout;
+    assert!(cache.is_file());
+    fs::write(&cache, "not a database, but long enough to be taken for one ".repeat(100)).unwrap();
+    assert_eq!(annals(&home, &["list", "--json"]).stdout, first);
+    assert_eq!(annals(&home, &["list", "--json"]).stdout, first);
+    fs::remove_dir_all(home.path().join(".local")).unwrap();
+    fs::write(home.path().join(".local"), "in the way").unwrap();
+    assert_eq!(annals(&home, &["list", "--json"]).stdout, first);
+}
+
+#[test]
+fn folders_that_paths_share_are_told_apart() {
+    let home = Home::new();
+    write(&home, "-a-b", 1, 1, &prompt("One", "/a/b", 1));
+    write(&home, "-a-b", 2, 2, &prompt("Two", "/a-b", 2));
+    write(&home, "-a-b", 3, 3, &prompt("Below", "/a/b/deep", 3));
+    write(&home, "-moved", 4, 4, &prompt("Moved", "/somewhere", 4));
+    let ran = annals(&home, &["projects", "--json"]);
+    let projects: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = projects
+        .iter()
+        .map(|project| {
+            (project["path"].as_str().unwrap(), &project["sessions"], project["sharesFolderWith"].to_string())
+        })
+        .collect();
+    let (one, two) = (Value::from(1), Value::from(2));
+    assert_eq!(
+        told,
+        [
+            ("/somewhere", &one, "[]".to_owned()),
+            ("/a/b", &two, "[\"/a-b\"]".to_owned()),
+            ("/a-b", &one, "[\"/a/b\"]".to_owned())
+        ]
+    );
+    assert_eq!(titles(&home, &["--project", "/somewhere"]), ["Moved"], "found by what the session tells");
+}
+
+#[test]
+fn a_first_run_says_what_was_looked_for() {
+    let home = Home::new();
+    let ran = annals(&home, &["list"]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr, @"
+    annals: no sessions found: there is no folder of a client
+    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    ");
+    home.write(".claude/projects/-p/notes.txt", "");
+    assert_snapshot!(annals(&home, &["list"]).stderr, @"
+    annals: no sessions found in [home]/.claude
+    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    ");
+}
