@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 pub use draft::{Compaction, Draft, DraftError, Envelope};
@@ -62,6 +62,8 @@ pub struct Recorder {
     pending_bytes: usize,
     /// Which of `pending` has an id.
     pending_ids: HashMap<String, usize>,
+    /// The newest time that a draft was given.
+    newest: Timestamp,
 }
 
 /// How a recorder writes.
@@ -132,9 +134,17 @@ impl Recorder {
         options: Options,
     ) -> Result<Self, Error> {
         let known = Known::nothing(target.agent().is_some());
-        let (pending, pending_ids) = (Vec::new(), HashMap::new());
-        let mut recorder =
-            Self { disk, target, envelope, options, known, pending, pending_bytes: 0, pending_ids };
+        let mut recorder = Self {
+            disk,
+            target,
+            envelope,
+            options,
+            known,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            pending_ids: HashMap::new(),
+            newest: Timestamp::MIN,
+        };
         recorder.look()?;
         Ok(recorder)
     }
@@ -315,9 +325,10 @@ impl Recorder {
             self.pending_ids.insert(id.clone(), self.pending.len());
         }
         self.pending_bytes += draft.length();
-        // Times never go back, even if the clock does.
-        let time = self.pending.last().map_or(Timestamp::MIN, |last| last.time).max((self.options.now)());
-        self.pending.push(Pending { draft, id: id.clone(), parent, time });
+        // Each is later than the one before, whatever the clock says: where a parent is lost, the client takes the entry
+        // that comes before in time, and of several at the same time the first.
+        self.newest = (self.options.now)().max(self.newest + SignedDuration::from_millis(1));
+        self.pending.push(Pending { draft, id: id.clone(), parent, time: self.newest });
         id
     }
 

@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use annals_transcript::chain::Chain;
+use annals_transcript::model;
+use annals_transcript::session::Session;
 use annals_transcript::write::{
-    Agent, Compaction, Draft, DraftError, Envelope, Options, Recorder, Sync, Target, fs::RealDisk,
+    Agent, Compaction, Draft, DraftError, Envelope, Options, Recorder, Sync, Target, fs::RealDisk, rewrite,
 };
 use serde_json::{Value, json};
 
@@ -152,6 +156,24 @@ fn each_message_hangs_on_the_one_before_and_nothing_on_progress() {
     assert_eq!(project.shape(), ["a < -", "b < a", "p < b", "c < b"]);
     let refused = recorder.append(vec![prompt("d").hanging_on("p")]).unwrap_err();
     assert_eq!(refused.reason(), Some(&DraftError::NotAMessage("p".into())));
+}
+
+/// Of entries at the same time, the client would take the first for a parent that is lost.
+#[test]
+fn times_tell_what_came_before_even_if_the_clock_stands_still() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("a"), reply("b"), prompt("c"), reply("d")]).unwrap();
+    recorder.flush().unwrap();
+    recorder.append(vec![prompt("e")]).unwrap();
+    recorder.flush().unwrap();
+    let lines = project.lines();
+    let times: Vec<_> = lines.iter().map(|line| line["timestamp"].as_str().unwrap()).collect();
+    assert_eq!(times[0], "2026-01-31T12:00:00.000Z");
+    assert!(times.is_sorted_by(|before, after| before < after), "{times:?}");
+    rewrite::remove_entry(&RealDisk, &project.path(), "d", rewrite::REWRITE_LIMIT, Duration::ZERO).unwrap();
+    let session = Session::read(std::fs::File::open(project.path()).unwrap()).unwrap();
+    assert_eq!(model::messages(&Chain::build(&session)).len(), 4, "a, b, c with e, and a reply to come");
 }
 
 #[test]
