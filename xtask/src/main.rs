@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod corpus;
 mod fuzz;
+mod oracle;
 mod tidy;
 
 use std::error::Error;
@@ -40,6 +41,8 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz a target, or all of them, for a while
     Fuzz(fuzz::Args),
+    /// Have the real client resume what annals writes
+    Oracle(oracle::Args),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Chore::Corpus { update } => corpus::run(update),
         Chore::Bench(args) => bench::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
+        Chore::Oracle(args) => oracle::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,80 @@
+//! `cargo x oracle`: the real client resumes what annals writes, and its SDKs list it.
+//!
+//! Every scenario makes sessions with the built `annals` in a home of its own, has the client resume them, and compares
+//! what the client then sends to a mock of the model's API with `annals show --view model` and with what was meant.
+
+mod changed;
+mod client;
+mod drafts;
+mod listed;
+mod recorded;
+mod trial;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use crate::{Outcome, call, project};
+use client::Client;
+use trial::Trial;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder with the client's setup.sh [default: shared/oracle/client beside the project]
+    #[arg(long, value_name = "DIR")]
+    client: Option<PathBuf>,
+    /// Where the client is installed and kept [default: oracle in the target folder]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Fail if the client cannot be had
+    #[arg(long)]
+    required: bool,
+    /// Only scenarios whose name has this in it
+    only: Option<String>,
+}
+
+/// What is tried: its name, and how.
+type Scenario = (&'static str, fn(&Trial<'_>) -> Outcome);
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    let start = Instant::now();
+    let folder = args.client.clone().unwrap_or_else(|| project().with_file_name("shared/oracle/client"));
+    let this = std::env::current_exe()?;
+    let target = this.parent().and_then(|folder| folder.parent()).ok_or("not in a target folder")?;
+    let client = match Client::set_up(&folder, &args.scratch.clone().unwrap_or(target.join("oracle"))) {
+        Ok(client) => client,
+        Err(reason) if args.required => return Err(format!("no oracle: {reason}").into()),
+        Err(reason) => {
+            println!("oracle skipped: {reason}");
+            return Ok(());
+        }
+    };
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    call(env!("CARGO"), &["build", "--quiet", "--package", "annals", "--profile", profile])?;
+    let annals = this.with_file_name("annals");
+
+    let scenarios: Vec<Scenario> = [recorded::SCENARIOS, changed::SCENARIOS, listed::SCENARIOS]
+        .concat()
+        .into_iter()
+        .filter(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)))
+        .collect();
+    if scenarios.is_empty() {
+        return Err("there is no such scenario".into());
+    }
+    let right = scenarios
+        .par_iter()
+        .with_max_len(1)
+        .filter(|(name, scenario)| {
+            let outcome = Trial::new(&client, &annals).and_then(|trial| scenario(&trial));
+            match &outcome {
+                Ok(()) => println!("{name}: ok"),
+                Err(difference) => println!("{name}: {difference}"),
+            }
+            outcome.is_ok()
+        })
+        .count();
+    let (total, seconds) = (scenarios.len(), start.elapsed().as_secs());
+    println!("{right} of {total} as the client has it, in {seconds} s");
+    if right == total { Ok(()) } else { Err(format!("{} scenarios differ", total - right).into()) }
+}

@@ -1,0 +1,130 @@
+//! The real client, installed in a scratch folder, and the mock of the model's API that it talks to.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// The model that the client is told to use. It leaves out reasoning of replies that do not name the same one.
+pub(crate) const MODEL: &str = "claude-opus-5-5";
+
+/// A client that can be run. The mock is stopped when it goes.
+pub(crate) struct Client {
+    /// The folder of its scripts.
+    folder: PathBuf,
+    scratch: PathBuf,
+    port: u16,
+    mock: String,
+}
+
+impl Client {
+    /// Installs the client, if it is not yet, and starts the mock. An error says why there is no client.
+    pub(crate) fn set_up(folder: &Path, scratch: &Path) -> Result<Self> {
+        let setup = folder.join("setup.sh");
+        if !setup.is_file() {
+            return Err(format!("there is no {}", setup.display()).into());
+        }
+        fs::create_dir_all(scratch)?;
+        let (folder, scratch) = (folder.canonicalize()?, scratch.canonicalize()?);
+        // What earlier runs left: their requests, and the number of a process that may be another's by now.
+        let _ = fs::remove_dir_all(scratch.join("logs"));
+        let _ = fs::remove_file(scratch.join("mock.pid"));
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let output = Command::new("bash")
+            .arg(setup)
+            .env("ORACLE", &scratch)
+            .env("ORC_PORT", port.to_string())
+            // Without a network, say so soon.
+            .envs([("npm_config_fetch_retries", "1"), ("npm_config_fetch_retry_mintimeout", "1000")])
+            .env("PIP_RETRIES", "1")
+            .output()
+            .map_err(|error| format!("bash: {error}"))?;
+        if !output.status.success() {
+            // Half an installation would pass for a whole one the next time.
+            let _ = fs::remove_dir_all(scratch.join("npm"));
+            let _ = fs::remove_dir_all(scratch.join("venv"));
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("setup.sh failed: {}", said.lines().next().unwrap_or_default()).into());
+        }
+        let mock = fs::read_to_string(scratch.join("mock.pid"))?.trim().to_owned();
+        let client = Self { folder, scratch, port, mock };
+        let home = client.scratch.join("home");
+        client
+            .run(&home, &home, &["--version"])
+            .map_err(|error| format!("the client does not run: {error}"))?;
+        Ok(client)
+    }
+
+    /// Returns a command that runs the client with a home, in a folder; it ends after two minutes at the latest.
+    pub(crate) fn command(&self, home: &Path, folder: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg("120").arg(self.folder.join("client.sh")).args(["--model", MODEL]).args(args);
+        command.env("ORACLE", &self.scratch).env("ORC_PORT", self.port.to_string());
+        command.env("ORC_HOME", home).env("ORC_CWD", folder).stdin(std::process::Stdio::null());
+        command
+    }
+
+    /// Runs the client and returns what it printed.
+    pub(crate) fn run(&self, home: &Path, folder: &Path, args: &[&str]) -> Result<String> {
+        let output = self.command(home, folder, args).output()?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if output.status.success() {
+            return Ok(text(&output.stdout));
+        }
+        Err(format!("{}: {}{}", output.status, text(&output.stdout), text(&output.stderr)).into())
+    }
+
+    /// Returns how many requests there were so far.
+    pub(crate) fn request_count(&self) -> usize {
+        self.index().len()
+    }
+
+    /// Returns the requests of a session's main loop since then: their lines in the index of the mock.
+    pub(crate) fn requests(&self, session: &str, since: usize) -> Vec<Json> {
+        let is_turn = |request: &Json| {
+            request["session"] == session
+                && request["tools"].as_u64() > Some(0)
+                && request["path"].as_str().is_some_and(|path| path.starts_with("/v1/messages?"))
+        };
+        self.index().into_iter().skip(since).filter(is_turn).collect()
+    }
+
+    /// Returns the messages of a request.
+    pub(crate) fn messages(&self, request: &Json) -> Result<Vec<Json>> {
+        let number = request["n"].as_u64().ok_or("a request without number")?;
+        let body = fs::read(self.logs().join(format!("{number:04}.json")))?;
+        let mut body: Json = serde_json::from_slice(&body)?;
+        Ok(serde_json::from_value(body["messages"].take())?)
+    }
+
+    /// Returns the folder of the npm packages that are installed.
+    pub(crate) fn packages(&self) -> PathBuf {
+        self.scratch.join("npm/node_modules")
+    }
+
+    /// Returns the Python that has the client's SDK.
+    pub(crate) fn python(&self) -> PathBuf {
+        self.scratch.join("venv/bin/python")
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.scratch.join("logs")
+    }
+
+    /// Returns the lines of the mock's index; one that is being written is passed over.
+    fn index(&self) -> Vec<Json> {
+        let index = fs::read_to_string(self.logs().join("index.jsonl")).unwrap_or_default();
+        index.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // If it is gone already, so much the better.
+        let _ = Command::new("kill").arg(&self.mock).status();
+    }
+}

@@ -1,0 +1,268 @@
+//! One scenario's own world: a home with the client's config folder and a project, annals, and the client.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value as Json;
+use testkit::command::Home;
+
+use super::client::Client;
+use crate::Outcome;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// A home in which annals and the client work on the same sessions.
+pub(crate) struct Trial<'a> {
+    client: &'a Client,
+    annals: &'a Path,
+    home: Home,
+}
+
+impl<'a> Trial<'a> {
+    pub(crate) fn new(client: &'a Client, annals: &'a Path) -> Result<Self> {
+        let trial = Self { client, annals, home: Home::new() };
+        fs::create_dir(trial.root())?;
+        fs::create_dir(trial.project())?;
+        Ok(trial)
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        self.client
+    }
+
+    /// Returns the client's config folder.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.home.path().join(".claude")
+    }
+
+    /// Returns the working directory that sessions are about.
+    pub(crate) fn project(&self) -> PathBuf {
+        self.home.path().join("project")
+    }
+
+    /// Returns where a session's transcript lies.
+    pub(crate) fn transcript(&self, session: &str) -> Result<PathBuf> {
+        transcript_in(&self.root(), session)
+    }
+
+    /// Returns the entries of a session's transcript.
+    pub(crate) fn entries(&self, session: &str) -> Result<Vec<Json>> {
+        let text = fs::read_to_string(self.transcript(session)?)?;
+        Ok(text.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?)
+    }
+}
+
+/// What annals does.
+impl Trial<'_> {
+    /// Runs annals and returns the lines of JSON that it prints.
+    pub(crate) fn annals(&self, args: &[&str]) -> Result<Vec<Json>> {
+        self.annals_reading(args, &[])
+    }
+
+    fn annals_reading(&self, args: &[&str], drafts: &[Json]) -> Result<Vec<Json>> {
+        let mut command = self.home.command(&self.annals.to_string_lossy());
+        command.arg("--root").arg(self.root()).arg("--json").args(args);
+        let lines: Vec<_> = drafts.iter().map(ToString::to_string).collect();
+        let output = output_for(&mut command, &lines.join("\n"))?;
+        Ok(output.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Records a new session and returns its id.
+    pub(crate) fn record(&self, drafts: &[Json]) -> Result<String> {
+        let recorded = self.annals_reading(&["record", "--project", "project"], drafts)?;
+        Ok(text(&recorded[0]["session"]))
+    }
+
+    /// Records to a session that is there; returns what became of the drafts.
+    pub(crate) fn record_to(&self, session: &str, drafts: &[Json]) -> Result<Json> {
+        self.record_with(session, &[], drafts)
+    }
+
+    /// Does the same with further options.
+    pub(crate) fn record_with(&self, session: &str, options: &[&str], drafts: &[Json]) -> Result<Json> {
+        let args = [&["record", "--project", "project", "--session", session], options].concat();
+        self.annals_reading(&args, drafts)?.into_iter().next_back().ok_or_else(|| "nothing recorded".into())
+    }
+}
+
+/// What the client does.
+impl Trial<'_> {
+    /// Has the client go on with a session.
+    pub(crate) fn client_goes_on(&self, session: &str, prompt: &str) -> Outcome {
+        self.client.run(self.home.path(), &self.project(), &["-p", prompt, "--resume", session])?;
+        Ok(())
+    }
+
+    /// Has the client do the same while others do something else.
+    pub(crate) fn client_begins_to_go_on(&self, session: &str, prompt: &str) -> Result<Child> {
+        let args = ["-p", prompt, "--resume", session];
+        let mut command = self.client.command(self.home.path(), &self.project(), &args);
+        Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+    }
+
+    /// Has the client begin a session, with leave to use its tools, and returns its id.
+    pub(crate) fn client_begins(&self, prompt: &str) -> Result<String> {
+        let args = ["-p", prompt, "--dangerously-skip-permissions", "--output-format", "json"];
+        let said = self.client.run(self.home.path(), &self.project(), &args)?;
+        Ok(text(&serde_json::from_str::<Json>(&said)?["session_id"]))
+    }
+
+    /// Has the client resume a copy of a session. Returns what it sends, if annals says the same.
+    pub(crate) fn resume(&self, session: &str) -> Result<Sent> {
+        let home = tempfile::tempdir()?;
+        let (root, project) = (home.path().join(".claude"), home.path().join("project"));
+        fs::create_dir(&project)?;
+        output_for(Command::new("cp").arg("-R").arg(self.root()).arg(&root), "")?;
+        let since = self.client.request_count();
+        self.client.run(home.path(), &project, &["-p", PROBE, "--resume", session])?;
+        let requests = self.client.requests(session, since);
+        let request = requests.first().ok_or("the client resumed, but sent nothing")?;
+        let client = Sent::by_client(&self.client.messages(request)?);
+        let annals = Sent::by_annals(&self.annals(&["show", session, "--view", "model"])?);
+        client.is_like(&annals.0)?;
+        if !fs::read(transcript_in(&root, session)?)?.starts_with(&fs::read(self.transcript(session)?)?) {
+            return Err("the client changed what was there".into());
+        }
+        Ok(client)
+    }
+}
+
+/// What the client's SDKs see.
+impl Trial<'_> {
+    /// Returns the subagents of a session with the types of their messages.
+    pub(crate) fn subagents_by_typescript(&self, session: &str) -> Result<Json> {
+        self.typescript("subagents", session)
+    }
+
+    /// Returns the sessions of the project by id, as the TypeScript SDK lists them.
+    pub(crate) fn listed_by_typescript(&self) -> Result<Json> {
+        self.typescript("sessions", "")
+    }
+
+    /// Returns the same from the Python SDK.
+    pub(crate) fn listed_by_python(&self) -> Result<Json> {
+        let mut python = self.home.command(&self.client.python().to_string_lossy());
+        python.arg("-").arg(self.project()).env("CLAUDE_CONFIG_DIR", self.root());
+        Ok(serde_json::from_str(&output_for(&mut python, include_str!("sessions.py"))?)?)
+    }
+
+    fn typescript(&self, what: &str, session: &str) -> Result<Json> {
+        let mut node = self.home.command("node");
+        node.args(["--input-type=module", "-"]).arg(self.client.packages()).arg(self.project());
+        node.args([what, session]).env("CLAUDE_CONFIG_DIR", self.root());
+        Ok(serde_json::from_str(&output_for(&mut node, include_str!("sessions.mjs"))?)?)
+    }
+}
+
+/// What the client is asked when it resumes.
+const PROBE: &str = "PROBE SCRIPT:qa";
+
+/// Messages that reach the model: for each its role and its parts.
+#[derive(Debug)]
+pub(crate) struct Sent(Vec<String>);
+
+impl Sent {
+    /// Reads a request: without what the client adds to every request, and without the probe.
+    fn by_client(messages: &[Json]) -> Self {
+        let is_said = |part: &Json| {
+            let text = part["text"].as_str().unwrap_or_default();
+            !text.starts_with("<system-reminder>") && text != PROBE
+        };
+        let spelled = messages.iter().filter(|message| message["role"] != "system").filter_map(|message| {
+            let parts: Vec<_> = parts(&message["content"]).into_iter().filter(is_said).collect();
+            (!parts.is_empty()).then(|| spell(&message["role"], &parts))
+        });
+        Self(spelled.collect())
+    }
+
+    fn by_annals(messages: &[Json]) -> Self {
+        Self(messages.iter().map(|message| spell(&message["role"], &parts(&message["parts"]))).collect())
+    }
+
+    /// Makes sure that these are the messages; of each, the beginning is enough.
+    pub(crate) fn is(&self, expected: &[&str]) -> Outcome {
+        first_difference(&self.0, expected, |message, beginning| message.starts_with(beginning), "meant")
+    }
+
+    /// Makes sure that these are the last messages.
+    pub(crate) fn ends_with(&self, expected: &[&str]) -> Outcome {
+        let skipped = self.0.len().saturating_sub(expected.len());
+        Sent(self.0[skipped..].to_vec()).is(expected)
+    }
+
+    fn is_like(&self, annals: &[String]) -> Outcome {
+        first_difference(&self.0, annals, |message, other| message == other, "annals")
+    }
+}
+
+fn first_difference<S: AsRef<str>>(
+    client: &[String],
+    other: &[S],
+    same: fn(&str, &str) -> bool,
+    name: &str,
+) -> Outcome {
+    let at = |index: usize| (client.get(index).map(String::as_str), other.get(index).map(AsRef::as_ref));
+    for index in 0..client.len().max(other.len()) {
+        let (client, other) = at(index);
+        if !client.zip(other).is_some_and(|(client, other)| same(client, other)) {
+            let short =
+                |text: Option<&str>| text.unwrap_or("(nothing)").chars().take(300).collect::<String>();
+            let (client, other) = (short(client), short(other));
+            return Err(format!("message {}\n    client  {client}\n    {name:6}  {other}", index + 1).into());
+        }
+    }
+    Ok(())
+}
+
+/// Spells a message: `assistant: Let me see | call toolu_1 Bash {…}`.
+fn spell(role: &Json, parts: &[Json]) -> String {
+    let spelled = parts.iter().map(|part| match &*text(&part["type"]) {
+        // Where two user messages become one, the client ends the first with a line break.
+        "text" => text(&part["text"]).trim_end_matches('\n').to_owned(),
+        "thinking" => format!("thinking {}", text(&part["thinking"])),
+        "tool_use" => format!("call {} {} {}", text(&part["id"]), text(&part["name"]), part["input"]),
+        "tool_result" => {
+            let said: String = self::parts(&part["content"]).iter().map(|part| text(&part["text"])).collect();
+            format!("result {} {said}", text(&part["tool_use_id"]))
+        }
+        other => other.to_owned(),
+    });
+    format!("{}: {}", text(role), spelled.collect::<Vec<_>>().join(" | "))
+}
+
+/// Returns the blocks of a content that may be mere text.
+fn parts(content: &Json) -> Vec<Json> {
+    match content {
+        Json::Array(parts) => parts.clone(),
+        Json::String(_) => vec![serde_json::json!({"type": "text", "text": content})],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the text of a value; none is empty.
+pub(crate) fn text(value: &Json) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Runs a program on an input and returns what it printed.
+pub(crate) fn output_for(command: &mut Command, input: &str) -> Result<String> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut stdin = child.stdin.take().ok_or("no standard input")?;
+    let input = input.to_owned();
+    // A program that fails at once reads nothing; what it says tells more.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let output = child.wait_with_output()?;
+    drop(writer.join());
+    if output.status.success() {
+        return Ok(String::from_utf8(output.stdout)?);
+    }
+    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into())
+}
+
+fn transcript_in(root: &Path, session: &str) -> Result<PathBuf> {
+    let projects = fs::read_dir(root.join("projects"))?;
+    let mut paths = projects.flatten().map(|project| project.path().join(format!("{session}.jsonl")));
+    paths.find(|path| path.is_file()).ok_or_else(|| format!("there is no transcript of {session}").into())
+}
