@@ -48,7 +48,9 @@ impl Client {
             let _ = fs::remove_dir_all(scratch.join("npm"));
             let _ = fs::remove_dir_all(scratch.join("venv"));
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("setup.sh failed: {}", said.lines().next().unwrap_or_default()).into());
+            let error = said.lines().find(|line| line.to_lowercase().contains("error"));
+            let reason = error.or(said.lines().last()).unwrap_or_default();
+            return Err(format!("setup.sh failed: {reason}").into());
         }
         let mock = fs::read_to_string(scratch.join("mock.pid"))?.trim().to_owned();
         let client = Self { folder, scratch, port, mock };

@@ -97,7 +97,7 @@ impl Trial<'_> {
 
     /// Has the client do the same while others do something else.
     pub(crate) fn client_begins_to_go_on(&self, session: &str, prompt: &str) -> Result<Child> {
-        let args = ["-p", prompt, "--resume", session];
+        let args = ["-p", prompt, "--resume", session, "--dangerously-skip-permissions"];
         let mut command = self.client.command(self.home.path(), &self.project(), &args);
         Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
     }
