@@ -52,7 +52,7 @@ fn goes_on(trial: &Trial<'_>, session: &str, before: &[&str]) -> Outcome {
 
 fn fork(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
-    let fork = text(&trial.annals(&["fork", &session])?[0]["session"]);
+    let fork = trial.fork(&session, &[])?;
     trial.resume(&fork)?.is(&TALK)?;
     goes_on(trial, &fork, &TALK)?;
     trial.resume(&session)?.is(&TALK)
@@ -62,7 +62,7 @@ fn fork_up_to(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     // The client's records about where the talk ends must not lead the copy astray.
     trial.client_goes_on(&session, "More SCRIPT:qa")?;
-    let fork = text(&trial.annals(&["fork", &session, "--up-to", &id(4)])?[0]["session"]);
+    let fork = trial.fork(&session, &["--up-to", &id(4)])?;
     trial.resume(&fork)?.is(&TALK[..4])?;
     goes_on(trial, &fork, &TALK[..4])
 }
@@ -71,7 +71,7 @@ fn fork_of_a_compaction(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     trial.record_to(&session, &compaction("Summary", 7, &[5, 6]))?;
     trial.record_to(&session, &[user("Eight")])?;
-    let fork = text(&trial.annals(&["fork", &session])?[0]["session"]);
+    let fork = trial.fork(&session, &[])?;
     trial.record_to(&fork, &[says("9", "Nine")])?;
     trial.resume(&fork)?.is(&["user: Summary | Five", "assistant: Six", "user: Eight", "assistant: Nine"])?;
     let names_the_original = |entry: &Json| entry["compactMetadata"].to_string().contains(&id(6));
@@ -98,7 +98,7 @@ fn fork_up_to_calls(trial: &Trial<'_>) -> Outcome {
         (4, "user: result toolu_1 one | result toolu_2 two"),
         (5, "user: result toolu_1 one | result toolu_2 two"),
     ] {
-        let fork = text(&trial.annals(&["fork", &session, "--up-to", &id(last)])?[0]["session"]);
+        let fork = trial.fork(&session, &["--up-to", &id(last)])?;
         let end = if last == 5 { "assistant: Done" } else { "assistant: No response requested." };
         trial.resume(&fork)?.is(&["user: Two at once", "assistant: call toolu_1", results, end])?;
     }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::Scenario;
 use super::drafts::{says, user};
-use super::trial::{Trial, text};
+use super::trial::Trial;
 use crate::Outcome;
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
@@ -70,7 +70,7 @@ fn fork(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     trial.annals(&["rename", &session, "Original"])?;
     trial.annals(&["tag", &session, "important"])?;
-    let fork = text(&trial.annals(&["fork", &session])?[0]["session"]);
+    let fork = trial.fork(&session, &[])?;
     let seen = trial.listed_by_typescript()?;
     is(&session, &seen, "customTitle", "Original")?;
     is(&fork, &seen, "customTitle", "Original (fork)")?;

@@ -127,7 +127,7 @@ fn subagent(trial: &Trial<'_>) -> Outcome {
         [user("Look around"), calls("2", "toolu_2"), answers("toolu_2", "7 files"), says("3", "Seven files")];
     trial.record_with(&session, &options, &work)?;
     trial.record_to(&session, &[answers("toolu_1", "Seven files"), says("4", "There are seven")])?;
-    let fork = text(&trial.annals(&["fork", &session, "--with-side-files"])?[0]["session"]);
+    let fork = trial.fork(&session, &["--with-side-files"])?;
     for session in [session, fork] {
         trial.resume(&session)?.is(&[
             "user: Delegate",
@@ -198,7 +198,7 @@ fn compaction_in_a_large_file(trial: &Trial<'_>) -> Outcome {
     trial.record_to(&session, &compaction("Summary", 5, &[3, 4]))?;
     trial.record_to(&session, &[&talk[2..], &[user("Six")]].concat())?;
     trial.record_to(&session, &[says("7", "Seven")])?;
-    let fork = text(&trial.annals(&["fork", &session])?[0]["session"]);
+    let fork = trial.fork(&session, &[])?;
     for session in [session, fork] {
         trial.resume(&session)?.is(&[
             "user: Summary | Three",
@@ -253,7 +253,7 @@ fn begun_with_a_subagent(trial: &Trial<'_>) -> Outcome {
 
 fn begun_by_the_client(trial: &Trial<'_>, prompt: &str, last: &str) -> Outcome {
     let session = trial.client_begins(prompt)?;
-    let fork = text(&trial.annals(&["fork", &session])?[0]["session"]);
+    let fork = trial.fork(&session, &[])?;
     for session in [session, fork] {
         trial.resume(&session)?.ends_with(&[last])?;
         let more = [user("And on"), calls("1", "toolu_1"), answers("toolu_1", "out"), says("2", "Yes")];
@@ -288,7 +288,7 @@ fn rewound(trial: &Trial<'_>) -> Outcome {
     let other = with(user("Other three"), "parentUuid", &id(2));
     trial.record_to(&session, &[other, says("6", "Other four")])?;
     let rewound = ["user: One", "assistant: Two", "user: Other three", "assistant: Other four"];
-    let fork = text(&trial.annals(&["fork", &session])?[0]["session"]);
+    let fork = trial.fork(&session, &[])?;
     for session in [session, fork] {
         trial.resume(&session)?.is(&rewound)?;
         trial.record_to(&session, &[user("Five"), says("7", "Six")])?;

@@ -85,6 +85,12 @@ impl Trial<'_> {
         let args = [&["record", "--project", "project", "--session", session], options].concat();
         self.annals_reading(&args, drafts)?.into_iter().next_back().ok_or_else(|| "nothing recorded".into())
     }
+
+    /// Forks a session and returns the id of the copy.
+    pub(crate) fn fork(&self, session: &str, options: &[&str]) -> Result<String> {
+        let forked = self.annals(&[&["fork", session], options].concat())?;
+        Ok(text(&forked[0]["session"]))
+    }
 }
 
 /// What the client does.
