@@ -40,12 +40,15 @@ pub struct Session {
     pub live: bool,
     /// How many bytes its transcript has.
     pub size: u64,
-    /// Its transcript.
-    pub path: Text,
+    /// Its transcript; null if it is gone.
+    pub path: Option<Text>,
     /// How many subagents have a transcript.
     pub subagents: u64,
     /// How many messages it has; null where only the ends of the file were read.
     pub messages: Option<u64>,
+    /// Whether only the prompt history knows it; then times are those of its prompts.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub ghost: bool,
     /// Why it is no conversation, for files that `--all` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_conversation: Option<String>,

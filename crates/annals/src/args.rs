@@ -60,6 +60,8 @@ pub(crate) enum Command {
     List(List),
     /// List projects: path, sessions, size, last activity
     Projects,
+    /// List the prompts that were typed, the newest first
+    Prompts(Prompts),
     /// Print a session
     Show(Show),
     /// List the rounds of a session: what started each, and what came of it
@@ -302,6 +304,27 @@ pub(crate) struct List {
     /// Also files that hold no conversation: empty ones, titles only, subagents' messages only
     #[arg(long)]
     pub(crate) all: bool,
+    /// Instead, sessions whose transcripts are gone and that only the prompt history knows
+    #[arg(long, conflicts_with_all = ["all", "branch", "sort"])]
+    pub(crate) ghosts: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Prompts {
+    /// Only prompts with these words in them, or in what was pasted, whatever their case
+    pub(crate) text: Option<String>,
+    /// Only prompts typed in this working directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) project: Option<PathBuf>,
+    /// At most so many
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Only prompts sent since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only prompts sent before then
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) until: Option<Timestamp>,
 }
 
 /// The order of a list.

@@ -3,8 +3,11 @@
 mod conversation;
 mod utf8;
 
-use annals_engine::{Engine, Finding, Listed, Project, Relation, Report, TranscriptFile};
+use annals_engine::{
+    Engine, Finding, Ghost, Listed, Pasted, Project, Prompt, Relation, Report, TranscriptFile,
+};
 use annals_proto as wire;
+use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
 pub(crate) use conversation::{ToWire, turn};
@@ -57,10 +60,53 @@ pub(crate) fn session(engine: &Engine, listed: &Listed) -> wire::Session {
         archived: listed.is_archived(),
         live: engine.live_client(&listed.file).is_some(),
         size: listed.size,
-        path: listed.file.path.as_path().into(),
+        path: Some(listed.file.path.as_path().into()),
+        ghost: false,
         subagents: listed.file.subagents(),
         messages: None,
         without_conversation: facts.standing.reason().map(str::to_owned),
+    }
+}
+
+pub(crate) fn ghost(ghost: &Ghost) -> wire::Session {
+    wire::Session {
+        id: ghost.session.clone(),
+        title: Some(ghost.first_prompt.clone()),
+        title_source: "prompt".to_owned(),
+        first_prompt: Some(ghost.first_prompt.clone()),
+        created_at: ghost.first_at.map(time),
+        updated_at: ghost.last_at.map(time),
+        cwd: ghost.project.clone(),
+        project_key: ghost.project.as_deref().map(folder_name).unwrap_or_default(),
+        project_path: ghost.project.clone(),
+        git_branch: None,
+        version: None,
+        entrypoint: None,
+        permission_mode: None,
+        tag: None,
+        archived: false,
+        live: false,
+        size: 0,
+        path: None,
+        subagents: 0,
+        messages: None,
+        ghost: true,
+        without_conversation: None,
+    }
+}
+
+pub(crate) fn prompt(prompt: &Prompt) -> wire::Prompt {
+    let pasted = |pasted: &Pasted| wire::Pasted {
+        id: pasted.id.clone(),
+        kind: pasted.kind.clone(),
+        content: pasted.content.clone(),
+    };
+    wire::Prompt {
+        text: prompt.text.clone(),
+        timestamp: prompt.time.map(time),
+        project: prompt.project.clone(),
+        session: prompt.session.clone(),
+        pasted: prompt.pasted.iter().map(pasted).collect(),
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         },
         limit: args.limit,
     };
+    if args.ghosts {
+        return ghosts(engine, &wanted, global);
+    }
     let listing = engine.list(&wanted);
     for error in &listing.errors {
         output::complain(&error.to_string());
@@ -90,6 +93,41 @@ fn print(out: &mut impl Write, engine: &Engine, sessions: &[Listed]) -> Result<(
         ]);
     }
     if table.is_empty() { Ok(()) } else { table.print(out) }
+}
+
+/// Lists sessions that only the prompt history knows.
+fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode, Failure> {
+    let (ghosts, errors) = engine.ghosts(wanted);
+    for error in &errors {
+        output::complain(&error.to_string());
+    }
+    let now = Timestamp::now();
+    let mut out = output::stdout();
+    let mut table = Table::new(&["session", "~first prompt", "~project", "active", ">prompts"]);
+    for ghost in &ghosts {
+        if global.json {
+            output::json_line(&mut out, &to_wire::ghost(ghost))?;
+            continue;
+        }
+        table.row(&[
+            ghost.session.chars().take(8).collect(),
+            output::cut(&output::one_line(&ghost.first_prompt), LONGEST_TITLE),
+            ghost.project.clone().unwrap_or_default(),
+            ghost.last_at.map_or_else(String::new, |time| output::ago(time, now)),
+            output::number(ghost.prompts as u64),
+        ]);
+    }
+    if !table.is_empty() {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    match (errors.is_empty(), ghosts.is_empty()) {
+        (false, _) => Ok(ExitCode::from(FAILED)),
+        (true, true) => Err(Failure::without_hint(
+            "every session that the prompt history names is still there".to_owned(),
+        )),
+        (true, false) => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Returns what else is to be said of a session.

@@ -7,6 +7,7 @@ mod conversations;
 mod independent_count;
 mod list;
 mod oracle;
+mod prompts;
 mod show;
 mod stats;
 

@@ -1,0 +1,58 @@
+//! `annals prompts`: the prompts that were typed.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use annals_engine::{Engine, Prompt};
+use jiff::Timestamp;
+
+use crate::args::{Global, Prompts};
+use crate::failure::{FAILED, Failure};
+use crate::output::{self, Table};
+use crate::to_wire;
+
+pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<ExitCode, Failure> {
+    let (mut prompts, errors) = engine.prompts();
+    for error in &errors {
+        output::complain(&error.to_string());
+    }
+    prompts.retain(|prompt| fits(prompt, args));
+    prompts.truncate(args.limit.unwrap_or(usize::MAX));
+    let now = Timestamp::now();
+    let mut out = output::stdout();
+    let mut table = Table::new(&["sent", "session", "~project", "~prompt"]);
+    for prompt in &prompts {
+        if global.json {
+            output::json_line(&mut out, &to_wire::prompt(prompt))?;
+            continue;
+        }
+        table.row(&[
+            prompt.time.map_or_else(String::new, |time| output::ago(time, now)),
+            prompt.session.as_deref().unwrap_or("-").chars().take(8).collect(),
+            prompt.project.clone().unwrap_or_default(),
+            output::one_line(&prompt.text),
+        ]);
+    }
+    if !table.is_empty() {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    match (errors.is_empty(), prompts.is_empty()) {
+        (false, _) => Ok(ExitCode::from(FAILED)),
+        (true, true) => Err(Failure::without_hint("no prompts found".to_owned())),
+        (true, false) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn fits(prompt: &Prompt, args: &Prompts) -> bool {
+    let says = |words: &String| {
+        let words = words.to_lowercase();
+        let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());
+        std::iter::once(&prompt.text).chain(pasted).any(|text| text.to_lowercase().contains(&words))
+    };
+    let project = args.project.as_ref().map(|path| path.to_string_lossy());
+    args.text.as_ref().is_none_or(says)
+        && project.is_none_or(|path| prompt.project.as_deref() == Some(&*path))
+        && args.since.is_none_or(|since| prompt.time >= Some(since))
+        && args.until.is_none_or(|until| prompt.time < Some(until))
+}

@@ -1,0 +1,64 @@
+//! The prompts that were typed, and sessions that only they remember.
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use testkit::command::Home;
+
+use crate::{SESSION, annals};
+
+const GONE: &str = "0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+fn home() -> Home {
+    let home = Home::new();
+    home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "");
+    home.write(".claude/paste-cache/abc123.txt", "long pasted 文字");
+    home.write("secret.txt", "not to be read");
+    let line = |display: &str, day: u64, session: &str, pasted: &str| {
+        let time = 1_748_779_200_000 + day * 86_400_000;
+        format!(
+            "{{\"display\":\"{display}\",\"pastedContents\":{{{pasted}}},\"timestamp\":{time},\"project\":\"/p\"{session}}}\n"
+        )
+    };
+    let of = |session: &str| format!(",\"sessionId\":\"{session}\"");
+    let lines = [
+        line("old, of no session", 0, "", ""),
+        line("first of what is gone", 1, &of(GONE), ""),
+        line("还在 [Pasted text #1]", 2, &of(SESSION), r#""1":{"id":1,"type":"text","contentHash":"abc123"}"#),
+        line("out there", 3, &of(SESSION), r#""1":{"id":1,"type":"text","contentHash":"../../secret"}"#),
+        line("last of what is gone", 4, &of(GONE), r#""2":{"id":2,"type":"text","content":"inline"}"#),
+        "not json\n{\"no\":\"display\"}\n".to_owned(),
+    ];
+    home.write(".claude/history.jsonl", lines.concat());
+    home
+}
+
+#[test]
+fn prompts_are_listed_the_newest_first() {
+    let home = home();
+    assert_snapshot!(annals(&home, &["prompts"]).stdout, @"
+    sent        session   project  prompt
+    2025-06-05  0b0b0b0b  /p       last of what is gone
+    2025-06-04  3e11a6b4  /p       out there
+    2025-06-03  3e11a6b4  /p       还在 [Pasted text #1]
+    2025-06-02  0b0b0b0b  /p       first of what is gone
+    2025-06-01  -         /p       old, of no session
+    ");
+    assert_snapshot!(annals(&home, &["prompts", "文字", "--json"]).stdout, @r#"{"text":"还在 [Pasted text #1]","timestamp":"2025-06-03T12:00:00.000Z","project":"/p","session":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","pasted":[{"id":"1","kind":"text","content":"long pasted 文字"}]}"#);
+    let ran = annals(&home, &["prompts", "--json", "--since", "2025-06-04", "--until", "2025-06-05"]);
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&found["text"], &found["pasted"][0]["content"]), (&"out there".into(), &Value::Null));
+    assert_eq!(annals(&home, &["prompts", "-n", "2", "--project", "/p", "--json"]).stdout.lines().count(), 2);
+    let ran = annals(&home, &["prompts", "nowhere"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no prompts found\n"));
+}
+
+#[test]
+fn sessions_that_are_gone_are_known_from_their_prompts() {
+    let home = home();
+    assert_snapshot!(annals(&home, &["list", "--ghosts"]).stdout, @"
+    session   first prompt           project  active      prompts
+    0b0b0b0b  first of what is gone  /p       2025-06-05        2
+    ");
+    assert_snapshot!(annals(&home, &["list", "--ghosts", "--json"]).stdout, @r#"{"id":"0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55","title":"first of what is gone","titleSource":"prompt","firstPrompt":"first of what is gone","createdAt":"2025-06-02T12:00:00.000Z","updatedAt":"2025-06-05T12:00:00.000Z","cwd":"/p","projectKey":"-p","projectPath":"/p","gitBranch":null,"version":null,"entrypoint":null,"permissionMode":null,"tag":null,"archived":false,"live":false,"size":0,"path":null,"subagents":0,"messages":null,"ghost":true}"#);
+    assert_eq!(annals(&home, &["list", "--ghosts", "--title", "out there"]).code, Some(1));
+}
