@@ -1,7 +1,7 @@
 //! Facts about a session from the two ends of its file, so that lists need not read what lies between.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
@@ -25,7 +25,6 @@ const ATTEMPTS: usize = 32;
 const SUMMARIES: usize = 64;
 
 /// What the ends of a file tell about its session.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default)]
 pub struct Lite {
     /// The length of the file.
@@ -53,9 +52,10 @@ pub struct Lite {
     /// Whether a message was seen that is not a subagent's.
     pub has_main_messages: bool,
     records: BTreeMap<Kind, Vec<u8>>,
+    /// Those of `records` that stand at the end of the file.
+    at_end: BTreeSet<Kind>,
     /// Titles of this session or of others, in order.
     summaries: Vec<Vec<u8>>,
-    prompt_at_end: bool,
     /// From where on everything was read.
     tail_from: u64,
 }
@@ -92,11 +92,6 @@ impl Lite {
         self.whole || self.tail_from <= offset
     }
 
-    /// Returns whether a `last-prompt` stands among the last lines, as clients leave it there after every turn.
-    pub fn tells_prompt_at_end(&self) -> bool {
-        self.prompt_at_end
-    }
-
     /// Returns the last summary that was seen whose leaf is an entry of the file: a title, as old clients wrote them.
     /// Summaries of other sessions stand in the same places.
     pub fn summary(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
@@ -116,6 +111,11 @@ impl Lite {
     /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
     pub fn last<'a, V: View<'a>>(&'a self) -> Option<V> {
         self.records.get(&V::KIND).and_then(|line| Entry::new(line).view())
+    }
+
+    /// Returns the last record of a type, if there can be no later one in what was not read.
+    pub fn newest<'a, V: View<'a>>(&'a self) -> Option<V> {
+        if self.whole || self.at_end.contains(&V::KIND) { self.last() } else { None }
     }
 
     /// Reads the first lines and returns how far. If the prompt is not among them, the line that the chunk cuts is
@@ -189,7 +189,7 @@ impl Lite {
         self.version = tail.version.or(self.version.take());
         self.has_messages |= tail.has_messages;
         self.has_main_messages |= tail.has_main_messages;
-        self.prompt_at_end = tail.records.contains_key(&Kind::LastPrompt);
+        self.at_end = tail.records.keys().copied().collect();
         self.records.extend(tail.records);
         self.summaries.extend(tail.summaries);
         [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));

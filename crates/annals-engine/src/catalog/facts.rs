@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, PermissionMode, Relocated, Tag};
+use annals_transcript::entry::view::{
+    AgentName, AiTitle, CustomTitle, LastPrompt, PermissionMode, Relocated, Tag,
+};
 use annals_transcript::json::Value;
 use annals_transcript::lite::Lite;
 use jiff::Timestamp;
@@ -210,8 +212,10 @@ fn leaves_open(lite: &Lite) -> bool {
 /// A client that knows `last-prompt` writes the title again beside it, turn after turn: where the end has the one and not
 /// the other, there is no title. Clients before 2.1.23 knew no titles.
 fn may_hide_a_title(lite: &Lite) -> bool {
-    let has_title = lite.last::<CustomTitle>().is_some() || lite.last::<AiTitle>().is_some();
-    !has_title && !lite.tells_prompt_at_end() && !lite.version.as_deref().is_some_and(is_before_titles)
+    let has_title = lite.newest::<CustomTitle>().is_some() || lite.newest::<AiTitle>().is_some();
+    !has_title
+        && lite.newest::<LastPrompt>().is_none()
+        && !lite.version.as_deref().is_some_and(is_before_titles)
 }
 
 fn is_before_titles(version: &str) -> bool {

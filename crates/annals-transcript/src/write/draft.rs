@@ -87,8 +87,7 @@ impl Draft {
     /// Reads a draft and checks that the client could read it back.
     pub fn parse(bytes: &[u8]) -> Result<Self, DraftError> {
         std::str::from_utf8(bytes).map_err(|error| DraftError::NotAnObject(error.to_string()))?;
-        serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
-            .map_err(|error| DraftError::NotAnObject(error.to_string()))?;
+        serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|error| not_json(&error))?;
         let json = on_one_line(bytes);
         let entry = Entry::new(&json);
         let body = entry.body().filter(|_| entry.problem() != Some(Problem::NotObject));
@@ -141,18 +140,22 @@ impl Draft {
     /// Returns whether an entry on disk says the same, but for what depends on where and when it is recorded.
     pub(super) fn says_the_same_as(&self, recorded: Value<'_>) -> bool {
         let parsed = |value: Value<'_>| serde_json::from_slice::<Json>(value.bytes()).ok();
-        self.body().members().all(|(key, value)| {
+        self.body().members().all(|(key, _)| {
             let key = key.decode();
             PLACE_AND_TIME.contains(&&*key)
-                || recorded
-                    .get(&key)
-                    .is_some_and(|there| there.bytes() == value.bytes() || parsed(there) == parsed(value))
+                || match (self.body().get(&key), recorded.get(&key)) {
+                    (Some(value), Some(there)) => {
+                        there.bytes() == value.bytes() || parsed(there) == parsed(value)
+                    }
+                    _ => false,
+                }
         })
     }
 }
 
 /// Fields that say where and when an entry stands, not what it says.
-const PLACE_AND_TIME: [&str; 11] = [
+const PLACE_AND_TIME: [&str; 12] = [
+    "agentId",
     "parentUuid",
     "logicalParentUuid",
     "isSidechain",
@@ -430,9 +433,10 @@ fn check(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
         return wrong("parentUuid", "the id of an entry, or null");
     }
     if kind.joins_chain() {
-        let time =
-            body.get("timestamp").map(|time| time.as_text().and_then(|time| time.parse::<Timestamp>().ok()));
-        if time == Some(None) {
+        if body
+            .get("timestamp")
+            .is_some_and(|time| !time.as_text().is_some_and(|time| is_clients_time(&time)))
+        {
             return wrong("timestamp", "a time such as 2026-01-31T12:00:00.000Z");
         }
         if body.get("isSidechain").is_some_and(|flag| flag.as_bool().is_none()) {
@@ -452,6 +456,23 @@ fn check(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     }
 }
 
+/// Returns whether a time is spelled so that the client, which is JavaScript, reads it.
+fn is_clients_time(text: &str) -> bool {
+    let is_like = |text: &str, shape: &str| {
+        let same =
+            |(byte, shape): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+        text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(same)
+    };
+    let Some((second, rest)) = text.split_at_checked(19) else { return false };
+    let fraction =
+        rest.strip_prefix('.').map_or(0, |rest| 1 + rest.bytes().take_while(u8::is_ascii_digit).count());
+    let zone = &rest[fraction..];
+    is_like(second, "0000-00-00T00:00:00")
+        && fraction != 1
+        && (zone == "Z" || is_like(zone, "+00:00") || is_like(zone, "-00:00"))
+        && text.parse::<Timestamp>().is_ok()
+}
+
 fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
     let Some(message) = body.get("message") else { return Err(DraftError::Missing("message")) };
@@ -468,6 +489,16 @@ fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
         return wrong("message.content", "text, or a list of blocks that each have a `type`");
     }
     Ok(())
+}
+
+/// Says why bytes are not JSON, and where: callers know the line, if it is one.
+pub(super) fn not_json(error: &serde_json::Error) -> DraftError {
+    let (text, column) = (error.to_string(), error.column());
+    let place = format!(" at line 1 column {column}");
+    DraftError::NotAnObject(match text.strip_suffix(&place) {
+        Some(problem) => format!("{problem}, at byte {column}"),
+        None => text,
+    })
 }
 
 /// Returns the JSON without line breaks, which can stand between its tokens only.

@@ -16,6 +16,8 @@ pub(crate) enum ErrorKind {
     Disk { doing: &'static str, path: PathBuf, source: io::Error },
     #[error("draft {number}: {source}")]
     Draft { number: usize, source: DraftError },
+    #[error("entry {number} of the log: {source}")]
+    Log { number: usize, source: DraftError },
     #[error("there is no entry `{id}`")]
     NoEntry { id: String },
     #[error("`{name}` cannot be the name of {what}")]
@@ -40,10 +42,10 @@ impl Error {
         move |source| Self::new(ErrorKind::Disk { doing, path: path.to_owned(), source })
     }
 
-    /// Returns the number of the draft that was refused, counted from 1 within its batch.
+    /// Returns the number of the draft that was refused, counted from 1 within its batch or log.
     pub fn draft(&self) -> Option<usize> {
         match *self.0 {
-            ErrorKind::Draft { number, .. } => Some(number),
+            ErrorKind::Draft { number, .. } | ErrorKind::Log { number, .. } => Some(number),
             _ => None,
         }
     }
@@ -51,7 +53,7 @@ impl Error {
     /// Returns why a draft was refused.
     pub fn reason(&self) -> Option<&DraftError> {
         match &*self.0 {
-            ErrorKind::Draft { source, .. } => Some(source),
+            ErrorKind::Draft { source, .. } | ErrorKind::Log { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -70,10 +70,10 @@ impl Writing<'_> {
         let rest = &self.lines.bytes[self.done..];
         let written =
             if self.heal { append(file, &[b"\n", rest].concat())? - 1 } else { append(file, rest)? };
-        let end = file.stream_position()?;
         self.heal = false;
-        self.start.get_or_insert(end - written as u64);
         self.done += written;
+        let end = file.stream_position()?;
+        self.start.get_or_insert(end - written as u64);
         if written < rest.len() && file.state()?.length != end {
             self.done = self.lines.ends.iter().copied().filter(|end| *end <= self.done).max().unwrap_or(0);
             (self.heal, self.in_one_piece) = (true, false);

@@ -1,13 +1,14 @@
 //! Replacing whole files, or not at all.
 
+use std::fs;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::draft::on_one_line;
+use super::draft::{not_json, on_one_line};
 use super::error::{Error, ErrorKind};
 use super::fs::{Disk, Handle, State};
-use super::{DraftError, Open, lock};
+use super::{DraftError, Open, Options, lock};
 use crate::Reader;
 
 /// Puts a new file in the place of another: written beside it, synced, and then renamed. Until then nothing has changed.
@@ -16,11 +17,47 @@ pub fn replace(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    replace_if(disk, path, |out| write(out).map_err(Error::disk("write", path)), || Ok(()))
+    let _claim = claim(disk, path)?;
+    put(disk, path, |out| write(out).map_err(Error::disk("write", path)), || Ok(()))
 }
 
-/// Does the same if `still` agrees at the last moment.
-fn replace_if(
+/// Puts in the place of a small file what `change` makes of it, or of nothing if it is not there. Of several who do so
+/// at once, each sees what the one before made.
+pub fn update(
+    disk: &dyn Disk,
+    path: &Path,
+    change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let _claim = claim(disk, path)?;
+    let there = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read.map_err(Error::disk("read", path))?),
+    };
+    match change(there.as_deref()) {
+        Some(new) => {
+            put(disk, path, |out| out.write_all(&new).map_err(Error::disk("write", path)), || Ok(()))
+        }
+        None => disk.remove_file(&beside(path)).map_err(Error::disk("remove", &beside(path))),
+    }
+}
+
+/// Takes a file for us among all annals processes, until the handle is dropped.
+pub fn hold(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
+    lock(disk, path, Open::IfThere, Options::default().patience)
+}
+
+/// Takes the place beside a file in which its successor is written: no two of us write one at the same time.
+fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
+    let beside = beside(path);
+    lock(disk, &beside, Open::OrCreate, Options::default().patience).inspect_err(|error| {
+        if !error.is_busy() {
+            let _ = disk.remove_file(&beside);
+        }
+    })
+}
+
+/// Writes the successor of a file and, if `still` agrees at the last moment, puts it in its place.
+fn put(
     disk: &dyn Disk,
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
@@ -92,7 +129,7 @@ pub fn remove_entry(
         return Err(Error::new(ErrorKind::NoEntry { id: id.to_owned() }));
     };
     if first.is_line && first.end == before.length {
-        unchanged(path, before)?;
+        unchanged(path, Some(before))?;
         file.truncate(first.start).map_err(Error::disk("cut", path))?;
         file.sync().map_err(Error::disk("sync", path))?;
         return Ok(Removed::Cut);
@@ -110,7 +147,8 @@ pub fn remove_entry(
         }
         Ok(())
     };
-    replace_if(disk, path, |out| copy(out).map_err(failed()), || unchanged(path, before))?;
+    let _claim = claim(disk, path)?;
+    put(disk, path, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
     Ok(Removed::Rewritten)
 }
 
@@ -142,9 +180,9 @@ fn spans_of(file: &mut dyn Handle, id: &str) -> io::Result<Vec<Span>> {
     Ok(spans)
 }
 
-/// Makes sure that a file is as it was.
-fn unchanged(path: &Path, before: State) -> Result<(), Error> {
-    if State::of(path).map_err(Error::disk("read", path))? == Some(before) {
+/// Makes sure that a file is as it was, or still is not there.
+fn unchanged(path: &Path, before: Option<State>) -> Result<(), Error> {
+    if State::of(path).map_err(Error::disk("read", path))? == before {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Changed { path: path.to_owned() }))
@@ -169,30 +207,40 @@ pub fn hydrate(
     let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
     let mut count = 0;
     let write = |out: &mut dyn Write| {
-        for entry in log {
-            let entry = entry.map_err(Error::disk("read the log for", path))?;
-            count += 1;
-            let line =
-                object(&entry).map_err(|source| Error::new(ErrorKind::Draft { number: count, source }))?;
-            out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(Error::disk("write", path))?;
-        }
+        count = copy_log(log, path, out)?;
         Ok(())
     };
-    let still = || match before {
-        Some(before) => unchanged(path, before),
-        None => Ok(()),
-    };
-    replace_if(disk, path, write, still)?;
+    let _claim = claim(disk, path)?;
+    put(disk, path, write, || unchanged(path, before))?;
     Ok(count)
+}
+
+/// Reads a log as [`hydrate`] would; returns how many entries it has.
+pub fn rehearse(path: &Path, log: impl IntoIterator<Item = io::Result<Vec<u8>>>) -> Result<usize, Error> {
+    copy_log(log, path, &mut io::sink())
+}
+
+fn copy_log(
+    log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+    path: &Path,
+    out: &mut dyn Write,
+) -> Result<usize, Error> {
+    let mut number = 0;
+    for entry in log {
+        let entry = entry.map_err(Error::disk("read the log for", path))?;
+        number += 1;
+        let line = object(&entry).map_err(|source| Error::new(ErrorKind::Log { number, source }))?;
+        out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(Error::disk("write", path))?;
+    }
+    Ok(number)
 }
 
 /// Returns a JSON object on one line.
 fn object(bytes: &[u8]) -> Result<Vec<u8>, DraftError> {
-    let refused = |error: String| Err(DraftError::NotAnObject(error));
     match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-        Err(error) => refused(error.to_string()),
+        Err(error) => Err(not_json(&error)),
         Ok(_) if bytes.trim_ascii_start().first() != Some(&b'{') => {
-            refused("it is a value of another kind".into())
+            Err(DraftError::NotAnObject("it is a value of another kind".into()))
         }
         Ok(_) => Ok(on_one_line(bytes)),
     }

@@ -4,6 +4,7 @@
 
 mod chain_props;
 mod corpora;
+mod draft_props;
 mod faults;
 mod project_names;
 mod props;

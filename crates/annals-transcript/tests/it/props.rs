@@ -37,7 +37,7 @@ fn damaged_file() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Any JSON, spelled compactly.
-fn json() -> impl Strategy<Value = serde_json::Value> {
+pub(crate) fn json() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
         any::<bool>().prop_map(Into::into),

@@ -267,9 +267,9 @@ fn a_refused_draft_keeps_its_batch_out() {
 #[test]
 fn drafts_that_the_client_could_not_read_are_refused() {
     for (json, problem) in [
-        (r"not json", "not a JSON object: expected ident at line 1 column 2"),
+        (r"not json", "not a JSON object: expected ident, at byte 2"),
         (r"[1]", "not a JSON object: it is a value of another kind"),
-        (r#"{"type":"user"} {}"#, "not a JSON object: trailing characters at line 1 column 17"),
+        (r#"{"type":"user"} {}"#, "not a JSON object: trailing characters, at byte 17"),
         (r#"{"message":{}}"#, "`type` is missing"),
         (r#"{"type":7}"#, "`type` must be a name"),
         (r#"{"type":"user"}"#, "`message` is missing"),

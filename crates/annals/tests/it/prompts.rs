@@ -23,7 +23,12 @@ fn home() -> Home {
     let lines = [
         line("old, of no session", 0, "", ""),
         line("first of what is gone", 1, &of(GONE), ""),
-        line("还在 [Pasted text #1]", 2, &of(SESSION), r#""1":{"id":1,"type":"text","contentHash":"abc123"}"#),
+        line(
+            "还在 [Pasted text #1]",
+            2,
+            &of(SESSION),
+            r#""1":{"id":1,"type":"text","contentHash":"abc123"}"#,
+        ),
         line("out there", 3, &of(SESSION), r#""1":{"id":1,"type":"text","contentHash":"../../secret"}"#),
         line("last of what is gone", 4, &of(GONE), r#""2":{"id":2,"type":"text","content":"inline"}"#),
         "not json\n{\"no\":\"display\"}\n".to_owned(),
