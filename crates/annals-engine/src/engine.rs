@@ -12,6 +12,7 @@ use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::Value;
 use annals_transcript::lite::Lite;
+use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -83,7 +84,9 @@ impl Engine {
     /// Returns the transcripts that an argument names: a file, all below a folder, or a session.
     pub fn select(&self, selector: &OsStr) -> Result<Selection, Error> {
         let mut found = Selection::default();
-        if Path::new(selector).is_dir() {
+        // The folder with the side files of a session has its name.
+        let is_id = selector.to_str().is_some_and(is_session_id);
+        if Path::new(selector).is_dir() && !is_id {
             found.add_folder(Path::new(selector));
         } else {
             found.files.push(self.session(selector)?);
@@ -94,11 +97,13 @@ impl Engine {
     /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, `latest`.
     pub fn session(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
         let path = Path::new(selector);
-        if path.exists() {
+        if path.is_file() {
             return Ok(TranscriptFile::at(path));
         }
         let named = selector.to_str().ok_or_else(|| not_found(&selector.to_string_lossy()));
         match named.and_then(|name| self.session_named(name)) {
+            // A session comes before a folder: its side files lie in one of the same name.
+            Err(error) if error.is_not_found() && path.exists() => Ok(TranscriptFile::at(path)),
             Err(error) if error.is_not_found() && looks_like_a_path(path) => {
                 Err(Error::read(path, io::ErrorKind::NotFound.into()))
             }
@@ -197,12 +202,13 @@ fn last_activity(path: &Path) -> (Option<Timestamp>, Option<SystemTime>) {
     (lite(path).and_then(|lite| lite.last_at), by_file)
 }
 
-/// Returns the names that a session goes by. A file that cannot be read has none.
-/// Returns the titles of a session, the one that counts first.
+/// Returns the titles of a session, the one that counts first. A file that cannot be read has none.
 pub(crate) fn titles(path: &Path) -> Vec<String> {
     let Some(lite) = lite(path) else { return Vec::new() };
-    let custom = lite.last::<CustomTitle>().and_then(|record| record.title());
-    let custom = custom.or_else(|| title_beside(path).map(Into::into));
+    let title = |record: CustomTitle<'_>| record.title().map(std::borrow::Cow::into_owned);
+    // A title at the beginning of a long file may be an old one.
+    let newest = lite.newest::<CustomTitle>().and_then(title).or_else(|| title_beside(path));
+    let custom = newest.or_else(|| lite.last().and_then(title)).map(Into::into);
     let agent = lite.last::<AgentName>().and_then(|record| record.name());
     let ai = lite.last::<AiTitle>().and_then(|record| record.title());
     [custom, agent, ai].into_iter().flatten().map(std::borrow::Cow::into_owned).collect()

@@ -18,6 +18,10 @@ pub(crate) enum ErrorKind {
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
+    #[error("no session `{selector}` in the trash")]
+    NotInTrash { selector: String },
+    #[error("`{session}` is being removed for good: its transcript is gone")]
+    HalfPurged { session: String },
     #[error("no entry, or more than one, begins with `{id}`")]
     NoEntry { id: String },
     #[error("`{selector}` may be any of {} sessions", candidates.len())]
@@ -34,7 +38,7 @@ pub(crate) enum ErrorKind {
     NoTitle,
     #[error("{} is not the transcript of a session where the client would find it", path.display())]
     NotASession { path: PathBuf },
-    #[error("{} is in the way; nothing was moved", path.display())]
+    #[error("{} is in the way and is another file; nothing was moved", path.display())]
     InTheWay { path: PathBuf },
     #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
     NotUtf8 { path: PathBuf },
@@ -112,6 +116,21 @@ impl Error {
     /// Returns whether there is no such session.
     pub fn is_not_found(&self) -> bool {
         matches!(*self.0, ErrorKind::NotFound { .. })
+    }
+
+    /// Returns whether there is no such session in the trash.
+    pub fn is_not_in_trash(&self) -> bool {
+        matches!(*self.0, ErrorKind::NotInTrash { .. })
+    }
+
+    /// Returns whether only a part of a session is left in the trash.
+    pub fn is_half_purged(&self) -> bool {
+        matches!(*self.0, ErrorKind::HalfPurged { .. })
+    }
+
+    /// Returns whether a session cannot be restored because something else stands in its place.
+    pub fn is_in_the_way(&self) -> bool {
+        matches!(*self.0, ErrorKind::InTheWay { .. })
     }
 
     /// Returns whether there is no such entry.

@@ -48,7 +48,11 @@ impl Engine {
         let session = new_id();
         let snapshot = self.snapshot(file.clone())?;
         let last = fork.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
-        let title = fork.title.clone().unwrap_or_else(|| format!("{} (fork)", name_of(file)));
+        let title = match fork.title.as_deref().map(str::trim) {
+            Some("") => return Err(Error::new(ErrorKind::NoTitle)),
+            Some(title) => title.to_owned(),
+            None => format!("{} (fork)", name_of(file)),
+        };
         let path = target.folder().join(format!("{session}.jsonl"));
         let folder = target.folder().join(&session);
         let made = (|| {

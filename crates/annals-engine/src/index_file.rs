@@ -48,16 +48,15 @@ pub(crate) fn remove(engine: &Engine, file: &TranscriptFile) -> Result<(), Error
 
 /// Puts a session back into the list, at its end.
 pub(crate) fn restore(engine: &Engine, transcript: &Path, session: &str, entry: &str) -> Result<(), Error> {
-    let path = path_beside(transcript);
-    let Ok(bytes) = fs::read(&path) else { return Ok(()) };
-    let list = Value::new(&bytes).and_then(|value| value.get("entries"));
-    let Some(list) = list.filter(|list| list.is_array() && find(&bytes, session).is_none()) else {
-        return Ok(());
-    };
-    let mut items: Vec<&[u8]> = list.items().map(Value::bytes).collect();
-    items.push(entry.as_bytes());
-    let changed = splice(&bytes, list, &[b"[", &items.join(&b","[..])[..], b"]"].concat());
-    Ok(rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&changed))?)
+    update(engine, transcript, |bytes| {
+        let list = Value::new(bytes)?.get("entries").filter(|list| list.is_array())?;
+        if find(bytes, session).is_some() {
+            return None;
+        }
+        let mut items: Vec<&[u8]> = list.items().map(Value::bytes).collect();
+        items.push(entry.as_bytes());
+        Some(splice(bytes, list, &[b"[", &items.join(&b","[..])[..], b"]"].concat()))
+    })
 }
 
 /// Changes the list if it names the session.
@@ -66,11 +65,21 @@ fn change(
     file: &TranscriptFile,
     change: impl FnOnce(&[u8], Value<'_>) -> Option<Vec<u8>>,
 ) -> Result<(), Error> {
-    let path = path_beside(&file.path);
-    let Ok(bytes) = fs::read(&path) else { return Ok(()) };
     let session = file.session.as_deref().unwrap_or_default();
-    let Some(changed) = find(&bytes, session).and_then(|entry| change(&bytes, entry)) else { return Ok(()) };
-    Ok(rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&changed))?)
+    update(engine, &file.path, |bytes| change(bytes, find(bytes, session)?))
+}
+
+/// Changes the list if it is there.
+fn update(
+    engine: &Engine,
+    transcript: &Path,
+    change: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let path = path_beside(transcript);
+    if !path.is_file() {
+        return Ok(());
+    }
+    Ok(rewrite::update(&**engine.disk(), &path, |bytes| change(bytes?))?)
 }
 
 fn find<'a>(bytes: &'a [u8], session: &str) -> Option<Value<'a>> {

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use annals_transcript::json::Value;
+use annals_transcript::project::resolve;
 use annals_transcript::write::fs::State;
 use sysinfo::{Pid, ProcessesToUpdate, System};
 
@@ -16,6 +17,10 @@ use crate::files::TranscriptFile;
 
 /// A file that did not grow for so long is taken to be at rest.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// By how many seconds the clock may have been set back since a process was started. A number that went to another
+/// process goes to one that is younger by more.
+const LEEWAY: u64 = 60;
 
 /// Somebody who writes to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +73,11 @@ impl Engine {
     }
 }
 
-/// Returns the client's folder that a transcript lies in.
+/// Returns the client's folder that a transcript lies in, by the path given or by the one that links lead to.
 pub(crate) fn root_of(transcript: &Path) -> Option<PathBuf> {
-    let mut folders = transcript.ancestors();
-    let projects = folders.find(|folder| folder.file_name().is_some_and(|name| name == "projects"))?;
-    projects.parent().map(Path::to_owned)
+    let is_projects = |folder: &&Path| folder.file_name().is_some_and(|name| name == "projects");
+    let root = |path: PathBuf| Some(path.ancestors().find(is_projects)?.parent()?.to_owned());
+    std::path::absolute(transcript).ok().and_then(root).or_else(|| root(resolve(transcript)))
 }
 
 /// What the client notes about a process of its own: `sessions/<pid>.json`.
@@ -90,11 +95,11 @@ fn note(path: &Path) -> Option<Note> {
     }
     let bytes = fs::read(path).ok()?;
     let value = Value::new(&bytes)?;
-    let started = value.number("startedAt").map(|ms| ms / 1000);
+    let named = || path.file_stem()?.to_str()?.parse().ok();
     Some(Note {
         session: value.text("sessionId")?.into_owned(),
-        pid: value.number("pid")?.try_into().ok()?,
-        started,
+        pid: value.number("pid").or_else(named)?.try_into().ok()?,
+        started: value.number("startedAt").map(|ms| ms / 1000),
     })
 }
 
@@ -104,7 +109,7 @@ fn is_running(note: &Note) -> bool {
     let mut system = System::new();
     system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
     system.process(pid).is_some_and(|process| {
-        note.started.is_none_or(|noted| process.start_time() <= noted.saturating_add(1))
+        note.started.is_none_or(|noted| process.start_time() <= noted.saturating_add(LEEWAY))
     })
 }
 

@@ -60,11 +60,7 @@ impl Engine {
 
     /// Returns where a recording goes.
     pub fn target(&self, recording: &Recording) -> Result<Target, Error> {
-        let there = self.session_with_id(&recording.session);
-        let folder = match there.as_ref().and_then(|file| file.path.parent()) {
-            Some(folder) => folder.to_owned(),
-            None => self.project_folder(&recording.project)?,
-        };
+        let folder = self.folder_of(&recording.session, &recording.project)?;
         let target = Target::session(&folder, &recording.session)?;
         Ok(match &recording.agent {
             Some(agent) => target.with_agent(agent.clone()),
@@ -72,27 +68,28 @@ impl Engine {
         })
     }
 
-    /// Returns the session of an id, if it is there.
-    pub(crate) fn session_with_id(&self, id: &str) -> Option<TranscriptFile> {
-        let found = self.session(id.as_ref()).ok()?;
-        (found.session.as_deref() == Some(id)).then_some(found)
-    }
-
-    /// Returns the folder that keeps the sessions of a working directory.
-    fn project_folder(&self, project: &Path) -> Result<PathBuf, Error> {
+    /// Returns the folder of the session with an id: where it lies, or else where those of its working directory do.
+    fn folder_of(&self, session: &str, project: &Path) -> Result<PathBuf, Error> {
         let name = folder_name(&resolve(project).to_string_lossy());
-        Ok(self.roots().to_write_into()?.join("projects").join(name))
+        let usual = self.roots().to_write_into()?.join("projects").join(name);
+        let is_meant =
+            |file: &TranscriptFile| file.agent.is_none() && file.session.as_deref() == Some(session);
+        let found: Vec<_> =
+            self.transcripts().files.into_iter().filter(is_meant).map(|file| file.path).collect();
+        match &found[..] {
+            [one] => Ok(one.parent().map_or(usual, Path::to_owned)),
+            several if several.iter().all(|path| path.parent() != Some(&usual)) && !several.is_empty() => {
+                Err(Error::ambiguous(session, several.iter().map(|path| (session, path))))
+            }
+            _ => Ok(usual),
+        }
     }
 
     /// Writes what is known of a subagent beside its transcript. Facts that are there already stay, if they are not
     /// among these.
     pub fn describe_agent(&self, target: &Target, meta: &Meta) -> Result<(), Error> {
-        let Some(path) = target.sidecar() else { return Ok(()) };
-        let json = meta.merged_into(&path);
-        if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
-            self.disk().create_folder(folder).map_err(|source| Error::write(folder, source))?;
-        }
-        rewrite::replace(&**self.disk(), &path, |out| out.write_all(&json))?;
-        Ok(())
+        let Some(path) = target.sidecar().filter(|_| *meta != Meta::default()) else { return Ok(()) };
+        self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
+        Ok(rewrite::update(&**self.disk(), &path, |sidecar| Some(meta.merged_into(sidecar)))?)
     }
 }

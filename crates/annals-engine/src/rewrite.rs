@@ -35,6 +35,15 @@ impl Engine {
         Ok(rewrite::remove_entry(&**self.disk(), &file.path, id, limit, patience)?)
     }
 
+    /// Reads a log as [`hydrate`](Self::hydrate) would and changes nothing. Returns how many entries it has.
+    pub fn rehearse_hydrate(
+        &self,
+        target: &Target,
+        log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+    ) -> Result<usize, Error> {
+        Ok(rewrite::rehearse(&target.path(), log)?)
+    }
+
     /// Replaces a session, or makes it, from a log of entries: all of it or nothing. Returns how many entries it has.
     pub fn hydrate(
         &self,
@@ -63,18 +72,28 @@ impl std::fmt::Debug for Log {
 impl Log {
     /// Reads a log from any source.
     pub fn read(source: impl Read + 'static) -> io::Result<Self> {
-        let mut lines = BufReader::new(source).split(b'\n');
-        let Some(first) = lines.next().transpose()? else { return Ok(Self(Box::new(std::iter::empty()))) };
-        if let Some(list) =
-            Value::new(&first).and_then(|value| value.get("loglines")).filter(|list| list.is_array())
-        {
-            let items: Vec<_> = list.items().map(|item| Ok(item.bytes().to_vec())).collect();
-            return Ok(Self(Box::new(items.into_iter())));
+        let mut source = BufReader::new(source);
+        let mut first = Vec::new();
+        while first.trim_ascii().is_empty() && source.read_until(b'\n', &mut first)? > 0 {}
+        if Value::new(&first).is_none() {
+            // An object that is spread over several lines, or no JSON at all.
+            source.read_to_end(&mut first)?;
         }
-        let lines = std::iter::once(Ok(first)).chain(lines);
-        let is_blank =
-            |line: &io::Result<Vec<u8>>| line.as_ref().is_ok_and(|line| line.trim_ascii().is_empty());
-        Ok(Self(Box::new(lines.filter(move |line| !is_blank(line)))))
+        let list = Value::new(&first).and_then(|value| value.get("loglines")).filter(|list| list.is_array());
+        let is_blank = |line: &[u8]| line.trim_ascii().is_empty();
+        let rest = source.split(b'\n').filter(move |line| !line.as_ref().is_ok_and(|line| is_blank(line)));
+        let beginning: Vec<_> = match list {
+            // What follows the list is read as entries, too: whatever it is, it is not passed over.
+            Some(list) if Value::new(&first).is_some_and(Value::is_valid) => {
+                list.items().map(|item| Ok(item.bytes().to_vec())).collect()
+            }
+            _ => first
+                .split(|byte| *byte == b'\n')
+                .filter(|line| !is_blank(line))
+                .map(|line| Ok(line.to_vec()))
+                .collect(),
+        };
+        Ok(Self(Box::new(beginning.into_iter().chain(rest))))
     }
 
     /// Asks a server for a log. Any answer but success is an error.

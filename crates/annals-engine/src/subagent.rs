@@ -45,8 +45,8 @@ pub struct Meta {
 
 impl Meta {
     /// Returns the facts as JSON, added to those that a sidecar already has.
-    pub(crate) fn merged_into(&self, path: &Path) -> Vec<u8> {
-        let there = fs::read(path).ok().filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));
+    pub(crate) fn merged_into(&self, sidecar: Option<&[u8]>) -> Vec<u8> {
+        let there = sidecar.filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));
         let text = |value: &Option<String>| value.as_deref().map(quote);
         let facts = [
             ("agentType", text(&self.agent_type)),
@@ -57,7 +57,7 @@ impl Meta {
             ("spawnDepth", self.spawn_depth.map(|depth| depth.to_string())),
         ];
         let known = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        known.fold(there.unwrap_or_else(|| b"{}".to_vec()), |json, (key, value)| {
+        known.fold(there.unwrap_or(b"{}").to_vec(), |json, (key, value)| {
             patch::set(&json, key, &value).unwrap_or(json)
         })
     }

@@ -49,9 +49,7 @@ impl Engine {
     /// Writes a small file in the session's own folder.
     pub(crate) fn write_beside(&self, file: &TranscriptFile, name: &str, json: &str) -> Result<(), Error> {
         let folder = side_folder(file)?;
-        if !folder.is_dir() {
-            self.disk().create_folder(&folder).map_err(|source| Error::write(&folder, source))?;
-        }
+        self.make_folder(&folder)?;
         rewrite::replace(&**self.disk(), &folder.join(name), |out| out.write_all(json.as_bytes()))?;
         Ok(())
     }
@@ -61,9 +59,11 @@ impl Engine {
 pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.as_deref().filter(|_| file.agent.is_none()).ok_or_else(not_a_session)?;
-    let target = Target::session(file.path.parent().unwrap_or(Path::new(".")), session)?;
+    // What belongs to the session is found from here, and by whoever restores it from anywhere.
+    let path = std::path::absolute(&file.path).map_err(|source| Error::read(&file.path, source))?;
+    let target = Target::session(path.parent().unwrap_or(Path::new(".")), session)?;
     // The file may be a copy under another name, which the client would not take for the session.
-    if target.path() == file.path && fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file()) {
+    if target.path() == path && fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file()) {
         Ok(target)
     } else {
         Err(not_a_session())

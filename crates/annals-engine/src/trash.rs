@@ -3,10 +3,11 @@
 //! A deleted session becomes a folder of the trash: `manifest.json` says where each file and folder came from, and the
 //! files and folders themselves lie beside it under numbers. The manifest is written first and removed last, the
 //! transcript is moved last and comes back last: whatever happens in between, everything is in one of its two places,
-//! and doing the same again finishes the work.
+//! and doing the same again finishes the work. Of a session that is removed for good the transcript goes first: what is
+//! left of it then is no session any more.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
@@ -77,6 +78,7 @@ impl Engine {
     /// Moves a session with everything that belongs to it to the trash.
     pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
         self.ensure_at_rest(file, force)?;
+        let _held = rewrite::hold(&**self.disk(), &own_target(file)?.path())?;
         let belongings = self.belongings(file)?;
         let manifest = Manifest {
             session: file.session.clone().unwrap_or_default(),
@@ -88,18 +90,20 @@ impl Engine {
         let folder = self.free_place(&manifest);
         let manifest = match Manifest::read(&folder) {
             // A deletion that was broken off goes on; what it has moved already keeps its number.
-            Some(begun) => begun.with_more(manifest),
+            Some(begun) => manifest.after(begun),
             None => manifest,
         };
         self.make_folder(&folder)?;
         let json = manifest.json()?;
         rewrite::replace(&**self.disk(), &folder.join(MANIFEST), |out| out.write_all(json.as_bytes()))?;
-        for (number, path) in manifest.items.iter().enumerate() {
+        for (path, place) in manifest.places(&folder) {
+            if Some(path) == manifest.items.last() {
+                index_file::remove(self, file)?;
+            }
             if path.symlink_metadata().is_ok() {
-                self.move_to(path, &folder.join(number.to_string()))?;
+                self.move_to(path, &place)?;
             }
         }
-        index_file::remove(self, file)?;
         Ok(manifest.trashed(folder))
     }
 
@@ -122,7 +126,7 @@ impl Engine {
         };
         let found: Vec<_> = all.iter().filter(is_meant).collect();
         match &found[..] {
-            [] => Err(Error::new(ErrorKind::NotFound { selector: selector.to_owned() })),
+            [] => Err(Error::new(ErrorKind::NotInTrash { selector: selector.to_owned() })),
             [first, rest @ ..] if rest.iter().all(|other| other.session == first.session) => {
                 Ok((*first).clone())
             }
@@ -132,52 +136,58 @@ impl Engine {
         }
     }
 
-    /// Puts a session back where it was. If something stands there by now, nothing is moved.
+    /// Puts a session back where it was. If something else stands there by now, nothing is moved.
     pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
-        let folder = &trashed.folder;
-        let Some(manifest) = Manifest::read(folder) else {
-            return Err(Error::new(ErrorKind::NotFound { selector: trashed.session.clone() }));
+        let Some(manifest) = Manifest::read(&trashed.folder) else {
+            return Err(Error::new(ErrorKind::NotInTrash { selector: trashed.session.clone() }));
         };
-        let numbered = manifest.items.iter().enumerate();
-        let moves: Vec<_> = numbered
-            .map(|(number, path)| (folder.join(number.to_string()), path))
-            .filter(|(from, _)| from.symlink_metadata().is_ok())
-            .collect();
-        if let Some((_, path)) = moves.iter().find(|(_, path)| path.symlink_metadata().is_ok()) {
-            return Err(Error::new(ErrorKind::InTheWay { path: (*path).clone() }));
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        let places: Vec<_> = manifest.places(&trashed.folder).collect();
+        if !places.last().is_some_and(|(path, place)| is_there(path) || is_there(place)) {
+            return Err(Error::new(ErrorKind::HalfPurged { session: trashed.session.clone() }));
         }
-        for (from, path) in moves {
+        let moves: Vec<_> = places.into_iter().filter(|(_, place)| is_there(place)).collect();
+        if let Some(path) = moves.iter().find_map(|(path, place)| in_the_way(place, path)) {
+            return Err(Error::new(ErrorKind::InTheWay { path }));
+        }
+        for (path, place) in moves {
             self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
-            self.move_to(&from, path)?;
+            self.move_to(&place, path)?;
         }
         let transcript = trashed.transcript.clone();
         if let Some(entry) = &manifest.index_entry {
             index_file::restore(self, &transcript, &manifest.session, entry)?;
         }
-        self.remove_all(folder)?;
+        self.remove_all(&trashed.folder)?;
         Ok(transcript)
     }
 
     /// Removes a session from the trash for good.
     pub fn purge(&self, trashed: &Trashed) -> Result<(), Error> {
+        if let Some(manifest) = Manifest::read(&trashed.folder)
+            && let Some((_, transcript)) = manifest.places(&trashed.folder).last()
+        {
+            self.remove_all(&transcript)?;
+        }
         self.remove_all(&trashed.folder)
     }
 
     /// Returns the folder for a session that is deleted: that of a deletion that was broken off, or else a free one.
     fn free_place(&self, manifest: &Manifest) -> PathBuf {
-        let mut number = 1;
-        loop {
-            let suffix = if number == 1 { String::new() } else { format!(".{number}") };
-            let folder = self.home().trash().join(format!("{}{suffix}", manifest.session));
-            let is_free = Manifest::read(&folder).is_none_or(|begun| {
-                let transcript = folder.join((begun.items.len().max(1) - 1).to_string());
-                begun.items.last() == manifest.items.last() && transcript.symlink_metadata().is_err()
-            });
-            if is_free {
-                return folder;
+        let numbered = |number: usize| if number == 1 { String::new() } else { format!(".{number}") };
+        let names = (1..).map(|number| format!("{}{}", manifest.session, numbered(number)));
+        let mut folders = names.map(|name| self.home().trash().join(name));
+        let is_free = |folder: &PathBuf| match Manifest::read(folder) {
+            Some(begun) => {
+                let transcript = begun.places(folder).last();
+                transcript.is_some_and(|(path, place)| {
+                    Some(path) == manifest.items.last() && in_the_way(path, &place).is_none()
+                })
             }
-            number += 1;
-        }
+            // Where nobody knows what it is, nothing is put.
+            None => children(folder).is_ok_and(|paths| paths.iter().all(|path| is_manifest(path))),
+        };
+        folders.find(is_free).expect("there are more numbers than folders")
     }
 
     pub(crate) fn make_folder(&self, path: &Path) -> Result<(), Error> {
@@ -187,14 +197,22 @@ impl Engine {
         self.disk().create_folder(path).map_err(|source| Error::write(path, source))
     }
 
-    /// Moves a file or folder; to another disk, by way of a copy.
+    /// Moves a file or folder; to another disk, by way of a copy. What was moved already, before this was broken off, is
+    /// joined by the rest.
     fn move_to(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        if is_folder(from) && is_folder(to) {
+            for path in children(from).map_err(|source| Error::read(from, source))? {
+                self.move_to(&path, &to.join(path.file_name().unwrap_or_default()))?;
+            }
+            return self.disk().remove_folder(from).map_err(|source| Error::write(from, source));
+        }
         match self.disk().rename(from, to) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices && is_folder(from) => {
+                self.make_folder(to)?;
+                self.move_to(from, to)
+            }
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                let part = to.with_extension("part");
-                self.remove_all(&part)?;
-                self.copy_all(from, &part)?;
-                self.disk().rename(&part, to).map_err(|source| Error::write(to, source))?;
+                self.copy_all(from, to)?;
                 self.remove_all(from)
             }
             result => result.map_err(|source| Error::write(to, source)),
@@ -204,14 +222,14 @@ impl Engine {
     /// Copies a file, or a folder with all that is in it.
     pub(crate) fn copy_all(&self, from: &Path, to: &Path) -> Result<(), Error> {
         let failed = |source| Error::read(from, source);
-        if !from.symlink_metadata().map_err(failed)?.is_dir() {
+        if !is_folder(from) {
             let mut file = fs::File::open(from).map_err(failed)?;
-            return Ok(rewrite::replace(&**self.disk(), to, |out| io::copy(&mut file, out).map(|_| ()))?);
+            rewrite::replace(&**self.disk(), to, |out| io::copy(&mut file, out).map(|_| ()))?;
+            return file.metadata().and_then(|metadata| dress(to, &metadata)).map_err(failed);
         }
         self.make_folder(to)?;
-        for entry in fs::read_dir(from).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            self.copy_all(&entry.path(), &to.join(entry.file_name()))?;
+        for path in children(from).map_err(failed)? {
+            self.copy_all(&path, &to.join(path.file_name().unwrap_or_default()))?;
         }
         Ok(())
     }
@@ -224,14 +242,10 @@ impl Engine {
             Err(error) => Err(failed(error)),
             Ok(metadata) if !metadata.is_dir() => self.disk().remove_file(path).map_err(failed),
             Ok(_) => {
-                let mut entries: Vec<_> = fs::read_dir(path)
-                    .map_err(failed)?
-                    .map(|entry| entry.map(|entry| entry.path()))
-                    .collect::<Result<_, _>>()
-                    .map_err(failed)?;
+                let mut paths = children(path).map_err(failed)?;
                 // The manifest goes last: until then the trash knows what the rest is.
-                entries.sort_by_key(|path| path.ends_with(MANIFEST));
-                entries.iter().try_for_each(|entry| self.remove_all(entry))?;
+                paths.sort_by_key(|path| is_manifest(path));
+                paths.iter().try_for_each(|path| self.remove_all(path))?;
                 self.disk().remove_folder(path).map_err(failed)
             }
         }
@@ -279,23 +293,78 @@ impl Manifest {
         ))
     }
 
-    /// Adds what is there now to what was there when the deletion began; the transcript stays last.
-    fn with_more(mut self, now: Self) -> Self {
-        let transcript = self.items.pop();
-        let more = now
-            .items
-            .into_iter()
-            .filter(|path| Some(path) != transcript.as_ref() && !self.items.contains(path));
-        let more: Vec<_> = more.collect();
-        self.items.extend(more);
-        self.items.extend(transcript);
-        Self { index_entry: self.index_entry.or(now.index_entry), ..self }
+    /// Returns where everything was, and where in the folder of the trash it is now.
+    fn places<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = (&'a PathBuf, PathBuf)> + 'a {
+        self.items.iter().enumerate().map(|(number, path)| (path, folder.join(number.to_string())))
+    }
+
+    /// Goes on with a deletion that was broken off: what is there now comes behind what was there then, the transcript
+    /// last.
+    fn after(self, begun: Self) -> Self {
+        let mut items = begun.items;
+        let transcript = items.pop();
+        for path in self.items {
+            if Some(&path) != transcript.as_ref() && !items.contains(&path) {
+                items.push(path);
+            }
+        }
+        items.extend(transcript);
+        Self { items, index_entry: begun.index_entry.or(self.index_entry), ..self }
     }
 
     fn trashed(self, folder: PathBuf) -> Trashed {
         let transcript = self.items.last().cloned().unwrap_or_default();
         Trashed { session: self.session, title: self.title, deleted_at: self.deleted_at, transcript, folder }
     }
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(MANIFEST))
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Returns what lies in a folder; nothing if it is not there.
+fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}
+
+/// Returns what would be lost if a file or folder were moved there: a file that is another one. What is the same is not
+/// in the way, and folders are joined.
+fn in_the_way(from: &Path, to: &Path) -> Option<PathBuf> {
+    let there = to.symlink_metadata().ok()?;
+    if is_folder(from) && there.is_dir() {
+        let paths = children(from).unwrap_or_default();
+        return paths.iter().find_map(|path| in_the_way(path, &to.join(path.file_name()?)));
+    }
+    let same = there.is_file() && from.is_file() && same_bytes(from, to).unwrap_or(false);
+    (!same).then(|| to.to_owned())
+}
+
+fn same_bytes(a: &Path, b: &Path) -> io::Result<bool> {
+    let (a, b) = (fs::File::open(a)?, fs::File::open(b)?);
+    if a.metadata()?.len() != b.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut bytes = io::BufReader::new(b).bytes();
+    for byte in io::BufReader::new(a).bytes() {
+        if bytes.next().transpose()? != Some(byte?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Gives a copy the permissions and the time of its original: the client goes on with the session written last.
+fn dress(copy: &Path, original: &fs::Metadata) -> io::Result<()> {
+    let file = fs::File::options().append(true).open(copy)?;
+    file.set_modified(original.modified()?)?;
+    file.set_permissions(original.permissions())
 }
 
 /// Returns how many bytes a file has, or a folder with all that is in it.

@@ -1,0 +1,308 @@
+//! Every operation, with every step of it failing in every way: each file of the session is in one of its places with
+//! its bytes, other sessions are untouched, and doing the same again finishes the work.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use annals_engine::{Engine, Fork, Meta};
+use annals_transcript::write::fs::Disk;
+use annals_transcript::write::{Agent, Target};
+use testkit::faults::{Fault, FaultyDisk, TwoDevices, every_fault};
+
+use crate::world::{
+    FIRST, OTHER, SECOND, SESSION, Tree, belongings, engine, made, make, real, session, transcript, tree,
+};
+
+/// Makes sure that no file of the session is lost, cut or, but for one that is being copied, there twice; and that all
+/// other files are as they were.
+fn nothing_is_lost(folder: &Path, copies: usize, context: &str) {
+    let all = tree(folder);
+    let mut twice = 0;
+    for (path, content) in belongings() {
+        let found = all.values().filter(|there| there.as_ref() == Some(&content)).count();
+        assert!(found >= 1, "{context}: {path} is gone: {all:#?}");
+        twice += found - 1;
+    }
+    assert!(twice <= copies, "{context}: {all:#?}");
+    others_are_untouched(folder, context);
+}
+
+fn others_are_untouched(folder: &Path, context: &str) {
+    let (now, before) = (tree(&folder.join("root")), made());
+    let is_other = |path: &Path| path.to_string_lossy().contains(OTHER) || path.ends_with("history.jsonl");
+    for (path, content) in before.iter().filter(|(path, _)| is_other(path)) {
+        assert_eq!(now.get(path), Some(content), "{context}: {}", path.display());
+    }
+    let index = fs::read_to_string(folder.join("root/projects/-p/sessions-index.json")).unwrap();
+    let index: serde_json::Value = serde_json::from_str(&index).expect("the list is whole");
+    assert_eq!(index["entries"][0]["sessionId"], OTHER, "{context}");
+}
+
+fn root(folder: &Path) -> Tree {
+    tree(&folder.join("root"))
+}
+
+fn trash_is_empty(folder: &Path) -> bool {
+    let trash = folder.join("home/trash");
+    !trash.exists() || fs::read_dir(trash).unwrap().count() == 0
+}
+
+/// Returns a disk on which nothing fails.
+fn sound() -> Arc<dyn Disk> {
+    Arc::new(FaultyDisk::sound())
+}
+
+/// Takes a disk as it is.
+fn one_device(disk: Arc<dyn Disk>, _: &Path) -> Arc<dyn Disk> {
+    disk
+}
+
+/// Takes a disk for one on which the trash lies on another device.
+fn two_devices(disk: Arc<dyn Disk>, folder: &Path) -> Arc<dyn Disk> {
+    Arc::new(TwoDevices { disk, folder: folder.join("home") })
+}
+
+type Devices = fn(Arc<dyn Disk>, &Path) -> Arc<dyn Disk>;
+const DEVICES: [(Devices, usize); 2] = [(one_device, 0), (two_devices, 1)];
+
+fn deleted(folder: &Path) {
+    make(folder);
+    real(folder).delete(&session(folder), false).unwrap();
+}
+
+#[test]
+fn deleting_survives_any_fault_and_is_finished_by_deleting_again() {
+    for (devices, copies) in DEVICES {
+        let delete = |disk, folder: &Path| {
+            engine(folder, devices(disk, folder)).delete(&session(folder), false).map_err(|e| e.to_string())
+        };
+        let faults = every_fault(make, delete, |folder, fault, result| {
+            let context = format!("{fault:?}: {result:?}");
+            nothing_is_lost(folder, copies, &context);
+            let is_there = transcript(folder, SESSION).exists();
+            if is_there {
+                delete(sound(), folder).expect("it is finished");
+            }
+            let left: Vec<_> =
+                root(folder).into_keys().filter(|p| p.to_string_lossy().contains(SESSION)).collect();
+            assert!(left.is_empty(), "{context}: {left:?}");
+            assert!(!root(folder).values().flatten().any(|content| content.contains(SESSION)), "{context}");
+            let [trashed] = &real(folder).trashed()[..] else { panic!("{context}") };
+            real(folder).restore(trashed).expect("it comes back");
+            assert_eq!(root(folder), *made(), "{context}");
+            assert!(trash_is_empty(folder), "{context}");
+        });
+        assert!(faults > 50, "{faults}");
+    }
+}
+
+#[test]
+fn a_deletion_that_was_broken_off_is_undone_by_restoring() {
+    for (devices, _) in DEVICES {
+        let delete = |disk, folder: &Path| {
+            engine(folder, devices(disk, folder)).delete(&session(folder), false).is_ok()
+        };
+        every_fault(make, delete, |folder, fault, _| {
+            if let [trashed] = &real(folder).trashed()[..] {
+                engine(folder, devices(sound(), folder)).restore(trashed).expect("it comes back");
+            }
+            let mut now = root(folder);
+            // What was being written when everything stopped is overwritten by the next who writes there.
+            now.retain(|path, _| !path.to_string_lossy().ends_with(".annals"));
+            assert_eq!(now, *made(), "{fault:?}");
+        });
+    }
+}
+
+#[test]
+fn restoring_survives_any_fault_and_is_finished_by_restoring_again() {
+    for (devices, copies) in DEVICES {
+        let restore = |disk, folder: &Path| {
+            let engine = engine(folder, devices(disk, folder));
+            let trashed = engine.trashed();
+            engine.restore(&trashed[0]).map_err(|error| error.to_string())
+        };
+        let faults = every_fault(deleted, restore, |folder, fault, result| {
+            let context = format!("{fault:?}: {result:?}");
+            nothing_is_lost(folder, copies, &context);
+            if !real(folder).trashed().is_empty() {
+                restore(sound(), folder).expect("it is finished");
+            }
+            assert_eq!(root(folder), *made(), "{context}");
+        });
+        assert!(faults > 50, "{faults}");
+    }
+}
+
+#[test]
+fn removing_for_good_survives_any_fault_and_nothing_half_removed_comes_back() {
+    let purge = |disk, folder: &Path| {
+        let engine = engine(folder, disk);
+        let trashed = engine.trashed();
+        engine.purge(&trashed[0]).is_ok()
+    };
+    let faults = every_fault(deleted, purge, |folder, fault, _| {
+        others_are_untouched(folder, &format!("{fault:?}"));
+        let engine = real(folder);
+        if let [trashed] = &engine.trashed()[..] {
+            match engine.restore(trashed) {
+                Ok(_) => assert_eq!(root(folder), *made(), "{fault:?}"),
+                Err(error) => {
+                    assert!(error.is_half_purged(), "{fault:?}: {error}");
+                    engine.purge(trashed).expect("it is finished");
+                }
+            }
+        }
+        assert!(engine.trashed().is_empty(), "{fault:?}");
+    });
+    assert!(faults > 50, "{faults}");
+}
+
+#[test]
+fn forking_survives_any_fault_and_leaves_the_original_alone() {
+    let wish = Fork { title: Some("Copy".into()), with_side_files: true, ..Fork::default() };
+    let fork =
+        |disk, folder: &Path| engine(folder, disk).fork(&session(folder), &wish).map_err(|e| e.to_string());
+    let whole = |folder: &Path, id: &str, context: &str| {
+        let text = fs::read_to_string(transcript(folder, id)).unwrap();
+        assert_eq!(text.lines().count(), 3, "{context}: {text}");
+        let side = transcript(folder, id).with_extension("");
+        for place in
+            ["subagents/workflows/wf_1/agent-a1.jsonl", "subagents/agent-old.jsonl", "tool-results/x.txt"]
+        {
+            assert!(side.join(place).is_file(), "{context}: {place}");
+        }
+        assert!(folder.join("root/file-history").join(id).is_dir(), "{context}");
+        assert_eq!(
+            fs::read_to_string(side.join("custom-title.json")).unwrap(),
+            "{\"customTitle\":\"Copy\"}",
+            "{context}"
+        );
+    };
+    let faults = every_fault(make, fork, |folder, fault, result| {
+        let context = format!("{fault:?}: {result:?}");
+        let (mut now, before) = (root(folder), made());
+        if let Ok(forked) = result {
+            whole(folder, &forked.session, &context);
+        } else {
+            let is_main = |path: &&PathBuf| {
+                path.parent() == Some(Path::new("projects/-p"))
+                    && path.extension().is_some_and(|e| e == "jsonl")
+            };
+            // When nothing works any more, what was begun cannot be taken back.
+            let stopped = matches!(fault, Fault::ForGood | Fault::Crash | Fault::CrashMidway);
+            assert!(now.keys().filter(is_main).count() <= 3 + usize::from(stopped), "{context}");
+            assert!(stopped || now == *before, "{context}: {now:#?}");
+            let forked = fork(sound(), folder).expect("it can be done again");
+            whole(folder, &forked.session, &context);
+        }
+        now.retain(|path, _| before.contains_key(path));
+        assert_eq!(now, *before, "{context}");
+    });
+    assert!(faults > 50, "{faults}");
+}
+
+#[test]
+fn renaming_survives_any_fault_and_is_finished_by_renaming_again() {
+    let before = belongings().pop().unwrap().1;
+    let rename = |disk, folder: &Path| {
+        engine(folder, disk).rename(&session(folder), "天气 tea").map_err(|e| e.to_string())
+    };
+    let faults = every_fault(make, rename, |folder, fault, result| {
+        let context = format!("{fault:?}: {result:?}");
+        others_are_untouched(folder, &context);
+        let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        let added = text.strip_prefix(&before).expect("earlier lines are intact");
+        assert!(added.lines().count() <= 1, "{context}: {added}");
+        rename(sound(), folder).expect("it is finished");
+        let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        let broken =
+            text.lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_err()).count();
+        assert!(broken <= 1, "{context}: {text}");
+        let side = transcript(folder, SESSION).with_extension("");
+        assert_eq!(
+            fs::read_to_string(side.join("custom-title.json")).unwrap(),
+            "{\"customTitle\":\"天气 tea\"}"
+        );
+        let index = fs::read_to_string(folder.join("root/projects/-p/sessions-index.json")).unwrap();
+        assert!(index.contains("天气 tea"), "{context}: {index}");
+        assert_eq!(real(folder).session("天气 tea".as_ref()).unwrap().session.as_deref(), Some(SESSION));
+        assert!(!root(folder).keys().any(|path| path.to_string_lossy().ends_with(".annals")), "{context}");
+    });
+    assert!(faults > 50, "{faults}");
+}
+
+/// Checks an operation that replaces or makes one small file.
+fn one_small_file(place: &str, old: Option<&str>, new: &str, act: impl Fn(&Engine, &Path) -> bool) {
+    let place = Path::new("projects/-p").join(SESSION).join(place);
+    let set_up = |folder: &Path| {
+        make(folder);
+        if let Some(old) = old {
+            fs::write(folder.join("root").join(&place), old).unwrap();
+        }
+    };
+    let faults = every_fault(
+        set_up,
+        |disk, folder: &Path| act(&engine(folder, disk), folder),
+        |folder, fault, done| {
+            nothing_is_lost_but(folder, &place, &format!("{fault:?}"));
+            let there = fs::read_to_string(folder.join("root").join(&place)).ok();
+            let is_new = there.as_deref().is_some_and(|there| there.starts_with(new));
+            assert!(is_new || !done && there.as_deref() == old, "{fault:?}: {there:?}");
+            assert!(act(&real(folder), folder), "{fault:?}");
+            assert!(
+                fs::read_to_string(folder.join("root").join(&place)).unwrap().starts_with(new),
+                "{fault:?}"
+            );
+        },
+    );
+    assert!(faults > 20, "{faults}");
+}
+
+/// Makes sure that every file but one is as it was.
+fn nothing_is_lost_but(folder: &Path, place: &Path, context: &str) {
+    let now = root(folder);
+    for (path, content) in made().iter().filter(|(path, _)| *path != place) {
+        assert_eq!(now.get(path), Some(content), "{context}: {}", path.display());
+    }
+}
+
+#[test]
+fn archiving_survives_any_fault() {
+    let archive = |engine: &Engine, folder: &Path| engine.set_archived(&session(folder), true).is_ok();
+    one_small_file("archived.json", None, "{\"archived\":true,\"at\":\"", archive);
+    one_small_file("archived.json", Some("{\"archived\":false}"), "{\"archived\":true,\"at\":\"", archive);
+}
+
+#[test]
+fn describing_an_agent_survives_any_fault() {
+    let describe = |engine: &Engine, folder: &Path| {
+        let agent = Agent::new("a1").unwrap().in_group("workflows/wf_1").unwrap();
+        let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap().with_agent(agent);
+        let meta = Meta { description: Some("look".into()), ..Meta::default() };
+        engine.describe_agent(&target, &meta).is_ok()
+    };
+    let place = "subagents/workflows/wf_1/agent-a1.meta.json";
+    let old = "{\"agentType\":\"Explore\"}";
+    one_small_file(place, Some(old), "{\"agentType\":\"Explore\",\"description\":\"look\"}", describe);
+}
+
+#[test]
+fn tagging_survives_any_fault() {
+    let tag = |disk, folder: &Path| engine(folder, disk).tag(&session(folder), Some("früh")).is_ok();
+    let faults = every_fault(make, tag, |folder, fault, done| {
+        others_are_untouched(folder, &format!("{fault:?}"));
+        let lines = |text: &str| text.lines().filter(|line| line.contains("\"type\":\"tag\"")).count();
+        let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        assert!(text.contains(FIRST) && text.contains(SECOND), "{fault:?}");
+        assert!(!done || lines(&text) == 1, "{fault:?}: {text}");
+        assert!(tag(sound(), folder), "{fault:?}");
+        let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        assert!(
+            text.ends_with(&format!("{{\"type\":\"tag\",\"tag\":\"früh\",\"sessionId\":\"{SESSION}\"}}\n")),
+            "{text}"
+        );
+    });
+    assert!(faults > 20, "{faults}");
+}

@@ -1,0 +1,7 @@
+//! What operations on sessions do to files, whatever the disk does.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+mod faults;
+mod operations;
+mod world;
