@@ -83,7 +83,8 @@ const ROOT_HINT: &str = "name the client's folder with `--root DIR`, or a transc
 
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
-        let code = if error.is_not_found() || error.is_no_entry() { FOUND_NOTHING } else { FAILED };
+        let nothing = error.is_not_found() || error.is_not_in_trash() || error.is_no_entry();
+        let code = if nothing { FOUND_NOTHING } else { FAILED };
         let mut hints: Vec<_> = error
             .candidates()
             .iter()
@@ -97,11 +98,23 @@ impl From<annals_engine::Error> for Failure {
                     .into(),
             );
         }
+        if error.is_not_in_trash() {
+            hints.push("`annals restore` lists what is in the trash".into());
+        }
+        if error.is_half_purged() {
+            hints.push("`annals delete --purge` removes the rest".into());
+        }
+        if error.is_in_the_way() {
+            hints.push("move it away, or `annals delete` it, and try again".into());
+        }
         if error.is_no_entry() {
             hints.push("`annals show SESSION --json` prints the uuids of entries".into());
         }
         if error.is_live() {
             hints.push("`--force` goes on all the same; what is written meanwhile may be lost".into());
+        }
+        if error.writer().is_some_and(write::Error::is_too_large) {
+            hints.push("`--limit MIB` allows a larger one".into());
         }
         if error.is_no_projects() {
             hints.push(

@@ -10,7 +10,7 @@ use annals_proto::Changed;
 use annals_transcript::write::rewrite::Removed;
 use annals_transcript::write::{Options, new_id};
 
-use crate::args::{Global, Hydrate, OneSession, Rename, Tag, Tombstone};
+use crate::args::{Global, Hydrate, OneSession, Rename, Safety, Tag, Tombstone};
 use crate::failure::Failure;
 use crate::output::{self, clean};
 
@@ -53,6 +53,7 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
     let id = engine.entry_id(&file, &args.uuid)?;
     let dry_run = args.safety.dry_run;
     let told = if dry_run {
+        warn_of_refusal(engine, &file, args.safety)?;
         format!("would take entry {} out of {}", clean(&id), name(&file))
     } else {
         let how = match engine.remove_entry(&file, &id, args.limit << 20, args.safety.force)? {
@@ -78,14 +79,14 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let target = engine.target(&recording)?;
     let log = open_log(&args.from).map_err(|error| Failure::source(&args.from, &error))?;
     let file = TranscriptFile::at(&target.path());
-    let there = if file.path.exists() { "replace" } else { "make" };
+    let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("make", "made") };
     let (entries, told) = if args.safety.dry_run {
-        let entries =
-            log.collect::<io::Result<Vec<_>>>().map_err(|error| Failure::source(&args.from, &error))?.len();
-        (entries, format!("would {there} {} with {}", name(&file), output::entries(entries)))
+        let entries = engine.rehearse_hydrate(&target, log)?;
+        warn_of_refusal(engine, &file, args.safety)?;
+        (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
     } else {
         let entries = engine.hydrate(&target, log, args.safety.force)?;
-        (entries, format!("{there}d {} with {}", name(&file), output::entries(entries)))
+        (entries, format!("{did} {} with {}", name(&file), output::entries(entries)))
     };
     let changed =
         Changed { dry_run: args.safety.dry_run, entries: Some(entries), ..changed("hydrate", &file) };
@@ -108,6 +109,14 @@ fn warn_of_client(engine: &Engine, file: &TranscriptFile, risk: &str) {
     if let Some(client) = engine.live_client(file) {
         output::note(&format!("note: {client}; {risk}"));
     }
+}
+
+/// Says, where nothing is done yet, that it would be refused.
+pub(crate) fn warn_of_refusal(engine: &Engine, file: &TranscriptFile, safety: Safety) -> Result<(), Failure> {
+    if let Some(writer) = engine.live_writer(file)?.filter(|_| !safety.force) {
+        output::note(&format!("note: {writer}; this is refused without `--force`"));
+    }
+    Ok(())
 }
 
 pub(crate) fn changed(done: &str, file: &TranscriptFile) -> Changed {

@@ -24,14 +24,17 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
         options: Options { sync: args.sync.into(), ..Options::default() },
     };
     let mut recorder = engine.recorder(&recording)?;
-    engine.describe_agent(recorder.target(), &meta(args))?;
     let mut out = output::stdout();
     let mut drafts = Drafts { input: io::stdin().lock(), line: 0, limit: recording.options.longest_line };
-    let mut refused = false;
+    let (mut refused, mut described) = (false, false);
     let mut batch = drafts.read_batch(args.batch)?;
     loop {
         let told = append(&mut recorder, batch, args.keep_going)?;
         refused |= told.refused > 0;
+        if !described && recorder.target().path().is_file() {
+            engine.describe_agent(recorder.target(), &meta(args))?;
+            described = true;
+        }
         output::json_line(&mut out, &told)?;
         out.flush()?;
         batch = drafts.read_batch(args.batch)?;

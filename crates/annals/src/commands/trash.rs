@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use annals_engine::{Engine, Trashed};
 use annals_proto::Changed;
 
-use super::change::{changed, name, tell};
+use super::change::{changed, name, tell, warn_of_refusal};
 use crate::args::{Delete, Global, Restore};
 use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
@@ -22,6 +22,7 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
         format!("{} ({}, {})", name(&file), output::count(belongings.len(), "item"), output::size(size));
     let mut told = Vec::new();
     if args.safety.dry_run {
+        warn_of_refusal(engine, &file, args.safety)?;
         told.push(format!(
             "would {} {}:",
             if args.purge { "remove for good" } else { "move to the trash" },

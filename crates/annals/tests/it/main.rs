@@ -1,15 +1,26 @@
 //! The program as its users meet it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 mod bad_input;
 mod check;
 mod conversation;
 mod conversations;
 mod independent_count;
 mod list;
+mod operations;
 mod oracle;
+mod processes;
 mod prompts;
+mod record;
 mod show;
 mod stats;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use testkit::command::{Home, Ran};
 
@@ -19,6 +30,27 @@ const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
 fn annals(home: &Home, args: &[&str]) -> Ran {
     home.run(ANNALS, args)
+}
+
+/// Runs annals on input that it reads from a pipe.
+fn feed(home: &Home, args: &[&str], input: &[u8]) -> Ran {
+    let mut command = home.command(ANNALS);
+    let mut child = command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Who has seen enough closes the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    home.ran(&child.wait_with_output().unwrap())
+}
+
+/// Makes a file look as if nobody had written to it for an hour.
+fn rest(path: &Path) {
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    File::options().append(true).open(path).unwrap().set_modified(an_hour_ago).unwrap();
 }
 
 /// A home with one session of two messages and a title, written by hand.

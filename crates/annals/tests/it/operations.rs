@@ -1,0 +1,415 @@
+//! Operations on sessions.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use testkit::command::{Home, Ran};
+
+use crate::{ANNALS, SESSION, annals, feed, rest, small_home, transcript};
+
+const FIRST: &str = "aaaaaaaa-0000-4000-8000-000000000001";
+const SECOND: &str = "aaaaaaaa-0000-4000-8000-000000000002";
+const THIRD: &str = "aaaaaaaa-0000-4000-8000-000000000003";
+
+/// A small home with side files, at rest.
+fn home() -> Home {
+    let home = small_home();
+    let side = transcript().replace(".jsonl", "");
+    home.write(
+        format!("{side}/subagents/agent-a1.jsonl"),
+        "{\"type\":\"user\",\"uuid\":\"x\",\"parentUuid\":null}\n",
+    );
+    home.write(format!("{side}/tool-results/x.txt"), "long output");
+    home.write(format!(".claude/file-history/{SESSION}/f@v1"), "backup");
+    rest(&path(&home));
+    home
+}
+
+fn path(home: &Home) -> PathBuf {
+    home.path().join(transcript())
+}
+
+/// Runs annals with a trash of its own in the home.
+fn run(home: &Home, args: &[&str]) -> Ran {
+    run_in(home, home.path(), args)
+}
+
+fn run_in(home: &Home, folder: &Path, args: &[&str]) -> Ran {
+    let mut command = home.command(ANNALS);
+    command.env("ANNALS_HOME", home.path().join("annals")).current_dir(folder).args(args);
+    home.ran(&command.output().unwrap())
+}
+
+/// Runs annals, which must do what it is asked; returns what it prints.
+fn done(home: &Home, args: &[&str]) -> String {
+    let ran = run(home, args);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+    ran.stdout
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Returns every file below the client's folder.
+fn files(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![home.path().join(".claude")];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            found.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_session_is_renamed_by_whatever_names_it() {
+    let home = home();
+    assert_snapshot!(done(&home, &["rename", "3e11", " 天气 1 "]), @"renamed 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 to “天气 1”");
+    assert_snapshot!(done(&home, &["rename", "天气 1", "天气 2", "--json"]), @r#"{"done":"rename","dryRun":false,"session":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","path":"[home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","title":"天气 2"}"#);
+    done(&home, &["rename", "latest", "3"]);
+    // From among its own files: by the name of the file, and by the id that its side folder has too.
+    let folder = path(&home).parent().unwrap().to_owned();
+    for (name, title) in [(format!("{SESSION}.jsonl"), "4"), (SESSION.to_owned(), "5")] {
+        assert_eq!(run_in(&home, &folder, &["rename", &name, title]).code, Some(0));
+    }
+    let text = fs::read_to_string(path(&home)).unwrap();
+    let titles: Vec<_> =
+        text.lines().map(json).filter_map(|line| Some(line["customTitle"].as_str()?.to_owned())).collect();
+    assert_eq!(titles, ["Tea timer", "天气 1", "天气 2", "3", "4", "5"]);
+    let side = fs::read_to_string(path(&home).with_extension("").join("custom-title.json")).unwrap();
+    assert_eq!(side, "{\"customTitle\":\"5\"}");
+    for (session, title, code) in [("ffff", "x", 1), (SESSION, "  ", 2)] {
+        assert_eq!(run(&home, &["rename", session, title]).code, Some(code));
+    }
+    let agent = path(&home).with_extension("").join("subagents/agent-a1.jsonl");
+    let ran = run(&home, &["rename", agent.to_str().unwrap(), "x"]);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55/subagents/agent-a1.jsonl is not the transcript of a session where the client would find it");
+}
+
+#[test]
+fn tags_and_the_archive_are_written_and_taken_back() {
+    let home = home();
+    let before = fs::read_to_string(path(&home)).unwrap();
+    assert_snapshot!(done(&home, &["tag", SESSION, "früh"]), @"tagged 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 “früh”");
+    assert_snapshot!(done(&home, &["tag", SESSION, "--remove", "--json"]), @r#"{"done":"tag","dryRun":false,"session":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","path":"[home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","tag":""}"#);
+    let after = fs::read_to_string(path(&home)).unwrap();
+    let tag = |tag: &str| format!("{{\"type\":\"tag\",\"tag\":\"{tag}\",\"sessionId\":\"{SESSION}\"}}\n");
+    assert_eq!(after, before + &tag("früh") + &tag(""));
+    let archived = path(&home).with_extension("").join("archived.json");
+    assert_snapshot!(done(&home, &["archive", SESSION]), @"archived 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    assert_eq!(json(&fs::read_to_string(&archived).unwrap())["archived"], true);
+    assert_snapshot!(done(&home, &["unarchive", SESSION, "--json"]), @r#"{"done":"unarchive","dryRun":false,"session":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","path":"[home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"}"#);
+    assert_eq!(json(&fs::read_to_string(&archived).unwrap())["archived"], false);
+    assert_eq!(run(&home, &["tag", SESSION]).code, Some(2));
+    assert_eq!(run(&home, &["tag", SESSION, "x", "--remove"]).code, Some(2));
+}
+
+/// A home whose session was compacted and kept a message.
+fn compacted() -> Home {
+    let home = Home::new();
+    let message = |id: &str, parent: &str, more: &str| {
+        format!(
+            "{{\"parentUuid\":{parent},\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{id}\"}},\"uuid\":\"{id}\",\"timestamp\":\"2026-03-01T10:00:00.000Z\",\"sessionId\":\"{SESSION}\"{more}}}\n"
+        )
+    };
+    let boundary = format!(
+        "{{\"parentUuid\":null,\"logicalParentUuid\":\"{FIRST}\",\"type\":\"system\",\"subtype\":\"compact_boundary\",\"uuid\":\"{SECOND}\",\"timestamp\":\"2026-03-01T10:00:00.000Z\",\"sessionId\":\"{SESSION}\",\"compactMetadata\":{{\"trigger\":\"manual\",\"preservedSegment\":{{\"headUuid\":\"{FIRST}\",\"anchorUuid\":\"{THIRD}\",\"tailUuid\":\"{FIRST}\"}},\"preservedMessages\":{{\"anchorUuid\":\"{THIRD}\",\"uuids\":[\"{FIRST}\"],\"allUuids\":[\"{FIRST}\"]}}}}}}\n"
+    );
+    let summary = message(THIRD, &format!("\"{SECOND}\""), ",\"isCompactSummary\":true");
+    let last = format!("{{\"type\":\"last-prompt\",\"leafUuid\":\"{THIRD}\",\"sessionId\":\"{SESSION}\"}}\n");
+    home.write(transcript(), message(FIRST, "null", "") + &boundary + &summary + &last);
+    home
+}
+
+#[test]
+fn a_fork_has_new_ids_everywhere_and_says_where_they_come_from() {
+    let home = compacted();
+    let before = fs::read(path(&home)).unwrap();
+    let told = json(&done(&home, &["fork", SESSION, "--json"]));
+    assert_eq!((&told["forkedFrom"], &told["entries"]), (&SESSION.into(), &4.into()));
+    let text =
+        fs::read_to_string(told["path"].as_str().unwrap().replace("[home]", home.path().to_str().unwrap()))
+            .unwrap();
+    let lines: Vec<_> = text.lines().map(json).collect();
+    let (first, boundary, summary, last) = (&lines[0], &lines[1], &lines[2], &lines[3]);
+    let segment = &boundary["compactMetadata"]["preservedSegment"];
+    assert_eq!((&segment["headUuid"], &segment["anchorUuid"]), (&first["uuid"], &summary["uuid"]));
+    assert_eq!(boundary["compactMetadata"]["preservedMessages"]["allUuids"][0], first["uuid"]);
+    assert_eq!((&boundary["logicalParentUuid"], &summary["parentUuid"]), (&first["uuid"], &boundary["uuid"]));
+    assert_eq!(last["leafUuid"], summary["uuid"]);
+    for (line, id) in lines.iter().zip([FIRST, SECOND, THIRD]) {
+        assert_ne!(line["uuid"], id);
+        assert_eq!(line["forkedFrom"], serde_json::json!({"sessionId": SESSION, "messageUuid": id}));
+        assert_eq!(line["sessionId"], told["session"]);
+    }
+    assert_eq!(lines[4]["customTitle"], told["title"]);
+    assert_eq!(fs::read(path(&home)).unwrap(), before);
+    let (ours, theirs) =
+        (done(&home, &["show", SESSION, "--view", "model"]), told["session"].as_str().unwrap());
+    assert_eq!(done(&home, &["show", theirs, "--view", "model"]), ours);
+}
+
+#[test]
+fn a_fork_ends_with_the_message_asked_for_and_takes_side_files_along() {
+    let home = home();
+    let told = done(&home, &["fork", SESSION, "--up-to", "a1", "--title", "茶 copy", "--with-side-files"]);
+    let (id, rest) = told.strip_prefix("forked to ").unwrap().split_once(':').unwrap();
+    assert_snapshot!(rest, @" “茶 copy”, 2 entries");
+    let folder = path(&home).parent().unwrap().join(id);
+    let text = fs::read_to_string(folder.with_extension("jsonl")).unwrap();
+    assert_eq!(text.lines().count(), 3);
+    for place in ["subagents/agent-a1.jsonl", "tool-results/x.txt", "custom-title.json"] {
+        assert!(folder.join(place).is_file(), "{place}");
+    }
+    assert!(home.path().join(".claude/file-history").join(id).join("f@v1").is_file());
+    assert!(!done(&home, &["stats", "茶 copy"]).is_empty());
+    let ran = run(&home, &["fork", SESSION, "--up-to", "nowhere"]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr, @"
+    annals: no entry, or more than one, begins with `nowhere`
+    hint: `annals show SESSION --json` prints the uuids of entries
+    ");
+}
+
+#[test]
+fn a_session_is_deleted_and_comes_back_with_all_its_files() {
+    let home = home();
+    let before = files(&home);
+    assert_snapshot!(done(&home, &["delete", "3e11", "--dry-run"]), @"
+    would move to the trash 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55:
+      56 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+      6 B  [home]/.claude/file-history/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+      814 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
+    ");
+    assert_eq!(files(&home), before);
+    // Its file alone is named, from among its own files; everything else is found all the same.
+    let folder = path(&home).parent().unwrap().to_owned();
+    let ran = run_in(&home, &folder, &["delete", &format!("{SESSION}.jsonl")]);
+    assert_snapshot!(ran.stdout + &ran.stderr, @"
+    moved to the trash: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 (3 items, 876 B)
+    `annals restore 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55` brings it back
+    ");
+    assert_eq!(files(&home), []);
+    let again = run(&home, &["delete", SESSION]);
+    assert_eq!(again.code, Some(1));
+    let listed = json(&done(&home, &["restore", "--json"]));
+    assert_eq!((&listed["session"], &listed["title"]), (&SESSION.into(), &"Tea timer".into()));
+    assert!(done(&home, &["restore"]).contains("Tea timer"));
+    assert_snapshot!(done(&home, &["restore", "Tea timer", "--dry-run"]), @"would restore 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    fs::write(path(&home), "another\n").unwrap();
+    let ran = run(&home, &["restore", "3e11"]);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"
+    annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl is in the way and is another file; nothing was moved
+    hint: move it away, or `annals delete` it, and try again
+    ");
+    fs::remove_file(path(&home)).unwrap();
+    assert_snapshot!(done(&home, &["restore", "3e11"]), @"restored 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 to [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
+    assert_eq!(files(&home), before);
+    let ran = run(&home, &["restore", "3e11"]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr, @"
+    annals: no session `3e11` in the trash
+    hint: `annals restore` lists what is in the trash
+    ");
+    let ran = run(&home, &["restore"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "the trash is empty\n"));
+}
+
+#[test]
+fn what_is_removed_for_good_is_gone() {
+    let home = home();
+    assert_snapshot!(done(&home, &["delete", SESSION, "--purge", "--dry-run"]), @"
+    would remove for good 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55:
+      56 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+      6 B  [home]/.claude/file-history/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+      814 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
+    ");
+    let told = json(&done(&home, &["delete", SESSION, "--purge", "--json"]));
+    assert_eq!((&told["done"], told["moved"].as_array().unwrap().len()), (&"delete".into(), 3));
+    assert_eq!(files(&home), []);
+    assert_eq!(run(&home, &["restore"]).code, Some(1));
+    let home = self::home();
+    done(&home, &["delete", SESSION]);
+    assert_snapshot!(done(&home, &["delete", SESSION, "--purge", "--dry-run"]), @"would remove from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    assert_snapshot!(done(&home, &["delete", SESSION, "--purge"]), @"removed from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    let ran = run(&home, &["delete", SESSION, "--purge"]);
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn nothing_is_rewritten_under_a_client_that_runs() {
+    let home = home();
+    let pid = std::process::id();
+    home.write(".claude/sessions/1.json", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\"}}"));
+    let before = files(&home);
+    let log = home.write("log.jsonl", "{\"type\":\"user\"}\n");
+    let hydrate = ["hydrate", log.to_str().unwrap(), "--session", SESSION];
+    for command in [&["delete", SESSION][..], &["tombstone", SESSION, "u2"], &hydrate] {
+        let ran = run(&home, command);
+        assert_eq!(ran.code, Some(2), "{command:?}");
+        let told = ran.stderr.replace(&pid.to_string(), "[pid]");
+        assert_eq!(
+            told.lines().next().unwrap(),
+            format!("annals: [home]/{} was left alone: the client has it open (process [pid])", transcript())
+        );
+        assert_eq!(
+            told.lines().nth(1).unwrap(),
+            "hint: `--force` goes on all the same; what is written meanwhile may be lost"
+        );
+        let rehearsed = run(&home, &[command, &["--dry-run"]].concat());
+        assert_eq!(rehearsed.code, Some(0));
+        assert!(rehearsed.stderr.contains("refused without `--force`"), "{}", rehearsed.stderr);
+    }
+    assert_eq!(files(&home), before);
+    let renamed = run(&home, &["rename", SESSION, "Named"]);
+    assert_eq!(renamed.code, Some(0));
+    assert_snapshot!(renamed.stderr.replace(&pid.to_string(), "[pid]"), @"note: the client has it open (process [pid]); it may write its own title again");
+    assert_eq!(run(&home, &["delete", SESSION, "--force"]).code, Some(0));
+    assert!(!path(&home).exists());
+}
+
+#[test]
+fn one_entry_is_taken_out_and_the_others_keep_their_bytes() {
+    let home = home();
+    let before = fs::read_to_string(path(&home)).unwrap();
+    assert_snapshot!(done(&home, &["tombstone", SESSION, "u2", "--dry-run"]), @"would take entry u2 out of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), before);
+    assert_snapshot!(done(&home, &["tombstone", SESSION, "u2"]), @"took entry u2 out of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55: the file was written anew");
+    let lines: Vec<_> = before.split_inclusive('\n').collect();
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), [lines[0], lines[1], lines[3]].concat());
+    let ran = run(&home, &["tombstone", SESSION, "u2"]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr, @"
+    annals: no entry, or more than one, begins with `u2`
+    hint: `annals show SESSION --json` prints the uuids of entries
+    ");
+    rest(&path(&home));
+    let ran = run(&home, &["tombstone", SESSION, "u1", "--limit", "0"]);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"
+    annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl has 566 bytes, more than the 0 that are rewritten
+    hint: `--limit MIB` allows a larger one
+    ");
+}
+
+#[test]
+fn a_session_is_made_and_replaced_from_files_and_pipes() {
+    let home = home();
+    let log = "{\"type\":\"user\",\"uuid\":\"n\"}\n";
+    let file = home.write("log.jsonl", format!("\n{log}\n"));
+    let hydrate = ["hydrate", file.to_str().unwrap(), "--session", SESSION];
+    let before = fs::read_to_string(path(&home)).unwrap();
+    assert_snapshot!(done(&home, &[&hydrate[..], &["--dry-run"]].concat()), @"would replace 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 with 1 entry");
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), before);
+    assert_snapshot!(done(&home, &hydrate), @"replaced 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 with 1 entry");
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), log);
+    for (input, after) in [
+        ("{\"loglines\":[{\"a\":1},{\"b\":[2]}]}", "{\"a\":1}\n{\"b\":[2]}\n"),
+        ("\n{\n  \"loglines\": [\n    {\"a\":1}\n  ]\n}\n", "{\"a\":1}\n"),
+        ("{\"loglines\":[]}\n", ""),
+        ("", ""),
+    ] {
+        rest(&path(&home));
+        let ran = feed(&home, &["hydrate", "-", "--session", SESSION], input.as_bytes());
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{input}");
+        assert_eq!(fs::read_to_string(path(&home)).unwrap(), after, "{input}");
+    }
+    let mut messages = Vec::new();
+    for bad in [
+        "{}\nno json\n",
+        "{\"loglines\":[{\"a\":1}",
+        "{\"loglines\":[{\"a\":1} {}]}",
+        "{\"loglines\":[1]}",
+        "<html>\n",
+    ] {
+        fs::write(path(&home), log).unwrap();
+        rest(&path(&home));
+        for dry_run in [&[][..], &["--dry-run"]] {
+            let ran =
+                feed(&home, &[&["hydrate", "-", "--session", SESSION], dry_run].concat(), bad.as_bytes());
+            assert_eq!(ran.code, Some(2), "{bad}");
+            messages.push(ran.stderr);
+        }
+        assert_eq!(fs::read_to_string(path(&home)).unwrap(), log, "{bad}");
+    }
+    messages.dedup();
+    assert_snapshot!(messages.concat(), @"
+    annals: entry 2 of the log: not a JSON object: expected ident, at byte 2
+    annals: entry 1 of the log: not a JSON object: EOF while parsing a list, at byte 20
+    annals: entry 1 of the log: not a JSON object: expected `,` or `]`, at byte 22
+    annals: entry 1 of the log: not a JSON object: it is a value of another kind
+    annals: entry 1 of the log: not a JSON object: expected value, at byte 1
+    ");
+    let new = json(&feed(&home, &["hydrate", "-", "--project", "new", "--json"], log.as_bytes()).stdout);
+    assert!(new["path"].as_str().unwrap().contains("-new/"), "{new}");
+    let made = feed(&home, &["hydrate", "-"], log.as_bytes()).stdout;
+    assert!(made.starts_with("made ") && made.ends_with(" with 1 entry\n"), "{made}");
+    let ran = run(&home, &["hydrate", "nowhere.jsonl"]);
+    assert_eq!(ran.code, Some(2));
+}
+
+/// Serves one answer on loopback and returns its address.
+fn serve(answer: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request);
+        let _ = stream.write_all(&answer);
+    });
+    format!("http://{address}/log")
+}
+
+#[test]
+fn a_session_is_replaced_from_a_server_or_not_at_all() {
+    let home = home();
+    let old = fs::read(path(&home)).unwrap();
+    let answer = |status: &str, length: usize, body: &str| {
+        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+            .into_bytes()
+    };
+    let two = "{\"a\":1}\n{\"b\":2}\n";
+    for (what, answer) in [
+        ("not found", answer("404 Not Found", 2, "{}")),
+        ("an error", answer("500 Internal Server Error", two.len(), two)),
+        ("dropped between lines", answer("200 OK", 1000, two)),
+        ("dropped within a line", b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":1}\n{\"b\"".to_vec()),
+        (
+            "a chunk short",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{\"a\":1}\n\r\n".to_vec(),
+        ),
+        ("no json", answer("200 OK", 6, "<html>")),
+        ("no answer", Vec::new()),
+    ] {
+        let ran = run(&home, &["hydrate", &serve(answer), "--session", SESSION]);
+        assert_eq!(ran.code, Some(2), "{what}: {}", ran.stdout);
+        assert!(ran.stderr.starts_with("annals: "), "{what}: {}", ran.stderr);
+        assert_eq!(fs::read(path(&home)).unwrap(), old, "{what}");
+    }
+    let large = format!("{{\"x\":\"{}\"}}\n", "x".repeat(12_000_000));
+    for (answer, after) in [
+        (answer("200 OK", two.len(), two), two),
+        (answer("200 OK", 27, "{\"loglines\":[{\"a\":1},{}]}  "), "{\"a\":1}\n{}\n"),
+        (answer("200 OK", large.len(), &large), &large),
+        (answer("200 OK", 0, ""), ""),
+    ] {
+        rest(&path(&home));
+        assert_eq!(run(&home, &["hydrate", &serve(answer), "--session", SESSION]).code, Some(0));
+        assert!(fs::read_to_string(path(&home)).unwrap() == after);
+    }
+    assert_eq!(fs::read_dir(path(&home).parent().unwrap()).unwrap().count(), 2);
+    assert_eq!(annals(&home, &["show", SESSION]).code, Some(1));
+}
