@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{Outcome, call_with, project};
 
 /// The targets in `fuzz/fuzz_targets`.
-const TARGETS: [&str; 3] = ["read", "patch", "chain"];
+const TARGETS: [&str; 4] = ["read", "patch", "chain", "draft"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
