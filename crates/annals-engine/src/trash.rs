@@ -45,6 +45,28 @@ pub struct Trashed {
     pub folder: PathBuf,
 }
 
+impl Trashed {
+    /// Makes sure that it can be restored: all of it is there, and nothing else in its place.
+    pub fn ensure_restorable(&self) -> Result<(), Error> {
+        self.restorable().map(|_| ())
+    }
+
+    fn restorable(&self) -> Result<Manifest, Error> {
+        let not_there = || Error::new(ErrorKind::NotInTrash { selector: self.session.clone() });
+        let manifest = Manifest::read(&self.folder).ok_or_else(not_there)?;
+        let in_the_way = manifest.places(&self.folder).find_map(|(path, place)| in_the_way(&place, path));
+        if let Some(path) = in_the_way {
+            return Err(Error::new(ErrorKind::InTheWay { path }));
+        }
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        let transcript = manifest.places(&self.folder).last();
+        if !transcript.is_some_and(|(path, place)| is_there(path) || is_there(&place)) {
+            return Err(Error::new(ErrorKind::HalfPurged { session: self.session.clone() }));
+        }
+        Ok(manifest)
+    }
+}
+
 impl Engine {
     /// Returns everything on disk that belongs to a session, the transcript last.
     pub fn belongings(&self, file: &TranscriptFile) -> Result<Vec<Belonging>, Error> {
@@ -138,21 +160,12 @@ impl Engine {
 
     /// Puts a session back where it was. If something else stands there by now, nothing is moved.
     pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
-        let Some(manifest) = Manifest::read(&trashed.folder) else {
-            return Err(Error::new(ErrorKind::NotInTrash { selector: trashed.session.clone() }));
-        };
-        let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let places: Vec<_> = manifest.places(&trashed.folder).collect();
-        if !places.last().is_some_and(|(path, place)| is_there(path) || is_there(place)) {
-            return Err(Error::new(ErrorKind::HalfPurged { session: trashed.session.clone() }));
-        }
-        let moves: Vec<_> = places.into_iter().filter(|(_, place)| is_there(place)).collect();
-        if let Some(path) = moves.iter().find_map(|(path, place)| in_the_way(place, path)) {
-            return Err(Error::new(ErrorKind::InTheWay { path }));
-        }
-        for (path, place) in moves {
-            self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
-            self.move_to(&place, path)?;
+        let manifest = trashed.restorable()?;
+        for (path, place) in manifest.places(&trashed.folder) {
+            if place.symlink_metadata().is_ok() {
+                self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
+                self.move_to(&place, path)?;
+            }
         }
         let transcript = trashed.transcript.clone();
         if let Some(entry) = &manifest.index_entry {
@@ -337,6 +350,7 @@ fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns what would be lost if a file or folder were moved there: a file that is another one. What is the same is not
 /// in the way, and folders are joined.
 fn in_the_way(from: &Path, to: &Path) -> Option<PathBuf> {
+    from.symlink_metadata().ok()?;
     let there = to.symlink_metadata().ok()?;
     if is_folder(from) && there.is_dir() {
         let paths = children(from).unwrap_or_default();

@@ -72,6 +72,7 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
     let Some(session) = &args.session else { return list(engine, global) };
     let trashed = engine.in_trash(&session.to_string_lossy())?;
     let told = if args.dry_run {
+        trashed.ensure_restorable()?;
         format!("would restore {}", clean(&trashed.session))
     } else {
         let path = engine.restore(&trashed)?;

@@ -209,7 +209,8 @@ fn a_session_is_deleted_and_comes_back_with_all_its_files() {
     assert_snapshot!(done(&home, &["restore", "Tea timer", "--dry-run"]), @"would restore 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
     fs::write(path(&home), "another\n").unwrap();
     let ran = run(&home, &["restore", "3e11"]);
-    assert_eq!(ran.code, Some(2));
+    let rehearsed = run(&home, &["restore", "3e11", "--dry-run"]);
+    assert_eq!((ran.code, rehearsed.code, &rehearsed.stderr), (Some(2), Some(2), &ran.stderr));
     assert_snapshot!(ran.stderr, @"
     annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl is in the way and is another file; nothing was moved
     hint: move it away, or `annals delete` it, and try again
