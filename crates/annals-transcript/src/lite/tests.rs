@@ -164,6 +164,27 @@ fn facts_are_taken_from_where_they_count() {
     let texts =
         [read.session.as_deref(), read.cwd.as_deref(), read.entrypoint.as_deref(), read.version.as_deref()];
     assert_eq!(texts, [Some("one"), Some("/first"), Some("cli"), Some("2")]);
-    assert_eq!(read.last::<crate::entry::view::Summary>().unwrap().summary().unwrap(), "S");
     assert_eq!(read.last::<crate::entry::view::PrLink>().unwrap().number(), Some(7));
+}
+
+#[test]
+fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
+    let entry = |id: &str| format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null}}\n");
+    let summary = |text: &str, leaf: &str| {
+        format!("{{\"type\":\"summary\",\"summary\":\"{text}\",\"leafUuid\":\"{leaf}\"}}\n")
+    };
+    let filler = "{\"type\":\"filler\"}\n".repeat(20_000);
+    let file = summary("Old", "a")
+        + &summary("Ours", "a")
+        + &summary("Of another", "z")
+        + &filler
+        + &entry("a")
+        + &filler;
+    let timed = "{\"type\":\"filler\",\"timestamp\":\"2026-01-01T00:00:00Z\"}\n";
+    let mut source = std::io::Cursor::new(file + timed);
+    let read = Lite::read(&mut source).unwrap();
+    assert!(!read.whole);
+    assert_eq!(read.summary(&mut source).unwrap().as_deref(), Some("Ours"));
+    let mut other = std::io::Cursor::new(summary("Of another", "z") + &entry("a"));
+    assert_eq!(Lite::read(&mut other).unwrap().summary(&mut other).unwrap(), None);
 }

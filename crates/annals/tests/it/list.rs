@@ -33,7 +33,8 @@ fn write(home: &Home, folder: &str, number: u32, day: u32, content: &str) -> Pat
     path
 }
 
-/// 1 June 2025.
+/// 1 June 2025, 10 and 12 o'clock.
+const MORNING: Duration = Duration::from_secs(1_748_772_000);
 const NOON: Duration = Duration::from_secs(1_748_779_200);
 
 fn set_time(path: &Path, time: SystemTime) {
@@ -124,7 +125,7 @@ fn a_short_list_does_not_read_what_cannot_be_in_it() {
         let minute = format!("T{:02}:{:02}:00", 10 + number / 60, number % 60);
         let content = prompt(&format!("Number {number}"), "/home/mia/tea", 1).replace("T10:00:00", &minute);
         let path = write(&home, "-home-mia-tea", number, 1, &content);
-        let written = NOON - Duration::from_secs(7200) + Duration::from_secs(u64::from(number) * 60);
+        let written = MORNING + Duration::from_secs(u64::from(number) * 60);
         set_time(&path, SystemTime::UNIX_EPOCH + written);
     }
     // Whoever reads this one complains.

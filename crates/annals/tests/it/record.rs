@@ -209,7 +209,10 @@ fn a_subagent_has_a_file_and_facts_of_its_own_once_it_has_spoken() {
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"annals: `../x` cannot be the name of a subagent");
     let ran = feed(&home, &["record", "--session", "tea"], b"");
-    assert_snapshot!(ran.stderr, @"annals: `tea` cannot be the name of a session, which is a UUID");
+    assert_snapshot!(ran.stderr, @"
+    annals: no session `tea`
+    hint: a session is named by its id, 4 or more of its first characters, its title, or `latest`
+    ");
 }
 
 #[test]
