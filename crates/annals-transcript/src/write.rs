@@ -8,6 +8,7 @@ mod error;
 pub mod fs;
 mod known;
 mod lines;
+mod removal;
 pub mod rewrite;
 mod target;
 

@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Archive(OneSession),
     /// Take a session out of the client's archive
     Unarchive(OneSession),
-    /// Take one entry out of a session
+    /// Take one entry out of a session; what hung on it hangs on what came before it
     Tombstone(Tombstone),
     /// Replace a session, or make it, from a log of entries kept elsewhere
     Hydrate(Hydrate),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::draft::{not_json, on_one_line};
 use super::error::{Error, ErrorKind};
 use super::fs::{Disk, Handle, State};
+use super::removal::Removal;
 use super::{DraftError, Open, Options, lock};
-use crate::Reader;
 
 /// Puts a new file in the place of another: written beside it, synced, and then renamed. Until then nothing has changed.
 pub fn replace(
@@ -109,7 +109,10 @@ pub enum Removed {
 /// The largest file that is rewritten to take an entry out, unless the caller says otherwise.
 pub const REWRITE_LIMIT: u64 = 50 * 1024 * 1024;
 
-/// Takes the entry with an id out of a transcript; all others keep their bytes.
+/// Takes the entry with an id out of a transcript.
+///
+/// What hung on it hangs on what it hung on itself, so that the conversation goes on as if it had never been said; a
+/// compaction that kept it keeps it no longer. All other entries keep their bytes.
 ///
 /// The caller makes sure that the client does not write to the session. That the file grew meanwhile is noticed, and
 /// then nothing is changed.
@@ -124,13 +127,13 @@ pub fn remove_entry(
     let mut file = lock(disk, path, Open::IfThere, patience)?;
     let failed = || Error::disk("read", path);
     let before = file.state().map_err(failed())?;
-    let spans = spans_of(&mut *file, id).map_err(failed())?;
-    let Some(first) = spans.first() else {
+    file.seek(SeekFrom::Start(0)).map_err(failed())?;
+    let Some(removal) = Removal::find(&mut *file, id).map_err(failed())? else {
         return Err(Error::new(ErrorKind::NoEntry { id: id.to_owned() }));
     };
-    if first.is_line && first.end == before.length {
+    if let Some(start) = removal.last_line_at.filter(|_| !removal.is_named) {
         unchanged(path, Some(before))?;
-        file.truncate(first.start).map_err(Error::disk("cut", path))?;
+        file.truncate(start).map_err(Error::disk("cut", path))?;
         file.sync().map_err(Error::disk("sync", path))?;
         return Ok(Removed::Cut);
     }
@@ -138,46 +141,11 @@ pub fn remove_entry(
         let length = before.length;
         return Err(Error::new(ErrorKind::TooLarge { path: path.to_owned(), length, limit }));
     }
-    let mut copy = |out: &mut dyn Write| {
-        let mut from = 0;
-        for (start, end) in spans.iter().map(|span| (span.start, span.end)).chain([(before.length, 0)]) {
-            file.seek(SeekFrom::Start(from))?;
-            io::copy(&mut (&mut *file).take(start - from), out)?;
-            from = end;
-        }
-        Ok(())
-    };
+    file.seek(SeekFrom::Start(0)).map_err(failed())?;
+    let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
     let _claim = claim(disk, path)?;
     put(disk, path, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
     Ok(Removed::Rewritten)
-}
-
-/// The bytes of an entry.
-struct Span {
-    start: u64,
-    end: u64,
-    /// Whether it has its line for itself.
-    is_line: bool,
-}
-
-/// Finds the entry in a file: several times, if it was written again. The newline of a line that it shares stays.
-fn spans_of(file: &mut dyn Handle, id: &str) -> io::Result<Vec<Span>> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut reader = Reader::new(file);
-    let mut spans = Vec::new();
-    let mut line = 0;
-    while let Some(entry) = reader.read()? {
-        let at = entry.at();
-        let begins_line = at.line != line;
-        line = at.line;
-        if entry.head().id.is_some_and(|found| found == *id) {
-            let whole = entry.bytes().len();
-            let kept = if begins_line { 0 } else { whole - entry.bytes().trim_ascii_end().len() };
-            let is_line = begins_line && entry.ends_in_newline();
-            spans.push(Span { start: at.offset, end: at.offset + (whole - kept) as u64, is_line });
-        }
-    }
-    Ok(spans)
 }
 
 /// Makes sure that a file is as it was, or still is not there.

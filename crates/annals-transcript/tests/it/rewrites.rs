@@ -39,6 +39,64 @@ fn all_other_bytes_stay() {
     }
 }
 
+#[test]
+fn what_named_the_entry_names_what_takes_its_place() {
+    let message =
+        |id: &str, parent: &str| format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent}}}\n");
+    let boundary = |kept: &str| {
+        format!(
+            "{{\"type\":\"system\",\"subtype\":\"compact_boundary\",\"uuid\":\"x\",\"compactMetadata\":{kept}}}\n"
+        )
+    };
+    let kept = |head: &str, tail: &str, all: &str| {
+        let segment = format!("{{\"anchorUuid\":\"s\",\"headUuid\":\"{head}\",\"tailUuid\":\"{tail}\"}}");
+        let messages = format!("{{\"allUuids\":[{all}],\"anchorUuid\":\"s\",\"uuids\":[{all}]}}");
+        format!("{{\"preservedMessages\":{messages},\"preservedSegment\":{segment}}}")
+    };
+    let a = message("a", "null");
+    for (before, id, after) in [
+        (
+            a.clone() + &message("b", "\"a\"") + &message("c", "\"b\""),
+            "b",
+            a.clone() + &message("c", "\"a\""),
+        ),
+        (a.clone() + &message("b", "\"a\""), "a", message("b", "null")),
+        (
+            a.clone() + &message("b", "\"a\"") + "{\"type\":\"last-prompt\",\"leafUuid\":\"b\"}\n",
+            "b",
+            a.clone() + "{\"type\":\"last-prompt\",\"leafUuid\":\"a\"}\n",
+        ),
+        (
+            a.clone() + &boundary(&kept("a", "c", r#""a","b","c""#)),
+            "a",
+            boundary(&kept("b", "c", r#""b","c""#)),
+        ),
+        (a.clone() + &boundary(&kept("a", "a", r#""a""#)), "a", boundary("{}")),
+        (
+            a.clone()
+                + &boundary(&kept("a", "b", r#""a","b""#))
+                + &message("d", "\"b\"")
+                + &message("b", "\"a\""),
+            "b",
+            a.clone() + &boundary(&kept("a", "a", r#""a""#)) + &message("d", "\"a\""),
+        ),
+        (
+            a.clone() + &boundary(&kept("a", "b", r#""a","b""#)) + &message("d", "\"a\""),
+            "a",
+            boundary(&kept("b", "b", r#""b""#)) + &message("d", "\"s\""),
+        ),
+        (
+            message("b", "\"a\"") + &a + &boundary(r#"{"preservedSegment":{"headUuid":"a","tailUuid":"z"}}"#),
+            "a",
+            message("b", "null") + &boundary(r#"{"preservedSegment":{"headUuid":"b","tailUuid":"z"}}"#),
+        ),
+    ] {
+        let (_folder, path) = file(&before);
+        rewrite::remove_entry(&RealDisk, &path, id, REWRITE_LIMIT, PATIENCE).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), after);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_stays_one() {
