@@ -5,6 +5,7 @@
 
 mod change;
 mod check;
+mod follow;
 mod history;
 mod lineage;
 mod model;
@@ -17,6 +18,7 @@ mod turn;
 
 pub use change::{Changed, Forked, Trashed};
 pub use check::Problem;
+pub use follow::Followed;
 pub use history::{Compaction, ForkedFrom, HistoryItem, HistoryTool};
 pub use lineage::Relation;
 pub use model::ModelMessage;

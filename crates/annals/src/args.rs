@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Prompts(Prompts),
     /// Print a session
     Show(Show),
+    /// Follow a session, or all of them, as they grow
+    Tail(Tail),
     /// List the rounds of a session: what started each, and what came of it
     Turns(Turns),
     /// List tool calls with how each ended, how long it took and which files it touched
@@ -414,6 +416,22 @@ fn turn_range(text: &str) -> Result<RangeInclusive<usize>, String> {
         Some((first, last)) => Ok(number(first, 1)?..=number(last, usize::MAX)?),
         None => number(text, 1).map(|turn| turn..=turn),
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tail {
+    /// A session, or the path of a transcript
+    #[arg(value_name = "SESSION", required_unless_present = "all")]
+    pub(crate) session: Option<OsString>,
+    /// Follow all sessions and their subagents, new ones too
+    #[arg(long, conflicts_with = "session")]
+    pub(crate) all: bool,
+    /// Look at all files twice a second instead of waiting for the system's notice, as on network drives
+    #[arg(long)]
+    pub(crate) poll: bool,
+    /// End after so many seconds
+    #[arg(long, value_name = "N")]
+    pub(crate) seconds: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -9,6 +9,7 @@ pub(crate) mod prompts;
 pub(crate) mod record;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod trash;
 pub(crate) mod turns;

@@ -34,6 +34,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Prompts(prompts) => commands::prompts::run(&engine, prompts, &args.global),
         Command::Projects => commands::list::projects(&engine, &args.global),
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
+        Command::Tail(tail) => commands::tail::run(&engine, tail, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
         Command::Tools(tools) => commands::tools::run(&engine, tools, &args.global),
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod faults;
+mod follow;
 mod operations;
 mod world;

@@ -15,6 +15,7 @@ mod prompts;
 mod record;
 mod show;
 mod stats;
+mod tail;
 
 use std::fs::File;
 use std::io::Write;

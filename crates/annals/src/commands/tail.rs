@@ -1,0 +1,114 @@
+//! `annals tail`: follows sessions as they grow.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use annals_engine::{Engine, Follower, Following, Happening, TranscriptFile};
+use annals_proto::Followed;
+use annals_transcript::Entry;
+use serde_json::value::RawValue;
+
+use crate::args::{Global, Tail};
+use crate::failure::Failure;
+use crate::output::{self, DIM, clean};
+
+pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitCode, Failure> {
+    let only = args.session.as_ref().map(|session| engine.session(session)).transpose()?;
+    let mut follower = engine.follow(&Following { only: only.clone(), poll: args.poll });
+    let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
+    if !global.json {
+        let what = only.as_ref().map_or_else(|| "all sessions".to_owned(), super::change::name);
+        output::note(&format!("following {what}; Ctrl-C ends it"));
+    }
+    let deadline = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    while deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        printer.wait(&mut follower, deadline)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long one wait takes at most.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+struct Printer<W> {
+    out: W,
+    json: bool,
+    /// Whether several sessions are followed, so that each has to be named.
+    all: bool,
+    /// Whose entry was printed last.
+    last: Option<TranscriptFile>,
+}
+
+impl<W: Write> Printer<W> {
+    fn wait(&mut self, follower: &mut Follower, deadline: Option<Instant>) -> Result<(), Failure> {
+        let patience =
+            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let mut result = Ok(());
+        follower.wait(patience, |file, happening| {
+            if result.is_ok() {
+                result = self.print(file, &happening);
+            }
+        });
+        result?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn print(&mut self, file: &TranscriptFile, happening: &Happening) -> Result<(), Failure> {
+        if self.json {
+            return output::json_line(&mut self.out, &to_wire(file, happening));
+        }
+        let name = super::change::name(file);
+        match happening {
+            Happening::Created => writeln!(self.out, "{DIM}── new: {name}{DIM:#}")?,
+            Happening::Title { title } => {
+                writeln!(self.out, "{DIM}── {name} is called “{}”{DIM:#}", clean(title))?;
+            }
+            Happening::Replaced => writeln!(self.out, "{DIM}── replaced: {name}{DIM:#}")?,
+            Happening::Removed => writeln!(self.out, "{DIM}── gone: {name}{DIM:#}")?,
+            Happening::Entry { bytes, .. } => {
+                let entry = Entry::new(bytes);
+                if !output::messages::is_shown(&entry) {
+                    return Ok(());
+                }
+                if self.all && self.last.as_ref() != Some(file) {
+                    let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
+                    writeln!(self.out, "{DIM}── {name}{}{DIM:#}", agent.unwrap_or_default())?;
+                    self.last = Some(file.clone());
+                }
+                output::messages::print_entry(&mut self.out, &entry, output::columns())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn to_wire(file: &TranscriptFile, happening: &Happening) -> Followed {
+    let (event, offset, bytes) = match happening {
+        Happening::Created => ("created", None, None),
+        Happening::Title { .. } => ("title", None, None),
+        Happening::Replaced => ("replaced", None, None),
+        Happening::Removed => ("removed", None, None),
+        Happening::Entry { offset, bytes } => ("appended", Some(*offset), Some(bytes)),
+    };
+    let json = |bytes: &Vec<u8>| {
+        let body = Entry::new(bytes).body()?.bytes().to_vec();
+        RawValue::from_string(String::from_utf8(body).ok()?).ok()
+    };
+    let entry = bytes.and_then(json);
+    let line = bytes.filter(|_| entry.is_none()).map(|bytes| bytes.trim_ascii_end().into());
+    Followed {
+        event: event.to_owned(),
+        session: file.session.clone(),
+        agent_id: file.agent.clone(),
+        path: file.path.as_path().into(),
+        title: match happening {
+            Happening::Title { title } => Some(title.clone()),
+            _ => None,
+        },
+        offset,
+        entry,
+        line,
+    }
+}
