@@ -4,6 +4,7 @@
 //! bytes, and the best of several rounds counts; of conversations, the median.
 
 mod append;
+mod lists;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -25,6 +26,9 @@ pub(crate) struct Args {
     /// A folder of transcripts to measure on [default: generated ones]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
+    /// A client's folder to measure lists on [default: a generated one]
+    #[arg(long, value_name = "DIR")]
+    lists: Option<PathBuf>,
     /// Only this part
     #[arg(long, value_enum)]
     only: Option<Part>,
@@ -49,6 +53,7 @@ enum Part {
     Memory,
     Conversations,
     Appends,
+    Lists,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -77,6 +82,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Appends) {
         append::run(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Lists) {
+        lists::run(scratch.path(), args.lists.as_deref(), args.rounds)?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::TranscriptFile;
+use crate::files::{Selection, TranscriptFile, agents_beside};
 
 use cache::{Cache, Freshness, Remembered};
 pub use facts::{Facts, Standing, Title, TitleSource};
@@ -75,6 +75,8 @@ pub struct Listed {
     pub modified: Option<SystemTime>,
     /// What is in it.
     pub facts: Facts,
+    /// How many subagents have a transcript.
+    pub subagents: u64,
 }
 
 /// A list of sessions.
@@ -134,6 +136,7 @@ impl Engine {
         memory.forget_what_is_gone();
         listing.sort(wanted.sort);
         listing.sessions.truncate(wanted.limit.unwrap_or(usize::MAX));
+        listing.count_subagents();
         listing
     }
 
@@ -248,6 +251,7 @@ impl Candidate {
             size: self.state.length,
             modified: self.state.modified,
             facts: facts.with_title_beside(&self.path),
+            subagents: 0,
         }
     }
 
@@ -305,6 +309,25 @@ impl Listing {
                 wanted.since.is_some_and(|since| latest < since)
                     || wanted.limit.is_some_and(|limit| newer() >= limit)
             }
+        }
+    }
+
+    /// Counts the subagents of each session: those in its own folder, and those of old versions beside it.
+    fn count_subagents(&mut self) {
+        let mut beside: HashMap<PathBuf, HashMap<Option<String>, u64>> = HashMap::new();
+        for listed in &mut self.sessions {
+            let Some(folder) = listed.file.path.parent() else { continue };
+            let of_folder = beside.entry(folder.to_owned()).or_insert_with(|| {
+                let mut counts = HashMap::new();
+                for agent in agents_beside(folder) {
+                    *counts.entry(agent.session).or_default() += 1;
+                }
+                counts
+            });
+            let mut below = Selection::default();
+            below.add_subagents_below(&listed.file);
+            listed.subagents =
+                below.files.len() as u64 + of_folder.get(&listed.file.session).copied().unwrap_or(0);
         }
     }
 

@@ -67,6 +67,15 @@ fn session_inside(path: &Path) -> Option<String> {
     Lite::read(&mut File::open(path).ok()?).ok()?.session
 }
 
+/// Returns the transcripts of subagents that lie in a project's folder itself, as those of old versions do.
+pub(crate) fn agents_beside(folder: &Path) -> Vec<TranscriptFile> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let agents = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("agent-"));
+    let mut paths: Vec<_> = agents.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths.iter().map(|path| TranscriptFile::at(path)).filter(|file| file.agent.is_some()).collect()
+}
+
 impl Selection {
     /// Finds the transcripts below a `projects` folder, by place.
     pub(crate) fn add_projects(&mut self, projects: &Path) {
@@ -95,11 +104,8 @@ impl Selection {
         });
     }
 
-    /// Finds the transcripts of a session's subagents: below its own folder, or beside it as in old versions.
-    pub(crate) fn add_subagents(&mut self, session: &TranscriptFile) {
-        if session.agent.is_some() {
-            return;
-        }
+    /// Finds the transcripts of subagents in a session's own folder.
+    pub(crate) fn add_subagents_below(&mut self, session: &TranscriptFile) {
         let below = session.path.with_extension("").join("subagents");
         if below.is_dir() {
             let files = &mut self.files;
@@ -108,16 +114,17 @@ impl Selection {
                 files.extend(file.agent.is_some().then_some(file));
             });
         }
-        let beside = session.path.parent().and_then(|folder| sorted_entries(folder).ok()).unwrap_or_default();
-        let is_agent = |path: &&PathBuf| {
-            path.is_file()
-                && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
-        };
-        let files = beside.iter().filter(is_agent).map(|path| TranscriptFile::at(path));
-        let is_ours = |file: &TranscriptFile| {
-            file.agent.is_some() && file.session.is_some() && file.session == session.session
-        };
-        self.files.extend(files.filter(is_ours));
+    }
+
+    /// Finds the transcripts of a session's subagents: below its own folder, or beside it as in old versions.
+    pub(crate) fn add_subagents(&mut self, session: &TranscriptFile) {
+        if session.agent.is_some() {
+            return;
+        }
+        self.add_subagents_below(session);
+        let files = session.path.parent().map(agents_beside).unwrap_or_default();
+        let is_ours = |file: &TranscriptFile| file.session.is_some() && file.session == session.session;
+        self.files.extend(files.into_iter().filter(is_ours));
     }
 
     /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.

@@ -1,5 +1,6 @@
 //! Who else writes to a session right now.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,11 +48,15 @@ impl Engine {
     /// Returns the client that has a session open, by the client's own registry of processes that run.
     pub fn live_client(&self, file: &TranscriptFile) -> Option<LiveWriter> {
         let session = file.session.as_deref()?;
-        let registry = root_of(&file.path)?.join("sessions");
-        let entries = fs::read_dir(registry).ok()?;
-        let notes = entries.filter_map(|entry| note(&entry.ok()?.path()));
-        let mut live = notes.filter(|note| note.session == session && is_running(note));
+        let mut live =
+            notes_in(&root_of(&file.path)?).filter(|note| note.session == session && is_running(note));
         live.next().map(|note| LiveWriter::Client { pid: note.pid })
+    }
+
+    /// Returns the sessions that a client has open.
+    pub fn live_sessions(&self) -> HashSet<String> {
+        let notes = self.roots().paths().flat_map(notes_in);
+        notes.filter(is_running).map(|note| note.session).collect()
     }
 
     /// Returns who writes to a session: a client that has it open, or anybody who makes it grow. If it was written a
@@ -86,6 +91,12 @@ struct Note {
     pid: u32,
     /// When it was written, in seconds since 1970.
     started: Option<u64>,
+}
+
+/// Returns what the clients of a folder note.
+fn notes_in(root: &Path) -> impl Iterator<Item = Note> + use<> {
+    let entries = fs::read_dir(root.join("sessions")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| note(&entry.path()))
 }
 
 fn note(path: &Path) -> Option<Note> {

@@ -3,9 +3,7 @@
 mod conversation;
 mod utf8;
 
-use annals_engine::{
-    Engine, Finding, Ghost, Listed, Pasted, Project, Prompt, Relation, Report, TranscriptFile,
-};
+use annals_engine::{Finding, Ghost, Listed, Pasted, Project, Prompt, Relation, Report, TranscriptFile};
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
@@ -40,7 +38,7 @@ pub(crate) fn stats(report: &Report) -> wire::Stats {
     }
 }
 
-pub(crate) fn session(engine: &Engine, listed: &Listed) -> wire::Session {
+pub(crate) fn session(listed: &Listed, live: bool) -> wire::Session {
     let facts = &listed.facts;
     wire::Session {
         id: listed.file.session.clone().unwrap_or_default(),
@@ -58,11 +56,11 @@ pub(crate) fn session(engine: &Engine, listed: &Listed) -> wire::Session {
         permission_mode: facts.permission_mode.clone(),
         tag: facts.tag.clone(),
         archived: listed.is_archived(),
-        live: engine.live_client(&listed.file).is_some(),
+        live,
         size: listed.size,
         path: Some(listed.file.path.as_path().into()),
         ghost: false,
-        subagents: listed.file.subagents(),
+        subagents: listed.subagents,
         messages: None,
         without_conversation: facts.standing.reason().map(str::to_owned),
     }

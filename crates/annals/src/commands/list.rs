@@ -1,5 +1,6 @@
 //! `annals list` and `annals projects`.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -37,13 +38,14 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     for error in &listing.errors {
         output::complain(&error.to_string());
     }
+    let live = engine.live_sessions();
     let mut out = output::stdout();
     if global.json {
         for listed in &listing.sessions {
-            output::json_line(&mut out, &to_wire::session(engine, listed))?;
+            output::json_line(&mut out, &to_wire::session(listed, is_live(listed, &live)))?;
         }
     } else {
-        print(&mut out, engine, &listing.sessions)?;
+        print(&mut out, &listing.sessions, &live)?;
     }
     out.flush()?;
     if listing.without_conversation > 0 && !global.json {
@@ -73,7 +75,11 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
     }
 }
 
-fn print(out: &mut impl Write, engine: &Engine, sessions: &[Listed]) -> Result<(), Failure> {
+fn is_live(listed: &Listed, live: &HashSet<String>) -> bool {
+    listed.file.session.as_ref().is_some_and(|session| live.contains(session))
+}
+
+fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> Result<(), Failure> {
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "~title", "~project", "active", ">size", ""]);
     for listed in sessions {
@@ -89,7 +95,7 @@ fn print(out: &mut impl Write, engine: &Engine, sessions: &[Listed]) -> Result<(
             facts.cwd.clone().unwrap_or_else(|| listed.project_key.clone()),
             facts.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::size(listed.size),
-            marks(engine, listed),
+            marks(listed, is_live(listed, live)),
         ]);
     }
     if table.is_empty() { Ok(()) } else { table.print(out) }
@@ -131,9 +137,9 @@ fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode,
 }
 
 /// Returns what else is to be said of a session.
-fn marks(engine: &Engine, listed: &Listed) -> String {
+fn marks(listed: &Listed, is_live: bool) -> String {
     let mut marks = Vec::new();
-    if engine.live_client(&listed.file).is_some() {
+    if is_live {
         marks.push("open".to_owned());
     }
     if listed.is_archived() {
