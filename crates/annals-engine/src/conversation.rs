@@ -94,8 +94,11 @@ impl<'s> Conversation<'s> {
 
     /// Returns how a call ended.
     pub fn state(&self, call: &Call) -> Result<State, Error> {
-        let Some((result, _)) = call.result else { return Ok(State::Pending) };
-        let body = self.snapshot.body(&self.snapshot.session().nodes()[result])?;
+        let session = self.snapshot.session();
+        let Some((result, _)) = call.result else {
+            return Ok(if call.is_given_up(session) { State::Interrupted } else { State::Pending });
+        };
+        let body = self.snapshot.body(&session.nodes()[result])?;
         Ok(State::of(Some(&Entry::new(&body)), call.is_error()))
     }
 }

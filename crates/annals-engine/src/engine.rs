@@ -8,15 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle};
 use annals_transcript::history::{Cause, Step};
-use annals_transcript::json::Value;
 use annals_transcript::lite::Lite;
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use jiff::Timestamp;
 use rayon::prelude::*;
 
+use crate::catalog::{Facts, Title};
 use crate::check::{Checker, Finding};
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind};
@@ -123,7 +122,7 @@ impl Engine {
             selector.len() >= SHORTEST_PREFIX
                 && file.session.as_ref().is_some_and(|id| id.starts_with(selector))
         };
-        let by_title = |file: &&TranscriptFile| titles(&file.path).iter().any(|title| title == selector);
+        let by_title = |file: &&TranscriptFile| title(&file.path).is_some_and(|title| title.text == selector);
         let rules: [&dyn Fn(&&TranscriptFile) -> bool; 3] = [&by_id, &by_prefix, &by_title];
         for rule in rules {
             let found: Vec<_> = sessions.iter().filter(rule).cloned().collect();
@@ -178,6 +177,7 @@ impl Engine {
         };
         stats.turns = conversation.turns().len() as u64;
         stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
+        stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
         stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
         let findings = checker.finish();
         stats.problems = findings.len() as u64;
@@ -202,24 +202,9 @@ fn last_activity(path: &Path) -> (Option<Timestamp>, Option<SystemTime>) {
     (lite(path).and_then(|lite| lite.last_at), by_file)
 }
 
-/// Returns the titles of a session, the one that counts first. A file that cannot be read has none.
-pub(crate) fn titles(path: &Path) -> Vec<String> {
-    let Some(lite) = lite(path) else { return Vec::new() };
-    let title = |record: CustomTitle<'_>| record.title().map(std::borrow::Cow::into_owned);
-    // A title at the beginning of a long file may be an old one.
-    let newest = lite.newest::<CustomTitle>().and_then(title).or_else(|| title_beside(path));
-    let custom = newest.or_else(|| lite.last().and_then(title)).map(Into::into);
-    let agent = lite.last::<AgentName>().and_then(|record| record.name());
-    let ai = lite.last::<AiTitle>().and_then(|record| record.title());
-    [custom, agent, ai].into_iter().flatten().map(std::borrow::Cow::into_owned).collect()
-}
-
-/// Returns the title that stands in a file of its own, where no amount of text hides it.
-fn title_beside(path: &Path) -> Option<String> {
-    let path = path.with_extension("").join("custom-title.json");
-    let is_small = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
-    let bytes = if is_small { fs::read(path).ok()? } else { return None };
-    Value::new(&bytes)?.text("customTitle").map(String::from)
+/// Returns what a session is called in lists. A file that cannot be read has no title.
+pub(crate) fn title(path: &Path) -> Option<Title> {
+    Facts::of_session(path).ok()?.title
 }
 
 pub(crate) fn lite(path: &Path) -> Option<Lite> {

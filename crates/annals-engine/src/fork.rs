@@ -10,7 +10,8 @@ use annals_transcript::patch;
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::{new_id, rewrite};
 
-use crate::engine::{Engine, lite, titles};
+use crate::catalog::{Title, TitleSource};
+use crate::engine::{Engine, title};
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
 use crate::live::root_of;
@@ -93,7 +94,7 @@ impl Engine {
             .nodes()
             .iter()
             .filter(|node| last.is_none_or(|last| node.at.line <= last))
-            .filter(|node| is_copied(node.kind, last.is_some()))
+            .filter(|node| node.is_seen_by_client() && is_copied(node.kind, last.is_some()))
             .collect();
         let texts = snapshot.session().id_texts();
         let ids: HashMap<String, String> = nodes
@@ -178,6 +179,7 @@ fn is_copied(kind: Kind, is_part: bool) -> bool {
         Kind::Noise
         | Kind::CustomTitle
         | Kind::AiTitle
+        | Kind::AgentName
         | Kind::Summary
         | Kind::Tag
         | Kind::CostState
@@ -265,8 +267,11 @@ fn string_length(rest: &[u8]) -> usize {
 
 /// Returns what a session is called: its title, or the beginning of its first prompt.
 fn name_of(file: &TranscriptFile) -> String {
-    let prompt = || lite(&file.path)?.first_prompt.map(|prompt| one_line(&prompt));
-    titles(&file.path).into_iter().next().or_else(prompt).unwrap_or_else(|| "Untitled".to_owned())
+    match title(&file.path) {
+        Some(Title { text, source: TitleSource::Prompt }) => one_line(&text),
+        Some(title) => title.text,
+        None => "Untitled".to_owned(),
+    }
 }
 
 fn one_line(text: &str) -> String {

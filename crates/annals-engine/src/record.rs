@@ -8,8 +8,9 @@ use annals_transcript::project::{folder_name, is_session_id, resolve};
 use annals_transcript::write::{Agent, Envelope, Options, Recorder, Target, rewrite};
 
 use crate::engine::Engine;
+use crate::engine::lite;
 use crate::error::Error;
-use crate::files::TranscriptFile;
+use crate::files::{Selection, TranscriptFile};
 use crate::git;
 use crate::subagent::Meta;
 use crate::title::own_target;
@@ -17,11 +18,22 @@ use crate::title::own_target;
 /// The version of the client whose format the recorder follows. It stands in every message that is recorded.
 pub const FORMAT_VERSION: &str = "2.1.325";
 
+/// Returns the group that a subagent of a session lies in, if it is there already in one.
+fn existing_group(session: &Target, agent: &str) -> Option<String> {
+    let mut agents = Selection::default();
+    agents.add_subagents_below(&TranscriptFile::at(&session.path()));
+    let found = agents.files.iter().find(|file| file.agent.as_deref() == Some(agent))?;
+    let below = found.path.strip_prefix(session.path().with_extension("").join("subagents")).ok()?;
+    let names: Option<Vec<_>> = below.parent()?.iter().map(|name| name.to_str()).collect();
+    Some(names?.join("/")).filter(|group| !group.is_empty())
+}
+
 /// Where and how to record.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The working directory that the session is about.
-    pub project: PathBuf,
+    /// The working directory that the session is about; none for that of a session that is there, or else the current
+    /// one.
+    pub project: Option<PathBuf>,
     /// The session, by its id.
     pub session: String,
     /// The subagent, if it is one's transcript.
@@ -37,7 +49,9 @@ impl Engine {
     /// project. Its file is made when the first message is written.
     pub fn recorder(&self, recording: &Recording) -> Result<Recorder, Error> {
         let target = self.target(recording)?;
-        let project = resolve(&recording.project);
+        let there = || lite(&target.path()).and_then(|lite| lite.cwd).map(PathBuf::from);
+        let given = recording.project.as_ref().map(|project| resolve(project));
+        let project = given.or_else(there).unwrap_or_else(|| resolve(Path::new(".")));
         let envelope = Envelope {
             cwd: project.to_string_lossy().into_owned(),
             version: FORMAT_VERSION.to_owned(),
@@ -60,12 +74,16 @@ impl Engine {
 
     /// Returns where a recording goes.
     pub fn target(&self, recording: &Recording) -> Result<Target, Error> {
-        let folder = self.folder_of(&recording.session, &recording.project)?;
+        let project = recording.project.as_deref().unwrap_or(Path::new("."));
+        let folder = self.folder_of(&recording.session, project)?;
         let target = Target::session(&folder, &recording.session)?;
-        Ok(match &recording.agent {
-            Some(agent) => target.with_agent(agent.clone()),
-            None => target,
-        })
+        let Some(agent) = &recording.agent else { return Ok(target) };
+        let there = agent.group().is_none().then(|| existing_group(&target, agent.id())).flatten();
+        let agent = match there {
+            Some(group) => agent.clone().in_group(&group)?,
+            None => agent.clone(),
+        };
+        Ok(target.with_agent(agent))
     }
 
     /// Returns the folder of the session with an id: where it lies, or else where those of its working directory do.

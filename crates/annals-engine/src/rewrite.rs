@@ -21,6 +21,11 @@ impl Engine {
         }
     }
 
+    /// Says how an entry would be taken out of a transcript, or why it would not.
+    pub fn rehearse_removal(&self, file: &TranscriptFile, id: &str, limit: u64) -> Result<Removed, Error> {
+        Ok(rewrite::rehearse_removal(&file.path, id, limit)?)
+    }
+
     /// Takes one entry out of a transcript. The last line is cut off; for any other the file is written anew, if it is
     /// not larger than `limit`.
     pub fn remove_entry(

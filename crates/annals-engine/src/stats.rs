@@ -37,6 +37,8 @@ pub struct Stats {
     pub compactions: u64,
     /// Lines of conversation that were left behind.
     pub branches: u64,
+    /// Subagents whose messages stand in the session's own file, as old clients wrote them.
+    pub inline_subagents: u64,
     /// Entries whose parent is not in the file.
     pub gaps: u64,
     /// Findings of the check.
@@ -106,6 +108,7 @@ impl Stats {
         self.turns += other.turns;
         self.compactions += other.compactions;
         self.branches += other.branches;
+        self.inline_subagents += other.inline_subagents;
         self.gaps += other.gaps;
         self.problems += other.problems;
         for (mine, theirs) in [

@@ -14,7 +14,7 @@ use annals_transcript::json::{Value, quote};
 use annals_transcript::write::rewrite;
 use jiff::Timestamp;
 
-use crate::engine::{Engine, titles};
+use crate::engine::{Engine, title};
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
 use crate::index_file;
@@ -104,7 +104,7 @@ impl Engine {
         let belongings = self.belongings(file)?;
         let manifest = Manifest {
             session: file.session.clone().unwrap_or_default(),
-            title: titles(&file.path).into_iter().next(),
+            title: title(&file.path).map(|title| title.text),
             deleted_at: Timestamp::now(),
             items: belongings.into_iter().map(|belonging| belonging.path).collect(),
             index_entry: index_file::entry(file),
@@ -232,9 +232,17 @@ impl Engine {
         }
     }
 
-    /// Copies a file, or a folder with all that is in it.
+    /// Copies a file, or a folder with all that is in it. Links stay links; pipes and sockets, which hold nothing, are
+    /// left out.
     pub(crate) fn copy_all(&self, from: &Path, to: &Path) -> Result<(), Error> {
         let failed = |source| Error::read(from, source);
+        let kind = from.symlink_metadata().map_err(failed)?.file_type();
+        if kind.is_symlink() {
+            return copy_link(from, to).map_err(|source| Error::write(to, source));
+        }
+        if !kind.is_file() && !kind.is_dir() {
+            return Ok(());
+        }
         if !is_folder(from) {
             let mut file = fs::File::open(from).map_err(failed)?;
             rewrite::replace(&**self.disk(), to, |out| io::copy(&mut file, out).map(|_| ()))?;
@@ -263,6 +271,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// Makes a link that leads where another does; where there are no such links, a copy of what it leads to.
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::symlink(fs::read_link(from)?, to);
+    #[cfg(not(unix))]
+    return fs::copy(from, to).map(|_| ());
 }
 
 const MANIFEST: &str = "manifest.json";

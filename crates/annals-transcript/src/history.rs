@@ -59,7 +59,34 @@ pub fn steps(session: &Session, leaf: Option<NodeIndex>) -> Vec<Step> {
 
 /// Returns the history of a session with the conversation that the client would go on with as the live one.
 pub fn of(chain: &Chain<'_>) -> Vec<Step> {
-    steps(chain.session(), chain.leaf())
+    let session = chain.session();
+    let graph = Graph::of(session);
+    let path = with_restored(graph.path_to(chain.leaf()), chain.entries(), session.nodes().len());
+    Emitter::new(session, &graph, &path).run(&path)
+}
+
+/// Puts into the line what the client restores besides: a summary whose kept messages come last, copies of replies. Each
+/// goes before the first entry of the line that stands further down in the file.
+fn with_restored(path: Vec<NodeIndex>, mut restored: Vec<NodeIndex>, count: usize) -> Vec<NodeIndex> {
+    let mut is_there = vec![false; count];
+    for &index in &path {
+        is_there[index] = true;
+    }
+    restored.retain(|&index| !std::mem::replace(&mut is_there[index], true));
+    if restored.is_empty() {
+        return path;
+    }
+    restored.sort_unstable();
+    let mut restored = restored.into_iter().peekable();
+    let mut line = Vec::with_capacity(path.len() + restored.len());
+    for index in path {
+        while let Some(before) = restored.next_if(|&before| before < index) {
+            line.push(before);
+        }
+        line.push(index);
+    }
+    line.extend(restored);
+    line
 }
 
 /// Every entry with what it hangs on, as far as that is in the file.

@@ -176,9 +176,13 @@ impl Session {
         self.ids.get(text)
     }
 
-    /// Returns the entries whose id begins with a text.
+    /// Returns the entries whose id begins with a text; only one, if it is that text.
     pub fn ids_beginning(&self, text: &str) -> Vec<Id> {
         let texts = self.id_texts();
+        let exact = self.nodes.iter().filter_map(|node| node.id).find(|id| texts.get(*id) == text);
+        if let Some(exact) = exact {
+            return vec![exact];
+        }
         let mut ids: Vec<Id> = self
             .nodes
             .iter()

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use crate::chain::NodeIndex;
 use crate::content::{Block, ToolUse};
 use crate::entry::view::{ToolUseResult, User};
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
-use crate::session::{BlockKind, BlockSpan, Id, Session};
+use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
 
 /// A call, by where it and its result stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum State {
     Error,
     /// There is no result.
     Pending,
-    /// The user stopped it.
+    /// The user stopped it, or the conversation went on without a result.
     Interrupted,
     /// The user or a rule forbade it.
     Denied,
@@ -119,6 +119,20 @@ pub fn calls(session: &Session) -> Vec<Call> {
 }
 
 impl Call {
+    /// Returns whether the conversation went on without a result: somebody spoke after the reply that made the call.
+    pub fn is_given_up(&self, session: &Session) -> bool {
+        let nodes = session.nodes();
+        let call = &nodes[self.node];
+        let same_line = |node: &Node| node.has(Flag::Sidechain) == call.has(Flag::Sidechain);
+        let is_prompt = |node: &Node| {
+            node.kind == Kind::User
+                && !session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)))
+        };
+        let is_other_reply = |node: &Node| node.kind == Kind::Assistant && node.message_id != call.message_id;
+        let mut later = nodes[self.node + 1..].iter().filter(|node| same_line(node));
+        self.result.is_none() && later.any(|node| is_prompt(node) || is_other_reply(node))
+    }
+
     /// Returns whether the result says that the call failed.
     pub fn is_error(&self) -> bool {
         matches!(self.result, Some((_, BlockSpan { kind: BlockKind::ToolResult(true), .. })))

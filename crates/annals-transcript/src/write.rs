@@ -63,6 +63,7 @@ pub struct Recorder {
     pending_bytes: usize,
     /// Which of `pending` has an id.
     pending_ids: HashMap<String, usize>,
+    written: usize,
     /// The newest time that a draft was given.
     newest: Timestamp,
 }
@@ -144,6 +145,7 @@ impl Recorder {
             pending: Vec::new(),
             pending_bytes: 0,
             pending_ids: HashMap::new(),
+            written: 0,
             newest: Timestamp::MIN,
         };
         recorder.look()?;
@@ -159,6 +161,11 @@ impl Recorder {
     pub fn last(&self) -> Option<&str> {
         let message = self.pending.iter().rev().find(|pending| pending.draft.kind.is_message());
         message.map_or(self.known.tip(), |pending| pending.id.as_deref())
+    }
+
+    /// Returns how many drafts were written so far, whatever came after.
+    pub fn written(&self) -> usize {
+        self.written
     }
 
     /// Returns how many drafts wait to be written.
@@ -411,6 +418,7 @@ impl Recorder {
             self.note_written(&rendered);
         }
         self.pending.drain(..written);
+        self.written += written;
         self.pending_bytes = self.pending.iter().map(|pending| pending.draft.length()).sum();
         let ids =
             self.pending.iter().enumerate().filter_map(|(index, pending)| Some((pending.id.clone()?, index)));
@@ -422,7 +430,8 @@ impl Recorder {
 
     fn render(&self) -> Rendered {
         let mut rendered =
-            Rendered { lines: Lines::default(), pending: Vec::new(), tip: None, leaf_cleared: false };
+            Rendered { lines: Lines::default(), pending: Vec::new(), tip: None, leaf_named: false };
+        rendered.leaf_named = self.known.leaf_is_named();
         let mut tip = self.known.tip();
         for (index, pending) in self.pending.iter().enumerate() {
             let draft = &pending.draft;
@@ -445,13 +454,15 @@ impl Recorder {
             };
             let leaves_the_line =
                 draft.kind.is_message() && !draft.boundary && !draft.answers && parent != tip;
-            if leaves_the_line && self.known.leaf_is_named() && !rendered.leaf_cleared {
+            if leaves_the_line && rendered.leaf_named {
                 rendered.lines.push(|out| Draft::no_last_prompt().render(&place, out));
                 rendered.pending.push(None);
-                rendered.leaf_cleared = true;
+                rendered.leaf_named = false;
             }
             rendered.lines.push(|out| draft.render(&place, out));
             rendered.pending.push(Some(index));
+            let entry = crate::Entry::new(draft.body().bytes());
+            rendered.leaf_named = known::names_leaf(&entry).unwrap_or(rendered.leaf_named);
             if draft.kind.is_message() {
                 tip = pending.id.as_deref();
             }
@@ -462,20 +473,15 @@ impl Recorder {
 
     /// Notes what stands in the file now, without reading it.
     fn note_written(&mut self, rendered: &Rendered) {
-        for (length, index) in rendered.lines.lengths().zip(&rendered.pending) {
+        for (line, index) in rendered.lines.iter().zip(&rendered.pending) {
             let pending = index.map(|index| &self.pending[index]);
             let is_message = pending.is_some_and(|pending| pending.draft.kind.is_message());
-            self.known.wrote(pending.and_then(|pending| pending.id.as_deref()), is_message, length);
+            self.known.wrote(pending.and_then(|pending| pending.id.as_deref()), is_message, line);
         }
         if let Some(tip) = &rendered.tip {
             self.known.go_on_from(tip);
         }
-        for pending in &self.pending {
-            self.known.note_leaf(&crate::Entry::new(pending.draft.body().bytes()));
-        }
-        if rendered.leaf_cleared {
-            self.known.forget_leaf();
-        }
+        self.known.set_leaf_named(rendered.leaf_named);
     }
 }
 
@@ -486,8 +492,8 @@ struct Rendered {
     pending: Vec<Option<usize>>,
     /// The entry that the conversation ends with when all are written.
     tip: Option<String>,
-    /// Whether earlier `last-prompt` records are made void.
-    leaf_cleared: bool,
+    /// Whether a `last-prompt` counts when all are written.
+    leaf_named: bool,
 }
 
 /// Whether a file that is not there is made.

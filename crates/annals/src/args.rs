@@ -201,9 +201,9 @@ pub(crate) struct Hydrate {
     /// A session that is there, to be replaced; or the id of a new one [default: a new one]
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// The working directory that a new session is about
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) project: PathBuf,
+    /// The working directory that a new session is about [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) safety: Safety,
 }
@@ -218,9 +218,9 @@ nothing of its batch is written. For every batch one line of JSON says what beca
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Record {
-    /// The working directory that the session is about
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) project: PathBuf,
+    /// The working directory that the session is about [default: that of a session that is there, else the current one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
     /// A session that is there, to go on with; or the id of a new one [default: a new one]
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,

@@ -33,7 +33,7 @@ pub(crate) fn stats(report: &Report) -> wire::Stats {
         compactions: stats.compactions,
         branches: stats.branches,
         gaps: stats.gaps,
-        subagents: file.subagents(),
+        subagents: file.subagents() + stats.inline_subagents,
         problems: stats.problems,
     }
 }

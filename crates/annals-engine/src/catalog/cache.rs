@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use annals_transcript::write::fs::State;
+use annals_transcript::write::fs::{Disk, RealDisk, State};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::facts::{Facts, Standing, Title, TitleSource};
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const SCHEMA: &str = "
 CREATE TABLE facts (
@@ -82,8 +82,10 @@ impl Remembered {
 impl Cache {
     /// Opens the cache in a folder; without one, lists are made without it.
     pub(super) fn open(folder: &Path) -> Option<Self> {
-        fs::create_dir_all(folder).ok()?;
+        // Prompts and titles are their owner's alone, as the transcripts are.
+        RealDisk.create_folder(folder).ok()?;
         let path = folder.join("catalog.sqlite");
+        drop(RealDisk.open_or_create(&path).ok()?);
         Self::at(&path).or_else(|| {
             // Of another version, or broken: it is only a cache.
             fs::remove_file(&path).ok()?;

@@ -81,6 +81,8 @@ pub struct Title {
 pub enum TitleSource {
     /// The user gave it.
     Custom,
+    /// The user gave it, before text that was not read: a later one may stand in a file of its own.
+    Earlier,
     /// The user named the agent that the session runs as.
     Agent,
     /// A model gave it.
@@ -92,13 +94,19 @@ pub enum TitleSource {
 }
 
 impl TitleSource {
-    pub(super) const ALL: [TitleSource; 5] =
-        [TitleSource::Custom, TitleSource::Agent, TitleSource::Ai, TitleSource::Summary, TitleSource::Prompt];
+    pub(super) const ALL: [TitleSource; 6] = [
+        TitleSource::Custom,
+        TitleSource::Earlier,
+        TitleSource::Agent,
+        TitleSource::Ai,
+        TitleSource::Summary,
+        TitleSource::Prompt,
+    ];
 
     /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            TitleSource::Custom | TitleSource::Agent => "custom",
+            TitleSource::Custom | TitleSource::Earlier | TitleSource::Agent => "custom",
             TitleSource::Ai => "ai",
             TitleSource::Summary => "summary",
             TitleSource::Prompt => "prompt",
@@ -147,6 +155,11 @@ impl Facts {
         Ok(facts)
     }
 
+    /// Reads what is in a session: its transcript, and the title beside it.
+    pub(crate) fn of_session(path: &Path) -> io::Result<Self> {
+        Ok(Self::read(path)?.with_title_beside(path))
+    }
+
     /// Gives a session the title that stands in a file of its own, unless the transcript itself has one.
     pub(super) fn with_title_beside(mut self, path: &Path) -> Self {
         let has_own = self.title.as_ref().is_some_and(|title| title.source == TitleSource::Custom);
@@ -158,13 +171,15 @@ impl Facts {
 
     fn of(lite: Lite, file: &mut File) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
-        let custom = lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
+        let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
+        let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
         let agent = || lite.last::<AgentName>().and_then(|record| record.name()).map(text);
         let ai = || lite.last::<AiTitle>().and_then(|record| record.title()).map(text);
         let words = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let summary = lite.summary(file)?;
         let title = [
             (words(custom), TitleSource::Custom),
+            (words(earlier()), TitleSource::Earlier),
             (words(agent()), TitleSource::Agent),
             (words(ai()), TitleSource::Ai),
             (words(summary), TitleSource::Summary),

@@ -48,19 +48,29 @@ fn a_session_is_found_by_id_prefix_title_path_and_latest() {
 }
 
 #[test]
-fn every_title_counts_and_subagents_have_none() {
+fn the_title_that_lists_show_names_a_session_and_subagents_have_none() {
     let home = tempfile::tempdir().unwrap();
     let engine = engine(home.path());
     let folder = home.path().join("projects/-a");
     let path = folder.join(format!("{FIRST}.jsonl"));
     let old = fs::read_to_string(&path).unwrap();
-    let titles = "{\"type\":\"ai-title\",\"aiTitle\":\"by a model\"}\n{\"type\":\"agent-name\",\"agentName\":\"by name\"}\n";
-    fs::write(&path, old + titles).unwrap();
+    let ai = "{\"type\":\"ai-title\",\"aiTitle\":\"by a model\"}\n";
+    let name = "{\"type\":\"agent-name\",\"agentName\":\"by name\"}\n";
+    let prompt =
+        "{\"type\":\"user\",\"uuid\":\"p\",\"parentUuid\":null,\"message\":{\"content\":\"first words\"}}\n";
     fs::write(folder.join("agent-a1.jsonl"), "{\"type\":\"custom-title\",\"customTitle\":\"an agent\"}\n")
         .unwrap();
-    for title in ["by a model", "by name"] {
-        assert_eq!(engine.session(title.as_ref()).unwrap().session.as_deref(), Some(FIRST), "{title}");
+    let titles = ["first words", "by a model", "by name"];
+    for (lines, named) in
+        [prompt.to_owned(), format!("{prompt}{ai}"), format!("{prompt}{ai}{name}")].iter().zip(titles)
+    {
+        fs::write(&path, lines).unwrap();
+        for title in titles {
+            let found = engine.session(title.as_ref()).ok().and_then(|file| file.session);
+            assert_eq!(found.as_deref(), (title == named).then_some(FIRST), "{title}");
+        }
     }
+    fs::write(&path, old).unwrap();
     assert!(engine.session("an agent".as_ref()).unwrap_err().is_not_found());
 }
 

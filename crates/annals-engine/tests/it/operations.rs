@@ -161,7 +161,7 @@ fn recording_goes_on_where_the_session_lies_unless_that_is_in_doubt() {
     let world = world();
     let folder = world.path();
     let recording = |project: &Path| Recording {
-        project: project.to_owned(),
+        project: Some(project.to_owned()),
         session: SESSION.into(),
         agent: None,
         entrypoint: "test".into(),

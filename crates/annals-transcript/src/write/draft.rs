@@ -1,5 +1,8 @@
 //! Drafts: entries as a caller gives them, before the recorder fills in what the client would write.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
@@ -139,18 +142,50 @@ impl Draft {
 
     /// Returns whether an entry on disk says the same, but for what depends on where and when it is recorded.
     pub(super) fn says_the_same_as(&self, recorded: Value<'_>) -> bool {
-        let parsed = |value: Value<'_>| serde_json::from_slice::<Json>(value.bytes()).ok();
-        self.body().members().all(|(key, _)| {
-            let key = key.decode();
-            PLACE_AND_TIME.contains(&&*key)
-                || match (self.body().get(&key), recorded.get(&key)) {
-                    (Some(value), Some(there)) => {
-                        there.bytes() == value.bytes() || parsed(there) == parsed(value)
-                    }
-                    _ => false,
-                }
-        })
+        let (said, there) = (members(self.body()), members(recorded));
+        said.iter()
+            .filter(|(key, _)| !PLACE_AND_TIME.contains(&&***key))
+            .all(|(key, value)| there.get(key).is_some_and(|there| is_same(*value, *there, DEEPEST)))
     }
+}
+
+/// How deep two values are compared; what lies deeper has to be the same byte for byte.
+const DEEPEST: usize = 128;
+
+/// Returns whether two values mean the same, whatever their spelling.
+fn is_same(one: Value<'_>, other: Value<'_>, depth: usize) -> bool {
+    if one.bytes() == other.bytes() {
+        return true;
+    }
+    if depth == 0 {
+        return false;
+    }
+    if let (Some(one), Some(other)) = (one.as_str(), other.as_str()) {
+        // What cannot be decoded cannot be compared but by its bytes, which differ.
+        let text = one.decode();
+        return !text.contains(char::REPLACEMENT_CHARACTER) && text == other.decode();
+    }
+    if one.is_array() && other.is_array() {
+        return one.items().count() == other.items().count()
+            && one.items().zip(other.items()).all(|(one, other)| is_same(one, other, depth - 1));
+    }
+    if one.is_object() && other.is_object() {
+        let (one, other) = (members(one), members(other));
+        return one.len() == other.len()
+            && one
+                .iter()
+                .all(|(key, value)| other.get(key).is_some_and(|there| is_same(*value, *there, depth - 1)));
+    }
+    match (one.as_f64(), other.as_f64()) {
+        // Beyond what a float tells apart, digits count.
+        (Some(one), Some(other)) => one.abs() < 9e15 && one.to_bits() == other.to_bits(),
+        _ => false,
+    }
+}
+
+/// Returns the members of an object by their keys; of several, the last.
+fn members(object: Value<'_>) -> BTreeMap<Cow<'_, str>, Value<'_>> {
+    object.members().map(|(key, value)| (key.decode(), value)).collect()
 }
 
 /// Fields that say where and when an entry stands, not what it says.
@@ -452,6 +487,53 @@ fn check(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
         Kind::System if body.present("compactMetadata").is_some_and(|value| !value.is_object()) => {
             wrong("compactMetadata", "an object")
         }
+        Kind::System if body.present("content").is_some_and(|value| value.as_str().is_none()) => {
+            wrong("content", "text")
+        }
+        _ => check_record(body, kind),
+    }
+}
+
+/// Checks the fields of records that the client reads without looking.
+fn check_record(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
+    let texts: &[&'static str] = match kind {
+        Kind::CustomTitle => &["customTitle"],
+        Kind::AiTitle => &["aiTitle"],
+        Kind::AgentName => &["agentName"],
+        Kind::AgentColor => &["agentColor"],
+        Kind::AgentSetting => &["agentSetting"],
+        Kind::Tag => &["tag"],
+        Kind::Mode => &["mode"],
+        Kind::PermissionMode => &["permissionMode"],
+        Kind::QueueOperation => &["operation"],
+        Kind::Summary => &["summary", "leafUuid"],
+        Kind::FileHistorySnapshot => &["messageId"],
+        Kind::PrLink => &["prUrl"],
+        _ => &[],
+    };
+    for &field in texts {
+        match body.get(field) {
+            None => return Err(DraftError::Missing(field)),
+            Some(value) if value.as_str().is_none() => {
+                return Err(DraftError::Wrong { field, expected: "text" });
+            }
+            Some(_) => {}
+        }
+    }
+    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
+    match kind {
+        Kind::FileHistorySnapshot if !body.get("snapshot").is_some_and(Value::is_object) => {
+            wrong("snapshot", "an object")
+        }
+        Kind::LastPrompt if body.present("leafUuid").is_some_and(|leaf| leaf.as_str().is_none()) => {
+            wrong("leafUuid", "the id of an entry")
+        }
+        Kind::LastPrompt if body.present("lastPrompt").is_some_and(|prompt| prompt.as_str().is_none()) => {
+            wrong("lastPrompt", "text")
+        }
+        Kind::ContentReplacement if !body.get("replacements").is_some_and(Value::is_array) => {
+            wrong("replacements", "a list")
+        }
         _ => Ok(()),
     }
 }
@@ -484,11 +566,35 @@ fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
         return wrong("message.role", if kind == Kind::User { "`user`" } else { "`assistant`" });
     }
     let Some(content) = message.get("content") else { return Err(DraftError::Missing("message.content")) };
-    let blocks = || content.items().all(|block| block.is_object() && block.text("type").is_some());
-    if content.as_str().is_none() && !(content.is_array() && blocks()) {
-        return wrong("message.content", "text, or a list of blocks that each have a `type`");
+    if content.as_str().is_some() {
+        return Ok(());
     }
-    Ok(())
+    if !content.is_array() || content.items().next().is_none() {
+        return wrong("message.content", "text, or a list of blocks");
+    }
+    content.items().try_for_each(check_block)
+}
+
+/// Checks what a request could not go without.
+fn check_block(block: Value<'_>) -> Result<(), DraftError> {
+    let wrong = |expected| Err(DraftError::Wrong { field: "message.content", expected });
+    let is_text = |key| block.get(key).is_some_and(|value| value.as_str().is_some());
+    match block.text("type").as_deref() {
+        None => wrong("text, or a list of blocks that each have a `type`"),
+        Some("text") if !is_text("text") => wrong("a list in which every `text` block has a `text`"),
+        Some("thinking") if !is_text("thinking") => {
+            wrong("a list in which every `thinking` block has a `thinking`")
+        }
+        Some("tool_use")
+            if !is_text("id") || !is_text("name") || !block.get("input").is_some_and(Value::is_object) =>
+        {
+            wrong("a list in which every `tool_use` block has an `id`, a `name` and an `input`")
+        }
+        Some("tool_result") if !is_text("tool_use_id") => {
+            wrong("a list in which every `tool_result` block has a `tool_use_id`")
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Says why bytes are not JSON, and where: callers know the line, if it is one.

@@ -20,6 +20,8 @@ pub(crate) enum ErrorKind {
     Log { number: usize, source: DraftError },
     #[error("there is no entry `{id}`")]
     NoEntry { id: String },
+    #[error("entry `{id}` begins a compaction, which the entries behind it need")]
+    Boundary { id: String },
     #[error("`{name}` cannot be the name of {what}")]
     Name { what: &'static str, name: String },
     #[error("another annals process has been writing to {} for too long", path.display())]

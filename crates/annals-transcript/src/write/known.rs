@@ -1,6 +1,7 @@
 //! What a transcript already holds, kept up to date from where it was read last.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read, SeekFrom};
 
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use crate::chain::Chain;
 use crate::entry::view::LastPrompt;
 use crate::entry::{Entry, Flag};
 use crate::json::JsonStr;
-use crate::line::{Position, Reader};
+use crate::line::{Position, Reader, read_span};
 use crate::session::Session;
 
 /// The entries of a transcript by id, and its end.
@@ -22,6 +23,8 @@ pub(super) struct Known {
     identity: Option<(u64, u64)>,
     /// Behind the last line that ends in a newline.
     end: Position,
+    /// That line, by its length and hash: it tells whether the file is still the one that was read.
+    last_line: Option<(u64, u64)>,
     torn: bool,
     /// Where entries stand.
     places: HashMap<Id, Place>,
@@ -61,6 +64,7 @@ impl Known {
             subagent,
             identity: None,
             end: Position { offset: 0, line: 1 },
+            last_line: None,
             torn: false,
             places: HashMap::new(),
             tip: None,
@@ -71,7 +75,7 @@ impl Known {
     /// Reads what was added since the last time; everything, if the file is another one or was cut.
     pub(super) fn catch_up(&mut self, file: &mut dyn Handle) -> io::Result<()> {
         let state = file.state()?;
-        if self.identity != Some(state.identity) || state.length < self.end.offset {
+        if self.identity != Some(state.identity) || !self.still_ends_alike(file, state.length)? {
             return self.read_all(file, state);
         }
         file.seek(SeekFrom::Start(self.end.offset))?;
@@ -81,19 +85,34 @@ impl Known {
             self.add(&entry);
             self.torn = !entry.ends_in_newline();
             if !self.torn {
+                self.last_line = Some(line_mark(entry.bytes()));
                 self.end = reader.position();
             }
         }
         Ok(())
     }
 
+    /// Returns whether what was read last still stands where it stood: a file may have been cut, and written to again.
+    fn still_ends_alike(&self, file: &mut dyn Handle, length: u64) -> io::Result<bool> {
+        let Some((line, hash)) = self.last_line else { return Ok(length >= self.end.offset) };
+        if length < self.end.offset {
+            return Ok(false);
+        }
+        let mut file = file;
+        let bytes = read_span(&mut file, self.end.offset - line, line)?;
+        Ok(line_mark(&bytes) == (line, hash))
+    }
+
     fn read_all(&mut self, file: &mut dyn Handle, state: State) -> io::Result<()> {
         *self = Self { identity: Some(state.identity), ..Self::nothing(self.subagent) };
         file.seek(SeekFrom::Start(0))?;
-        let mut session = Session::read_with(file.take(state.length), |entry, _| {
-            self.note_leaf(entry);
+        let mut session = Session::read_with(file.take(state.length), |entry, problem| {
+            if problem.is_none() {
+                self.note_leaf(entry);
+            }
             self.torn = !entry.ends_in_newline();
             if !self.torn {
+                self.last_line = Some(line_mark(entry.bytes()));
                 let Position { offset, line } = entry.at();
                 self.end = Position { offset: offset + entry.bytes().len() as u64, line: line + 1 };
             }
@@ -127,20 +146,16 @@ impl Known {
         }
     }
 
-    /// Notes what an entry says of where the conversation ends.
-    pub(super) fn note_leaf(&mut self, entry: &Entry<'_>) {
-        if let Some(leaf) = entry.view::<LastPrompt>().and_then(|last| last.leaf()) {
-            self.leaf_named = leaf != NO_ENTRY;
-        }
-        if entry.head().is_boundary() {
-            self.leaf_named = false;
-        }
+    fn note_leaf(&mut self, entry: &Entry<'_>) {
+        self.leaf_named = names_leaf(entry).unwrap_or(self.leaf_named);
     }
 
     /// Notes a line that was just written behind all that is known.
-    pub(super) fn wrote(&mut self, id: Option<&str>, is_message: bool, length: u64) {
-        let Position { offset, line } = self.end;
-        self.end = Position { offset: offset + length, line: line + 1 };
+    pub(super) fn wrote(&mut self, id: Option<&str>, is_message: bool, line: &[u8]) {
+        let Position { offset, line: number } = self.end;
+        let length = line.len() as u64;
+        self.end = Position { offset: offset + length, line: number + 1 };
+        self.last_line = Some(line_mark(line));
         if let Some(id) = id {
             self.places.insert(Id::new(id), Place { offset, length, is_message });
         }
@@ -160,9 +175,9 @@ impl Known {
         self.leaf_named
     }
 
-    /// Says that no `last-prompt` counts any longer.
-    pub(super) fn forget_leaf(&mut self) {
-        self.leaf_named = false;
+    /// Says whether a `last-prompt` counts by now.
+    pub(super) fn set_leaf_named(&mut self, named: bool) {
+        self.leaf_named = named;
     }
 
     /// Returns the end of the file, if it ends in a whole line.
@@ -173,6 +188,20 @@ impl Known {
     pub(super) fn place(&self, id: &str) -> Option<Place> {
         self.places.get(&Id::new(id)).copied()
     }
+}
+
+fn line_mark(line: &[u8]) -> (u64, u64) {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(line);
+    (line.len() as u64, hasher.finish())
+}
+
+/// Returns whether a `last-prompt` counts from an entry on; none if the entry says nothing of it.
+pub(super) fn names_leaf(entry: &Entry<'_>) -> Option<bool> {
+    if entry.head().is_boundary() {
+        return Some(false);
+    }
+    Some(entry.view::<LastPrompt>()?.leaf()? != NO_ENTRY)
 }
 
 /// Returns the entry that the conversation goes on from: where the client would, or else the last one there is.

@@ -29,10 +29,10 @@ impl Lines {
         self.ends.push(self.bytes.len());
     }
 
-    /// Returns the lengths of the lines.
-    pub(super) fn lengths(&self) -> impl Iterator<Item = u64> + use<'_> {
+    /// Returns the lines.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        self.ends.iter().zip(starts).map(|(end, start)| (end - start) as u64)
+        self.ends.iter().zip(starts).map(|(&end, start)| &self.bytes[start..end])
     }
 
     /// Writes the lines at the end of a file, in one operation if the disk takes them so.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::json::{Value, quote};
 use crate::line::Reader;
@@ -20,9 +20,11 @@ pub(super) struct Removal<'i> {
     /// What hangs on it.
     children: Vec<String>,
     /// Whether another entry names it.
-    pub(super) is_named: bool,
+    is_named: bool,
     /// Where it stands, if it is the last line of the file and the only one of its id.
-    pub(super) last_line_at: Option<u64>,
+    last_line_at: Option<u64>,
+    /// Whether it begins a compaction.
+    pub(super) is_boundary: bool,
 }
 
 impl<'i> Removal<'i> {
@@ -35,6 +37,7 @@ impl<'i> Removal<'i> {
             children: Vec::new(),
             is_named: false,
             last_line_at: None,
+            is_boundary: false,
         };
         let mut reader = Reader::new(source);
         let (mut found, mut line) = (0, 0);
@@ -44,6 +47,7 @@ impl<'i> Removal<'i> {
             removal.last_line_at = None;
             if removal.is_meant(&entry) {
                 found += 1;
+                removal.is_boundary |= entry.head().is_boundary();
                 removal.parent = entry.head().parent.map(|parent| parent.decode().into_owned());
                 let has_its_line = found == 1 && begins_line && entry.ends_in_newline();
                 removal.last_line_at = has_its_line.then_some(entry.at().offset);
@@ -59,6 +63,11 @@ impl<'i> Removal<'i> {
         // An entry may name itself in a circle.
         removal.parent = removal.parent.filter(|parent| parent != id);
         Ok((found > 0).then_some(removal))
+    }
+
+    /// Returns where the file can be cut to take the entry out, if nothing depends on it.
+    pub(super) fn cut_at(&self) -> Option<u64> {
+        self.last_line_at.filter(|_| !self.is_named)
     }
 
     /// Copies a transcript without the entry. The newline of a line that it shares with others stays.
@@ -90,7 +99,12 @@ impl<'i> Removal<'i> {
 
     fn is_kept_by(&self, entry: &Entry<'_>) -> bool {
         let metadata = entry.body().and_then(|body| body.get("compactMetadata"));
-        metadata.is_some_and(|metadata| memchr::memmem::find(metadata.bytes(), self.id.as_bytes()).is_some())
+        let part = |key: &str| metadata.and_then(|metadata| metadata.get(key));
+        let (messages, segment) = (part("preservedMessages"), part("preservedSegment"));
+        let lists = ["uuids", "allUuids"].into_iter().filter_map(|key| Some(messages?.texts(key))).flatten();
+        let ends = ["headUuid", "anchorUuid", "tailUuid"].into_iter().filter_map(|key| segment?.text(key));
+        let anchor = messages.and_then(|messages| messages.text("anchorUuid"));
+        lists.chain(ends).chain(anchor).any(|id| id == self.id)
     }
 
     /// Returns the message that comes before the entry behind a compaction: the one kept before it, or the anchor.
@@ -143,32 +157,32 @@ impl<'i> Removal<'i> {
 
     /// Returns what a compaction keeps, without the entry: the client takes all that is named, or nothing at all.
     fn kept_without(&self, metadata: Value<'_>) -> Option<String> {
-        let mut metadata: Json = serde_json::from_slice(metadata.bytes()).ok()?;
-        let messages = &mut metadata["preservedMessages"];
-        for list in ["uuids", "allUuids"] {
-            if let Some(list) = messages.get_mut(list).and_then(Json::as_array_mut) {
-                list.retain(|id| id != self.id);
+        let mut metadata: Map<String, Json> = serde_json::from_slice(metadata.bytes()).ok()?;
+        let mut kept: Option<Vec<String>> = None;
+        if let Some(messages) = metadata.get_mut("preservedMessages") {
+            for list in ["uuids", "allUuids"] {
+                if let Some(list) = messages.get_mut(list).and_then(Json::as_array_mut) {
+                    list.retain(|id| id != self.id);
+                }
             }
+            self.replace(messages.get_mut("anchorUuid"), self.parent.as_deref());
+            let list = messages.get("uuids").and_then(Json::as_array);
+            kept = list.map(|list| list.iter().filter_map(Json::as_str).map(str::to_owned).collect());
         }
-        self.replace(messages.get_mut("anchorUuid"), self.parent.as_deref());
-        let kept: Option<Vec<String>> = messages["uuids"]
-            .as_array()
-            .map(|list| list.iter().filter_map(Json::as_str).map(str::to_owned).collect());
-        // Without a list, what hung on the entry is the next of the run.
-        let (first, last) = match &kept {
-            Some(kept) => (kept.first(), kept.last()),
-            None => (self.children.first(), self.parent.as_ref()),
-        };
-        let (first, last) = (first.cloned(), last.cloned());
-        let segment = &mut metadata["preservedSegment"];
-        self.replace(segment.get_mut("headUuid"), first.as_deref());
-        self.replace(segment.get_mut("tailUuid"), last.as_deref());
-        self.replace(segment.get_mut("anchorUuid"), self.parent.as_deref());
-        let nothing_left = kept.is_some_and(|kept| kept.is_empty());
-        if let Some(metadata) = metadata.as_object_mut() {
-            metadata.retain(|key, value| !key.starts_with("preserved") || !(nothing_left || value.is_null()));
+        if let Some(segment) = metadata.get_mut("preservedSegment") {
+            // Without a list, what hung on the entry is the next of the run.
+            let (first, last) = match &kept {
+                Some(kept) => (kept.first(), kept.last()),
+                None => (self.children.first(), self.parent.as_ref()),
+            };
+            self.replace(segment.get_mut("headUuid"), first.map(String::as_str));
+            self.replace(segment.get_mut("tailUuid"), last.map(String::as_str));
+            self.replace(segment.get_mut("anchorUuid"), self.parent.as_deref());
         }
-        Some(metadata.to_string())
+        if kept.is_some_and(|kept| kept.is_empty()) {
+            metadata.retain(|key, _| !key.starts_with("preserved"));
+        }
+        Some(Json::from(metadata).to_string())
     }
 
     fn replace(&self, value: Option<&mut Json>, by: Option<&str>) {

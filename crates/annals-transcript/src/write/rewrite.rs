@@ -49,6 +49,10 @@ pub fn hold(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
 /// Takes the place beside a file in which its successor is written: no two of us write one at the same time.
 fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
     let beside = beside(path);
+    if beside.is_symlink() {
+        // Not ours, and what it leads to is somebody else's.
+        disk.remove_file(&beside).map_err(Error::disk("remove", &beside))?;
+    }
     lock(disk, &beside, Open::OrCreate, Options::default().patience).inspect_err(|error| {
         if !error.is_busy() {
             let _ = disk.remove_file(&beside);
@@ -128,24 +132,45 @@ pub fn remove_entry(
     let failed = || Error::disk("read", path);
     let before = file.state().map_err(failed())?;
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
-    let Some(removal) = Removal::find(&mut *file, id).map_err(failed())? else {
-        return Err(Error::new(ErrorKind::NoEntry { id: id.to_owned() }));
-    };
-    if let Some(start) = removal.last_line_at.filter(|_| !removal.is_named) {
+    let removal = plan_removal(&mut *file, path, id, before.length, limit)?;
+    if let Some(start) = removal.cut_at() {
         unchanged(path, Some(before))?;
         file.truncate(start).map_err(Error::disk("cut", path))?;
         file.sync().map_err(Error::disk("sync", path))?;
         return Ok(Removed::Cut);
-    }
-    if before.length > limit {
-        let length = before.length;
-        return Err(Error::new(ErrorKind::TooLarge { path: path.to_owned(), length, limit }));
     }
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
     let _claim = claim(disk, path)?;
     put(disk, path, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
     Ok(Removed::Rewritten)
+}
+
+/// Says how [`remove_entry`] would take an entry out, or why it would not.
+pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<Removed, Error> {
+    let failed = || Error::disk("read", path);
+    let file = fs::File::open(path).map_err(failed())?;
+    let length = file.metadata().map_err(failed())?.len();
+    let removal = plan_removal(file, path, id, length, limit)?;
+    Ok(if removal.cut_at().is_some() { Removed::Cut } else { Removed::Rewritten })
+}
+
+fn plan_removal<'i>(
+    source: impl Read,
+    path: &Path,
+    id: &'i str,
+    length: u64,
+    limit: u64,
+) -> Result<Removal<'i>, Error> {
+    let found = Removal::find(source, id).map_err(Error::disk("read", path))?;
+    let removal = found.ok_or_else(|| Error::new(ErrorKind::NoEntry { id: id.to_owned() }))?;
+    if removal.is_boundary {
+        return Err(Error::new(ErrorKind::Boundary { id: id.to_owned() }));
+    }
+    if removal.cut_at().is_none() && length > limit {
+        return Err(Error::new(ErrorKind::TooLarge { path: path.to_owned(), length, limit }));
+    }
+    Ok(removal)
 }
 
 /// Makes sure that a file is as it was, or still is not there.

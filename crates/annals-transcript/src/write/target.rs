@@ -83,6 +83,11 @@ impl Agent {
         Ok(Self { group: Some(group.split('/').collect()), ..self })
     }
 
+    /// Returns the folder that it shares with others.
+    pub fn group(&self) -> Option<&Path> {
+        self.group.as_deref()
+    }
+
     /// Returns its id.
     pub fn id(&self) -> &str {
         &self.id

@@ -289,6 +289,32 @@ fn drafts_that_the_client_could_not_read_are_refused() {
             r#"{"type":"user","timestamp":"now","message":{"content":"x"}}"#,
             "`timestamp` must be a time such as 2026-01-31T12:00:00.000Z",
         ),
+        (
+            r#"{"type":"user","message":{"content":[]}}"#,
+            "`message.content` must be text, or a list of blocks",
+        ),
+        (
+            r#"{"type":"user","message":{"content":[{"type":"text","text":5}]}}"#,
+            "`message.content` must be a list in which every `text` block has a `text`",
+        ),
+        (
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"x","name":"Bash"}]}}"#,
+            "`message.content` must be a list in which every `tool_use` block has an `id`, a `name` and an `input`",
+        ),
+        (
+            r#"{"type":"user","message":{"content":[{"type":"tool_result"}]}}"#,
+            "`message.content` must be a list in which every `tool_result` block has a `tool_use_id`",
+        ),
+        (
+            r#"{"type":"assistant","message":{"content":[{"type":"thinking"}]}}"#,
+            "`message.content` must be a list in which every `thinking` block has a `thinking`",
+        ),
+        (r#"{"type":"custom-title","customTitle":5}"#, "`customTitle` must be text"),
+        (r#"{"type":"tag"}"#, "`tag` is missing"),
+        (r#"{"type":"last-prompt","leafUuid":5}"#, "`leafUuid` must be the id of an entry"),
+        (r#"{"type":"file-history-snapshot","messageId":"x"}"#, "`snapshot` must be an object"),
+        (r#"{"type":"content-replacement"}"#, "`replacements` must be a list"),
+        (r#"{"type":"system","subtype":"local_command","content":5}"#, "`content` must be text"),
         (r#"{"type":"attachment"}"#, "`attachment` must be an object"),
         (r#"{"type":"system"}"#, "`subtype` must be a name"),
     ] {
@@ -361,6 +387,105 @@ fn leaving_the_line_that_a_last_prompt_names_makes_it_void() {
         (&cleared["leafUuid"], &cleared["explicit"]),
         (&json!("00000000-0000-0000-0000-000000000000"), &json!(true))
     );
+}
+
+/// Returns the uuids of the conversation that the client would go on with.
+fn conversation(project: &Project) -> Vec<String> {
+    let session = Session::read(project.text().as_bytes()).unwrap();
+    let chain = Chain::build(&session);
+    let texts = session.id_texts();
+    chain.entries().into_iter().filter_map(|node| Some(texts.get(session.nodes()[node].id?))).collect()
+}
+
+#[test]
+fn a_last_prompt_in_a_batch_counts_for_what_comes_behind_it() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let named = |id: &str| Draft::last_prompt("x", id);
+    let first =
+        vec![prompt("a"), reply("b"), prompt("c"), named("c"), prompt("d").hanging_on("b"), reply("e")];
+    recorder.append(first).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(conversation(&project), ["a", "b", "d", "e"]);
+    recorder.append(vec![prompt("f").hanging_on("c"), named("f")]).unwrap();
+    recorder.flush().unwrap();
+    recorder.append(vec![prompt("g").hanging_on("e")]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(conversation(&project), ["a", "b", "d", "e", "g"]);
+}
+
+#[test]
+fn results_that_name_their_call_leave_a_last_prompt_in_force() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let result = |id: &str, call: &str| {
+        draft(&json!({"type": "user", "uuid": id, "sourceToolAssistantUUID": call,
+            "message": {"content": [{"type": "tool_result", "tool_use_id": id, "content": "x"}]}}))
+    };
+    recorder.append(vec![prompt("a"), reply("b"), reply("c"), Draft::last_prompt("x", "c")]).unwrap();
+    recorder.append(vec![result("d", "b"), result("e", "c")]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(project.shape()[3..], ["last-prompt", "d < b", "e < c"]);
+}
+
+#[test]
+fn a_file_that_was_cut_or_replaced_behind_the_recorder_is_read_anew() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("a"), reply("b"), prompt("c")]).unwrap();
+    recorder.flush().unwrap();
+    let lines: Vec<String> = project.text().split_inclusive('\n').map(str::to_owned).collect();
+    // Somebody takes the last line out and writes others: of the same length, and longer.
+    for other in [
+        lines[2].replace("\"c\"", "\"x\""),
+        lines[2].replace("\"c\"", "\"y\"") + &lines[2].replace("\"c\"", "\"z\""),
+    ] {
+        let last = if other.contains("\"z\"") { "z" } else { "x" };
+        let file = std::fs::OpenOptions::new().write(true).open(project.path()).unwrap();
+        file.set_len((lines[0].len() + lines[1].len()) as u64).unwrap();
+        drop(file);
+        let mut file = std::fs::OpenOptions::new().append(true).open(project.path()).unwrap();
+        std::io::Write::write_all(&mut file, other.as_bytes()).unwrap();
+        let id = format!("after-{last}");
+        recorder.append(vec![prompt(&id)]).unwrap();
+        recorder.flush().unwrap();
+        assert_eq!(project.shape().last().unwrap(), &format!("{id} < {last}"));
+    }
+    // Another file takes its place.
+    let beside = project.folder.path().join("beside");
+    std::fs::write(&beside, lines[0].clone() + &lines[0].replace("\"a\"", "\"other\"").repeat(20)).unwrap();
+    std::fs::rename(&beside, project.path()).unwrap();
+    recorder.append(vec![prompt("last")]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(project.shape().last().unwrap(), "last < other");
+}
+
+#[test]
+fn other_content_is_told_from_the_same_in_another_spelling() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let draft = |content: &str, more: &str| {
+        Draft::parse(
+            format!(r#"{{"type":"user","uuid":"a","message":{{"content":{content}}}{more}}}"#).as_bytes(),
+        )
+        .unwrap()
+    };
+    let deep = |inner: &str| format!(r#","deep":{}{inner}{}"#, "[".repeat(100), "]".repeat(100));
+    recorder
+        .append(vec![draft(r#""caf\u00e9 \ud83d""#, &(deep("1") + r#","n":1e999,"m":[1.50,{"x":1,"y":2}]"#))])
+        .unwrap();
+    recorder.flush().unwrap();
+    for (content, more, same) in [
+        (r#""caf\u00e9 \ud83d""#, r#","m":[1.5, {"y":2,"x":1}]"#.to_owned(), true),
+        (r#""café \ud83d""#, String::new(), false),
+        (r#""café \ud83e""#, String::new(), false),
+        (r#""caf\u00e9 \ud83d""#, r#","n":2e999"#.to_owned(), false),
+        (r#""caf\u00e9 \ud83d""#, deep("2"), false),
+        (r#""caf\u00e9 \ud83d""#, r#","m":[1.5, {"x":1}]"#.to_owned(), false),
+    ] {
+        let result = recorder.append(vec![draft(content, &more)]);
+        assert_eq!(result.is_ok(), same, "{content} {more}");
+    }
 }
 
 #[test]

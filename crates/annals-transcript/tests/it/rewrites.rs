@@ -97,6 +97,52 @@ fn what_named_the_entry_names_what_takes_its_place() {
     }
 }
 
+#[test]
+fn compactions_are_not_taken_out_and_odd_ones_do_no_harm() {
+    let boundary = |metadata: &str| {
+        format!(
+            "{{\"type\":\"system\",\"subtype\":\"compact_boundary\",\"uuid\":\"x\",\"compactMetadata\":{metadata}}}\n"
+        )
+    };
+    let a = "{\"type\":\"user\",\"uuid\":\"a\",\"parentUuid\":null}\n";
+    let odd = [
+        r#""about a""#,
+        r#"["a"]"#,
+        r#"{"preservedMessages":["a"],"preservedSegment":"a"}"#,
+        r#"{"note":"a","n":1.50}"#,
+    ];
+    for metadata in odd {
+        let (_folder, path) = file(&(a.to_owned() + &boundary(metadata)));
+        rewrite::remove_entry(&RealDisk, &path, "a", REWRITE_LIMIT, PATIENCE).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), boundary(metadata));
+        let error = rewrite::remove_entry(&RealDisk, &path, "x", REWRITE_LIMIT, PATIENCE).unwrap_err();
+        assert!(error.to_string().contains("begins a compaction"), "{error}");
+    }
+}
+
+#[test]
+fn a_rehearsal_says_what_would_happen() {
+    let (_folder, path) = file("{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n");
+    let rehearse = |id: &str, limit: u64| rewrite::rehearse_removal(&path, id, limit);
+    assert_eq!(rehearse("b", 1).unwrap(), Removed::Cut);
+    assert_eq!(rehearse("a", 1000).unwrap(), Removed::Rewritten);
+    assert!(rehearse("a", 1).unwrap_err().is_too_large());
+    assert!(rehearse("c", 1).unwrap_err().is_no_entry());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_lies_where_the_new_file_is_written_is_not_written_through() {
+    let (folder, path) = file("{\"type\":\"user\",\"uuid\":\"a\"}\n{}\n");
+    let precious = folder.path().join("precious");
+    fs::write(&precious, "precious").unwrap();
+    std::os::unix::fs::symlink(&precious, folder.path().join(".s.jsonl.annals")).unwrap();
+    rewrite::remove_entry(&RealDisk, &path, "a", REWRITE_LIMIT, PATIENCE).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
+    assert!(!path.is_symlink());
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_stays_one() {

@@ -215,8 +215,23 @@ fn results_of_live_calls_are_live_wherever_they_hang() {
     let lines = |call: &str| {
         [prompt("u1", "", 1), reply("a1", "u1", 2, &["t"]), result("r", "u1", 3, call), prompt("u2", "a1", 4)]
     };
-    assert_eq!(shown(&lines("t")), "u1 r a1 u2");
+    assert_eq!(shown(&lines("t")), "u1 a1 r u2");
     assert_eq!(shown(&lines("unknown")), "u1 | (r) a1 u2");
+}
+
+/// Section 9.
+#[test]
+fn a_compaction_in_force_is_live_although_what_it_keeps_comes_last() {
+    let kept = r#""preservedMessages":{"anchorUuid":"s","uuids":["u2","a2"]}"#;
+    let lines = [
+        prompt("u1", "", 1),
+        reply("a1", "u1", 2, &[]),
+        prompt("u2", "a1", 3),
+        reply("a2", "u2", 4, &[]),
+        boundary("b", "", 5, kept),
+        prompt("s", "b", 6),
+    ];
+    assert_eq!(shown(&lines), "u1 a1 u2 a2 b s");
 }
 
 /// Section 9.

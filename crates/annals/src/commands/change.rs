@@ -52,11 +52,13 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
     let file = engine.session(&args.session)?;
     let id = engine.entry_id(&file, &args.uuid)?;
     let dry_run = args.safety.dry_run;
+    let limit = args.limit.saturating_mul(1 << 20);
     let told = if dry_run {
         warn_of_refusal(engine, &file, args.safety)?;
+        engine.rehearse_removal(&file, &id, limit)?;
         format!("would take entry {} out of {}", clean(&id), name(&file))
     } else {
-        let how = match engine.remove_entry(&file, &id, args.limit << 20, args.safety.force)? {
+        let how = match engine.remove_entry(&file, &id, limit, args.safety.force)? {
             Removed::Cut => "it was the last line",
             Removed::Rewritten => "the file was written anew",
         };

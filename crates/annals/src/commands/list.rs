@@ -86,7 +86,9 @@ fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> R
         let facts = &listed.facts;
         let title = match (&facts.title, facts.standing.reason()) {
             (_, Some(reason)) => format!("({reason})"),
-            (Some(title), None) => output::cut(&output::one_line(&title.text), LONGEST_TITLE),
+            (Some(title), None) => {
+                output::cut(&output::one_line(&output::without_escapes(&title.text)), LONGEST_TITLE)
+            }
             (None, None) => "(untitled)".to_owned(),
         };
         table.row(&[

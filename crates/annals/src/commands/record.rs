@@ -29,7 +29,22 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     let (mut refused, mut described) = (false, false);
     let mut batch = drafts.read_batch(args.batch)?;
     loop {
-        let told = append(&mut recorder, batch, args.keep_going)?;
+        let before = recorder.written();
+        let told = match append(&mut recorder, batch, args.keep_going) {
+            Ok(told) => told,
+            Err(failure) => {
+                // Who has to try again needs to know what is there already.
+                let written = recorder.written() - before;
+                if written > 0 {
+                    output::json_line(
+                        &mut out,
+                        &told(&recorder, Appended { written, ..Appended::default() }, 0),
+                    )?;
+                    out.flush()?;
+                }
+                return Err(failure);
+            }
+        };
         refused |= told.refused > 0;
         if !described && recorder.target().path().is_file() {
             engine.describe_agent(recorder.target(), &meta(args))?;
@@ -86,7 +101,9 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
         })?
     };
     recorder.flush().map_err(Failure::record)?;
-    Ok(told(recorder, appended, refused))
+    // What waits for a first message is not written.
+    let written = appended.written.saturating_sub(recorder.waiting());
+    Ok(told(recorder, Appended { written, ..appended }, refused))
 }
 
 fn told(recorder: &Recorder, appended: Appended, refused: usize) -> Recorded {

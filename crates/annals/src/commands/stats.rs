@@ -34,7 +34,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Stats, global: &args::Global) ->
 
 fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     output::heading(out, &report.file.path.to_string_lossy())?;
-    let subagents = report.file.subagents();
+    let subagents = report.file.subagents() + report.stats.inline_subagents;
     print_counts(out, &report.stats, subagents)
 }
 

@@ -397,13 +397,13 @@ fn everything_that_is_shown_has_its_line() {
       [server tool web_search]
       [new_block]
       ▸ Bash ls → error 0 ms
-      ▸ Bash cd /tmp ls → pending
-      ▸ TodoWrite → pending
+      ▸ Bash cd /tmp ls → interrupted
+      ▸ TodoWrite → interrupted
           [x] Boil
           [~] Steep
           [ ] Pour
-      ▸ MultiEdit tea.rs → pending
-      ▸ Write new.rs → pending
+      ▸ MultiEdit tea.rs → interrupted
+      ▸ Write new.rs → interrupted
       interrupted by the user
       request failed, attempt 2 of 10
     ✗ Overloaded
@@ -471,18 +471,18 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
           tea.rs
           new.rs
           [image image/png, 3 B]
-      ▸ Bash cd /tmp ls → pending
+      ▸ Bash cd /tmp ls → interrupted
           command: cd /tmp
           ls
-      ▸ TodoWrite → pending
+      ▸ TodoWrite → interrupted
           [x] Boil
           [~] Steep
           [ ] Pour
-      ▸ MultiEdit tea.rs → pending
+      ▸ MultiEdit tea.rs → interrupted
           - green
           + oolong
           + black
-      ▸ Write new.rs → pending
+      ▸ Write new.rs → interrupted
           + one
           + two
       interrupted by the user
@@ -537,8 +537,8 @@ fn the_json_of_subagents_names_them_and_numbers_no_turns() {
     let side = ",\"isSidechain\":true,\"agentId\":\"a1\"";
     let lines = [
         line("user", "s1", "gone", "\"Look around\"", side),
-        line("user", "s2", "s1", "\"Look left\"", ",\"isSidechain\":true"),
-        line("assistant", "s3", "s1", "\"Nothing there\"", side),
+        line("user", "s2", "s1", "\"Look left\"", ",\"isSidechain\":true").replace("10:00:00", "10:00:01"),
+        line("assistant", "s3", "s1", "\"Nothing there\"", side).replace("10:00:00", "10:00:02"),
     ];
     home.write(format!("{agent}.jsonl"), lines.join("\n"));
     home.write(format!("{agent}.meta.json"), r#"{"toolUseId":"t1"}"#);

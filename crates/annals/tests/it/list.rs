@@ -139,6 +139,42 @@ fn a_short_list_does_not_read_what_cannot_be_in_it() {
 }
 
 #[test]
+fn a_file_that_was_only_touched_does_not_push_others_out() {
+    let home = Home::new();
+    for number in 1..=70 {
+        write(&home, "-p", number, 20, &prompt("touched", "/p", 1));
+    }
+    write(&home, "-p", 99, 10, &prompt("active", "/p", 10));
+    assert_eq!(titles(&home, &["--limit", "1"]), ["active"]);
+}
+
+#[test]
+fn a_conversation_stays_one_when_records_follow_it() {
+    let home = Home::new();
+    let filler =
+        format!("{{\"type\":\"progress\",\"data\":{{\"x\":\"{}\"}}}}\n", "y".repeat(1000)).repeat(300);
+    let timed = "{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"timestamp\":\"2025-06-02T10:00:00.000Z\"}\n";
+    let content = format!("{filler}{}{filler}{timed}", prompt("In the middle", "/p", 1));
+    let path = write(&home, "-p", 1, 20, &content);
+    assert_eq!(titles(&home, &[]), ["In the middle"]);
+    fs::write(&path, content + timed).unwrap();
+    assert_eq!(titles(&home, &[]), ["In the middle"]);
+    assert_eq!(titles(&home, &["--limit", "1"]), ["In the middle"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_catalogue_remembers_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    write(&home, "-p", 1, 20, &prompt("Words", "/p", 1));
+    listed(&home, &[]);
+    let folder = home.path().join(".local/share/annals");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&folder), mode(&folder.join("catalog.sqlite"))), (0o700, 0o600));
+}
+
+#[test]
 fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
     let home = Home::new();
     let filler = |count: usize| {
@@ -146,7 +182,7 @@ fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
         format!("{{\"type\":\"progress\",\"data\":{{\"x\":\"{text}\"}}}}\n").repeat(count)
     };
     let first = prompt("The first words", "/p", 1);
-    let title = "{\"type\":\"custom-title\",\"customTitle\":\"In the middle\"}\n";
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"In the middle\"}\n{\"type\":\"tag\",\"tag\":\"kept\"}\n";
     let snapshots = "{\"type\":\"file-history-snapshot\",\"messageId\":\"x\",\"snapshot\":{}}\n".repeat(3000);
     let large = prompt(&"long ".repeat(60_000), "/p", 5);
     let late = |day: u32| prompt("later", "/p", day);
@@ -172,6 +208,7 @@ fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
         let found = again.iter().find(|session| session["id"] == *id(number)).unwrap();
         assert_eq!(found["title"].as_str().unwrap().trim_end(), title.trim_end(), "{number}");
         assert_eq!(found["updatedAt"], "2025-06-21T10:00:00.000Z");
+        assert_eq!(found["tag"], if number == 1 { Value::from("kept") } else { Value::Null });
     }
 }
 

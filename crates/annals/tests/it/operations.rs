@@ -183,6 +183,45 @@ fn a_fork_ends_with_the_message_asked_for_and_takes_side_files_along() {
 }
 
 #[test]
+fn a_fork_up_to_a_message_ends_there_whatever_was_named_as_the_end() {
+    let home = Home::new();
+    let line = |id: &str, parent: &str| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":{parent},\"timestamp\":\"2025-06-01T10:00:00Z\",\"sessionId\":\"{SESSION}\",\
+             \"forkedFrom\":{{\"sessionId\":\"older\",\"messageUuid\":\"{ID}\"}},\"message\":{{\"content\":\"{id}\"}}}}\n"
+        )
+    };
+    let (a, b) = ("11111111-93c1-4d41-9f0c-2a6f0f9f7a55", ID);
+    let named = format!("{{\"type\":\"last-prompt\",\"leafUuid\":\"{a}\",\"explicit\":true}}\n");
+    let glued = format!("{{}}{}", line("lost", &format!("\"{b}\"")));
+    let parent = format!("\"{a}\"");
+    home.write(
+        format!(".claude/projects/-p/{SESSION}.jsonl"),
+        line(a, "null") + &named + &line(b, &parent) + &named + &glued,
+    );
+    let forked = |args: &[&str]| -> (Vec<Value>, String) {
+        let told: Value =
+            serde_json::from_str(&done(&home, &[&["fork", SESSION, "--json"], args].concat())).unwrap();
+        let text = fs::read_to_string(
+            told["path"].as_str().unwrap().replace("[home]", &home.path().to_string_lossy()),
+        )
+        .unwrap();
+        let view = done(&home, &["show", told["session"].as_str().unwrap(), "--view", "model"]);
+        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), view)
+    };
+    let (lines, view) = forked(&["--up-to", b]);
+    let types: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["user", "user", "custom-title"]);
+    assert!(view.contains(b), "{view}");
+    assert_eq!(lines[1]["forkedFrom"], serde_json::json!({"sessionId": SESSION, "messageUuid": b}));
+    let (lines, view) = forked(&[]);
+    assert_eq!(lines.iter().filter(|line| line["type"] == "last-prompt").count(), 2);
+    assert!(!view.contains("lost"), "what the client does not read is not copied: {view}");
+}
+
+const ID: &str = "22222222-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+#[test]
 fn a_session_is_deleted_and_comes_back_with_all_its_files() {
     let home = home();
     let before = files(&home);

@@ -124,7 +124,7 @@ fn a_bad_draft_is_named_by_its_line_and_keeps_its_batch_out() {
     annals: line 3: not a JSON object: it is a value of another kind
     annals: line 3: `message` is missing
     annals: line 3: `type` must be a name
-    annals: line 3: `message.content` must be text, or a list of blocks that each have a `type`
+    annals: line 3: `message.content` must be text, or a list of blocks
     annals: line 3: `timestamp` must be a time such as 2026-01-31T12:00:00.000Z
     annals: line 3: there is no entry `nowhere` that it could hang on
     annals: line 3: there is another entry with the uuid `a` and other content
