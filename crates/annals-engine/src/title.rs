@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use annals_transcript::json::quote;
-use annals_transcript::write::{Draft, Envelope, Options, Recorder, Target, rewrite};
+use annals_transcript::write::{self, Draft, Options, Target, rewrite};
 use jiff::Timestamp;
 
 use crate::engine::Engine;
@@ -40,10 +39,7 @@ impl Engine {
 
     /// Appends a record to a session that is there.
     fn append_to(&self, file: &TranscriptFile, draft: Draft) -> Result<(), Error> {
-        let disk = Arc::clone(self.disk());
-        let mut recorder = Recorder::open(disk, own_target(file)?, Envelope::default(), Options::default())?;
-        recorder.append(vec![draft])?;
-        Ok(recorder.flush()?)
+        Ok(write::append_records(&**self.disk(), &own_target(file)?, &[draft], &Options::default())?)
     }
 
     /// Writes a small file in the session's own folder.

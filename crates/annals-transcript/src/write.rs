@@ -496,6 +496,36 @@ struct Rendered {
     leaf_named: bool,
 }
 
+/// Appends records to a transcript that is there, without reading it: titles, tags and others that have no place in the
+/// conversation.
+pub fn append_records(
+    disk: &dyn Disk,
+    target: &Target,
+    records: &[Draft],
+    options: &Options,
+) -> Result<(), Error> {
+    let path = target.path();
+    let mut file = lock(disk, &path, Open::IfThere, options.patience)?;
+    let length = file.state().map_err(Error::disk("read", &path))?.length;
+    let last = read_span(&mut file, length.saturating_sub(1), 1).map_err(Error::disk("read", &path))?;
+    let mut lines = Lines::default();
+    for record in records.iter().filter(|record| !record.kind.joins_chain()) {
+        let place = Place {
+            session: target.session_id(),
+            agent: None,
+            envelope: &Envelope::default(),
+            id: None,
+            parent: None,
+            logical_parent: None,
+            time: (options.now)(),
+        };
+        lines.push(|out| record.render(&place, out));
+    }
+    let is_whole = last.is_empty() || last == b"\n";
+    lines.append_to(&mut *file, !is_whole).result.map_err(Error::disk("write to", &path))?;
+    file.sync().map_err(Error::disk("sync", &path))
+}
+
 /// Whether a file that is not there is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Open {

@@ -8,7 +8,8 @@ use annals_transcript::chain::Chain;
 use annals_transcript::model;
 use annals_transcript::session::Session;
 use annals_transcript::write::{
-    Agent, Compaction, Draft, DraftError, Envelope, Options, Recorder, Sync, Target, fs::RealDisk, rewrite,
+    self, Agent, Compaction, Draft, DraftError, Envelope, Options, Recorder, Sync, Target, fs::RealDisk,
+    rewrite,
 };
 use serde_json::{Value, json};
 
@@ -527,6 +528,27 @@ fn switching_writes_what_waits_to_the_old_session() {
         (&Value::Null, &json!(other), &json!("/elsewhere"))
     );
     assert_eq!(first.lines().len(), 1);
+}
+
+#[test]
+fn records_are_appended_without_reading_the_file() {
+    for before in ["", "{\"torn", "not json\n", "{}\n"] {
+        let project = Project::with(before);
+        let target = target(project.folder.path());
+        write::append_records(
+            &RealDisk,
+            &target,
+            &[Draft::title("T"), Draft::tag("t"), prompt("no")],
+            &options(),
+        )
+        .unwrap();
+        let end = if before.ends_with('\n') || before.is_empty() { "" } else { "\n" };
+        let records = format!(
+            "{{\"type\":\"custom-title\",\"customTitle\":\"T\",\"sessionId\":\"{SESSION}\"}}\n\
+             {{\"type\":\"tag\",\"tag\":\"t\",\"sessionId\":\"{SESSION}\"}}\n"
+        );
+        assert_eq!(project.text(), format!("{before}{end}{records}"));
+    }
 }
 
 #[test]
