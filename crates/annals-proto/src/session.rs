@@ -34,6 +34,8 @@ pub struct Session {
     pub permission_mode: Option<String>,
     /// The user's tag.
     pub tag: Option<String>,
+    /// The session that it was forked from.
+    pub forked_from: Option<String>,
     /// Whether it is in the client's archive.
     pub archived: bool,
     /// Whether a client has it open.

@@ -41,6 +41,8 @@ pub struct Lite {
     pub version: Option<String>,
     /// `entrypoint` where it stands first.
     pub entrypoint: Option<String>,
+    /// The session that the first message was copied from.
+    pub forked_from: Option<String>,
     /// The first words of a person, see [`prompt::own_words`].
     pub first_prompt: Option<String>,
     /// The earliest time seen.
@@ -222,6 +224,10 @@ impl Lite {
         }
         if !head.kind.is_message() {
             return;
+        }
+        if !self.has_messages {
+            let origin = entry.body().and_then(|body| body.get("forkedFrom")?.text("sessionId"));
+            self.forked_from = origin.map(Cow::into_owned);
         }
         self.has_messages = true;
         self.has_main_messages |= !entry.has(Flag::Sidechain);

@@ -13,13 +13,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::facts::{Facts, Standing, Title, TitleSource};
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 const SCHEMA: &str = "
 CREATE TABLE facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
-  cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT
+  cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT
 ) WITHOUT ROWID";
 
 /// A file of remembered facts.
@@ -137,7 +137,7 @@ impl Cache {
         let transaction = self.0.transaction()?;
         {
             let mut statement = transaction.prepare_cached(
-                "INSERT OR REPLACE INTO facts VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)",
+                "INSERT OR REPLACE INTO facts VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)",
             )?;
             for (path, state, facts) in rows {
                 let key = Key::of(state);
@@ -160,6 +160,7 @@ impl Cache {
                     facts.entrypoint,
                     facts.permission_mode,
                     facts.tag,
+                    facts.forked_from,
                 ])?;
             }
         }
@@ -211,6 +212,7 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Remembered> {
         entrypoint: row.get(14)?,
         permission_mode: row.get(15)?,
         tag: row.get(16)?,
+        forked_from: row.get(17)?,
     };
     let key = Key { size: row.get(1)?, modified: row.get(2)?, identity: (row.get(3)?, row.get(4)?) };
     Ok(Remembered { facts, key })

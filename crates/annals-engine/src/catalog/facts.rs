@@ -36,6 +36,8 @@ pub struct Facts {
     pub permission_mode: Option<String>,
     /// The user's tag.
     pub tag: Option<String>,
+    /// The session that it was forked from.
+    pub forked_from: Option<String>,
 }
 
 /// What a file holds.
@@ -196,6 +198,7 @@ impl Facts {
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
             cwd: moved_to.or(lite.cwd),
             first_prompt: lite.first_prompt.as_deref().map(beginning),
+            forked_from: lite.forked_from,
             git_branch: lite.git_branch,
             version: lite.version,
             entrypoint: lite.entrypoint,

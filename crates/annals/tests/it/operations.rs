@@ -214,6 +214,8 @@ fn a_fork_up_to_a_message_ends_there_whatever_was_named_as_the_end() {
     assert_eq!(types, ["user", "user", "custom-title"]);
     assert!(view.contains(b), "{view}");
     assert_eq!(lines[1]["forkedFrom"], serde_json::json!({"sessionId": SESSION, "messageUuid": b}));
+    let listed = done(&home, &["list", "--json"]);
+    assert_eq!(listed.matches(&format!("\"forkedFrom\":\"{SESSION}\"")).count(), 1, "{listed}");
     let (lines, view) = forked(&[]);
     assert_eq!(lines.iter().filter(|line| line["type"] == "last-prompt").count(), 2);
     assert!(!view.contains("lost"), "what the client does not read is not copied: {view}");

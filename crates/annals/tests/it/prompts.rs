@@ -64,6 +64,6 @@ fn sessions_that_are_gone_are_known_from_their_prompts() {
     session   first prompt           project  active      prompts
     0b0b0b0b  first of what is gone  /p       2025-06-05        2
     ");
-    assert_snapshot!(annals(&home, &["list", "--ghosts", "--json"]).stdout, @r#"{"id":"0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55","title":"first of what is gone","titleSource":"prompt","firstPrompt":"first of what is gone","createdAt":"2025-06-02T12:00:00.000Z","updatedAt":"2025-06-05T12:00:00.000Z","cwd":"/p","projectKey":"-p","projectPath":"/p","gitBranch":null,"version":null,"entrypoint":null,"permissionMode":null,"tag":null,"archived":false,"live":false,"size":0,"path":null,"subagents":0,"messages":null,"ghost":true}"#);
+    assert_snapshot!(annals(&home, &["list", "--ghosts", "--json"]).stdout, @r#"{"id":"0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55","title":"first of what is gone","titleSource":"prompt","firstPrompt":"first of what is gone","createdAt":"2025-06-02T12:00:00.000Z","updatedAt":"2025-06-05T12:00:00.000Z","cwd":"/p","projectKey":"-p","projectPath":"/p","gitBranch":null,"version":null,"entrypoint":null,"permissionMode":null,"tag":null,"forkedFrom":null,"archived":false,"live":false,"size":0,"path":null,"subagents":0,"messages":null,"ghost":true}"#);
     assert_eq!(annals(&home, &["list", "--ghosts", "--title", "out there"]).code, Some(1));
 }
