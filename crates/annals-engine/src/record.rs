@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annals_transcript::project::{folder_name, is_session_id, resolve};
-use annals_transcript::write::{Agent, Envelope, Options, Recorder, Target, rewrite};
+use annals_transcript::write::{Agent, Envelope, Options, Recorder, Target, new_id, rewrite};
 
 use crate::engine::Engine;
 use crate::engine::lite;
@@ -63,8 +63,9 @@ impl Engine {
     }
 
     /// Returns the id of the session to record to: a UUID as it is, whether it is there or not; anything else names a
-    /// session that is there.
-    pub fn session_to_record(&self, selector: &OsStr) -> Result<String, Error> {
+    /// session that is there; without a name, a new one.
+    pub fn session_to_record(&self, selector: Option<&OsStr>) -> Result<String, Error> {
+        let Some(selector) = selector else { return Ok(new_id()) };
         if let Some(id) = selector.to_str().filter(|id| is_session_id(id)) {
             return Ok(id.to_owned());
         }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use annals_engine::{Engine, Log, Recording, TranscriptFile};
 use annals_proto::Changed;
+use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::Removed;
-use annals_transcript::write::{Options, new_id};
 
 use crate::args::{Global, Hydrate, OneSession, Rename, Safety, Tag, Tombstone};
 use crate::failure::Failure;
@@ -70,10 +70,7 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
 pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Result<ExitCode, Failure> {
     let recording = Recording {
         project: args.project.clone(),
-        session: args
-            .session
-            .as_deref()
-            .map_or_else(|| Ok(new_id()), |name| engine.session_to_record(name))?,
+        session: engine.session_to_record(args.session.as_deref())?,
         agent: None,
         entrypoint: String::new(),
         options: Options::default(),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use annals_engine::{Engine, Meta, Recording};
 use annals_proto::Recorded;
-use annals_transcript::write::{Agent, Appended, Draft, DraftError, Options, Recorder, new_id};
+use annals_transcript::write::{Agent, Appended, Draft, DraftError, Options, Recorder};
 
 use crate::args::Record;
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
@@ -15,10 +15,7 @@ use crate::output;
 pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     let recording = Recording {
         project: args.project.clone(),
-        session: args
-            .session
-            .as_deref()
-            .map_or_else(|| Ok(new_id()), |name| engine.session_to_record(name))?,
+        session: engine.session_to_record(args.session.as_deref())?,
         agent: agent(args)?,
         entrypoint: args.entrypoint.clone(),
         options: Options { sync: args.sync.into(), ..Options::default() },
