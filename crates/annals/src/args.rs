@@ -212,7 +212,7 @@ const RECORD_HELP: &str = "\
 Each line is a draft: a JSON object with a `type` and, for messages, a `message`; or a record such as a title. \
 `uuid`, `parentUuid`, `timestamp` and all other fields of the client are filled in where they are missing. Drafts whose \
 uuid is there already are passed over. All lines up to the end, or to a blank line, are one batch: if one is refused, \
-nothing of its batch is written. For every batch one line of JSON says what became of it.
+nothing of its batch is written. For every batch that was taken one line of JSON says what became of it; a refusal ends the recording.
 
   echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}' | annals record --project .";
 

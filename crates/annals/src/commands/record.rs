@@ -151,6 +151,8 @@ impl<R: BufRead> Drafts<R> {
             let length =
                 read_line(&mut self.input, self.limit, &mut bytes).map_err(|error| Failure::input(&error))?;
             self.line += 1;
+            // Some shells put a byte order mark before what they pipe.
+            let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
             let draft = match bytes.trim_ascii() {
                 [] if length > 0 && batch.is_empty() => continue,
                 [] => break,

@@ -236,3 +236,11 @@ fn a_session_is_continued_where_it_lies_even_from_among_its_own_files() {
         .ran(&home.command(crate::ANNALS).args(["stats", SESSION]).current_dir(&project).output().unwrap());
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
 }
+
+#[test]
+fn a_byte_order_mark_before_the_first_draft_is_passed_over() {
+    let home = Home::new();
+    let draft = "\u{feff}{\"type\":\"user\",\"message\":{\"content\":\"x\"}}\n";
+    let ran = feed(&home, &["record", "--project", "."], draft.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
