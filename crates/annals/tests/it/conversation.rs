@@ -135,7 +135,7 @@ fn turns_and_tools_are_tables() {
        5  2026-11-17 13:26  prompt                      Yes, do that.                                                                                                                                                                                                 3       0  15.3 s     952
     ");
     assert_snapshot!(on_sample(&["tools", "a6ad", "--errors"]).stdout, @"
-    session   tool  subject                             state   time  files
+    session   tool  subject                             state   time  other files
     a6ad034d  Read  /home/mia/tea-timer/src/presets.ts  error  6.1 s
     a6ad034d  Bash  npm test                            error  1.9 s
     ");
