@@ -14,6 +14,7 @@ use crate::catalog::{Title, TitleSource};
 use crate::engine::{Engine, title};
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
+use crate::index_file;
 use crate::live::root_of;
 use crate::snapshot::Snapshot;
 use crate::title::{own_target, side_folder};
@@ -66,6 +67,7 @@ impl Engine {
                 "custom-title.json",
                 &format!("{{\"customTitle\":{}}}", quote(&title)),
             )?;
+            index_file::add_copy(self, file, &path, &session, &title)?;
             Ok(entries)
         })();
         match made {

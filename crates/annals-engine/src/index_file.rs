@@ -59,6 +59,22 @@ pub(crate) fn restore(engine: &Engine, transcript: &Path, session: &str, entry: 
     })
 }
 
+/// Enters a copy of a session beside the original, if the list names that.
+pub(crate) fn add_copy(
+    engine: &Engine,
+    original: &TranscriptFile,
+    path: &Path,
+    session: &str,
+    title: &str,
+) -> Result<(), Error> {
+    let Some(entry) = entry(original) else { return Ok(()) };
+    let facts = [("sessionId", session), ("fullPath", &*path.to_string_lossy()), ("customTitle", title)];
+    let copy = facts.iter().fold(entry.into_bytes(), |entry, (key, value)| {
+        patch::set(&entry, key, &quote(value)).unwrap_or(entry)
+    });
+    restore(engine, path, session, &String::from_utf8_lossy(&copy))
+}
+
 /// Changes the list if it names the session.
 fn change(
     engine: &Engine,
@@ -103,6 +119,7 @@ mod tests {
     use super::*;
     use crate::{Home, Roots};
 
+    const COPY: &str = "4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
     const FIRST: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
     #[test]
@@ -131,6 +148,11 @@ mod tests {
             restore(&engine, &file.path, FIRST, &kept).unwrap();
             restore(&engine, &file.path, FIRST, &kept).unwrap();
             assert_eq!(entry(&file), Some(kept));
+            let copy = TranscriptFile::at(&home.path().join(format!("{COPY}.jsonl")));
+            add_copy(&engine, &file, &copy.path, COPY, "copied").unwrap();
+            let added = entry(&copy).unwrap();
+            assert!(added.contains("\"n\": 1.50") && added.contains("\"customTitle\":\"copied\""), "{added}");
+            assert!(entry(&file).unwrap().contains("天气"));
         }
         fs::write(&path, "not json").unwrap();
         set_title(&engine, &file, "x").unwrap();

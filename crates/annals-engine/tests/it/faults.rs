@@ -179,12 +179,19 @@ fn forking_survives_any_fault_and_leaves_the_original_alone() {
             "{\"customTitle\":\"Copy\"}",
             "{context}"
         );
+        let list = fs::read_to_string(folder.join("root").join(LIST)).unwrap();
+        assert_eq!(list.matches(&format!("\"sessionId\":\"{id}\"")).count(), 1, "{context}: {list}");
     };
     let faults = every_fault(make, fork, |folder, fault, result| {
         let context = format!("{fault:?}: {result:?}");
         let (mut now, before) = (root(folder), made());
         if let Ok(forked) = result {
             whole(folder, &forked.session, &context);
+            // The list has one more entry, and is the same otherwise.
+            let listed = now.get_mut(Path::new(LIST)).unwrap().as_mut().unwrap();
+            let added = listed.find(&format!(",{{\"sessionId\":\"{}\"", forked.session)).unwrap();
+            let end = listed.rfind("]}").unwrap();
+            listed.replace_range(added..end, "");
         } else {
             let is_main = |path: &&PathBuf| {
                 path.parent() == Some(Path::new("projects/-p"))
@@ -202,6 +209,9 @@ fn forking_survives_any_fault_and_leaves_the_original_alone() {
     });
     assert!(faults > 50, "{faults}");
 }
+
+/// The list of sessions that clients of one version kept.
+const LIST: &str = "projects/-p/sessions-index.json";
 
 #[test]
 fn renaming_survives_any_fault_and_is_finished_by_renaming_again() {
