@@ -3,31 +3,31 @@
 //! A list reads the two ends of each file, and more only where they leave a question open. With a limit it stops as soon
 //! as no file that is left can belong among the first: a file was written when its last entry was, or later.
 
+mod agents;
 mod cache;
+mod contents;
 mod facts;
+mod folder;
+mod memory;
 mod project;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use annals_transcript::project::is_session_id;
-use annals_transcript::write::fs::State;
 use jiff::Timestamp;
-use rayon::prelude::*;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{Selection, TranscriptFile, agents_beside};
+use crate::files::{TranscriptFile, project_folders};
 
-use cache::{Cache, Freshness, Remembered};
+use agents::Agents;
+use contents::Contents;
 pub use facts::{Facts, Standing, Title, TitleSource};
+use folder::{Candidate, Folder};
+use memory::Memory;
 pub use project::{Project, Worktree};
-
-/// How many files are looked at together before the list asks whether it has enough.
-const TOGETHER: usize = 64;
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]
@@ -42,12 +42,30 @@ pub struct Wanted {
     pub title: Option<String>,
     /// Only sessions on this branch.
     pub branch: Option<String>,
+    /// Only sessions that used this tool, whatever the case of its name. Their subagents count.
+    pub tool: Option<String>,
+    /// Only sessions that touched this file, or a file in this folder; a path that is not from the root may be the end or
+    /// a part of a longer one. Their subagents count.
+    pub file: Option<String>,
     /// Also files that hold no conversation.
     pub all: bool,
     /// The order.
     pub sort: Sort,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+impl Wanted {
+    /// Returns whether transcripts have to be read whole to answer.
+    fn asks_what_was_done(&self) -> bool {
+        self.tool.is_some() || self.file.is_some()
+    }
+
+    /// Returns how many files are looked at together: in a short list few, after which it asks whether it has enough.
+    fn together(&self) -> usize {
+        let most = if self.asks_what_was_done() { 64 } else { 1024 };
+        self.limit.map_or(most, |limit| limit.clamp(16, 64))
+    }
 }
 
 /// The order of a list.
@@ -77,6 +95,10 @@ pub struct Listed {
     pub facts: Facts,
     /// How many subagents have a transcript.
     pub subagents: u64,
+    /// Why it could not be read; nothing is known then of what is in it.
+    pub error: Option<String>,
+    /// Whether it has a folder of its own.
+    has_folder: bool,
 }
 
 /// A list of sessions.
@@ -90,54 +112,77 @@ pub struct Listing {
     pub without_conversation: usize,
 }
 
-/// A file that may be listed, by its name and state alone.
-#[derive(Clone, Debug)]
-struct Candidate {
-    path: PathBuf,
-    session: String,
-    state: State,
-}
-
 impl Engine {
     /// Lists sessions.
     pub fn list(&self, wanted: &Wanted) -> Listing {
+        self.list_telling(wanted, |_, _| {})
+    }
+
+    /// Lists sessions, and tells how many bytes of transcripts are done, of how many.
+    pub fn list_telling(&self, wanted: &Wanted, tell: impl Fn(u64, u64)) -> Listing {
         let mut listing = Listing::default();
         let folders = match &wanted.project {
             Some(path) => self.folders_of(path),
             None => self.project_folders(&mut listing.errors),
         };
-        let mut candidates: Vec<_> =
-            folders.iter().flat_map(|folder| candidates_in(folder, &mut listing.errors)).collect();
+        let (mut candidates, beside) = Folder::read_all(&folders, &mut listing.errors);
         match wanted.sort {
             Sort::Updated => candidates.sort_by_key(|candidate| Reverse(candidate.state.modified)),
             Sort::Created => {}
             Sort::Size => candidates.sort_by_key(|candidate| Reverse(candidate.state.length)),
         }
+        let mut agents = Agents::new(beside);
         let mut memory = Memory::open(self.home().path(), wanted.limit.is_none());
-        for (number, together) in candidates.chunks(TOGETHER).enumerate() {
-            let remembered: Vec<_> = together.iter().map(|candidate| memory.of(&candidate.path)).collect();
-            let read: Vec<_> = together
-                .par_iter()
-                .zip(remembered)
-                .map(|(candidate, remembered)| candidate.read(remembered))
-                .collect();
-            memory.keep(together.iter().zip(&read));
-            for (candidate, read) in together.iter().zip(read) {
-                match read {
-                    Err(error) => listing.errors.push(error),
-                    Ok(read) => listing.take(candidate.listed(read.facts), wanted),
-                }
+        let total = candidates.iter().map(|candidate| candidate.state.length).sum();
+        let mut done = 0;
+        let together = wanted.together();
+        for (number, some) in candidates.chunks(together).enumerate() {
+            let read = some.iter().zip(memory.facts(some));
+            let mut listed: Vec<_> =
+                read.filter_map(|(candidate, facts)| listing.look_at(candidate, facts, wanted)).collect();
+            if wanted.asks_what_was_done() {
+                listed = those_that_did(listed, wanted, &mut agents, &mut memory);
             }
-            let next = candidates.get((number + 1) * TOGETHER);
+            listing.sessions.extend(listed);
+            done += some.iter().map(|candidate| candidate.state.length).sum::<u64>();
+            tell(done, total);
+            let next = candidates.get((number + 1) * together);
             if next.is_none_or(|next| listing.has_enough(wanted, next)) {
                 break;
             }
         }
-        memory.forget_what_is_gone();
         listing.sort(wanted.sort);
         listing.sessions.truncate(wanted.limit.unwrap_or(usize::MAX));
-        listing.count_subagents();
+        for listed in &mut listing.sessions {
+            listed.subagents = agents.of(listed, &mut memory).len() as u64;
+        }
+        memory.forget_what_is_gone();
         listing
+    }
+
+    /// Returns the transcripts of all sessions, without looking into them.
+    pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
+        let folders = self.project_folders(&mut Vec::new());
+        let (candidates, _) = Folder::read_all(&folders, &mut Vec::new());
+        candidates.iter().map(Candidate::transcript).collect()
+    }
+
+    /// Returns the transcripts of a session: there may be copies in several projects.
+    pub(crate) fn sessions_with_id(&self, id: &str) -> Vec<TranscriptFile> {
+        if !is_session_id(id) {
+            return Vec::new();
+        }
+        let folders = self.project_folders(&mut Vec::new());
+        let paths = folders.iter().map(|folder| folder.join(format!("{id}.jsonl")));
+        paths.filter(|path| path.is_file()).map(|path| TranscriptFile::at(&path)).collect()
+    }
+
+    /// Returns the sessions that are called exactly so.
+    pub(crate) fn sessions_with_title(&self, title: &str) -> Vec<TranscriptFile> {
+        let mut listing =
+            self.list(&Wanted { title: Some(title.to_owned()), all: true, ..Wanted::default() });
+        listing.sessions.retain(|listed| listed.facts.title.as_ref().is_some_and(|it| it.text == title));
+        listing.sessions.into_iter().map(|listed| listed.file).collect()
     }
 
     /// Returns the client's folders that are looked at.
@@ -149,122 +194,40 @@ impl Engine {
     pub(crate) fn project_folders(&self, errors: &mut Vec<Error>) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for projects in self.roots().projects() {
-            match fs::read_dir(&projects) {
-                Ok(entries) => {
-                    folders.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()));
-                }
-                Err(source) => errors.push(Error::read(&projects, source)),
+            match project_folders(&projects) {
+                Ok(found) => folders.extend(found),
+                Err(error) => errors.push(error),
             }
         }
-        folders.sort();
         folders
     }
 }
 
-fn candidates_in(folder: &Path, errors: &mut Vec<Error>) -> Vec<Candidate> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(source) => {
-            errors.push(Error::read(folder, source));
-            return Vec::new();
-        }
-    };
-    let candidate = |path: PathBuf| {
-        let session =
-            path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|id| is_session_id(id))?.to_owned();
-        let state = State::of(&path).ok().flatten()?;
-        Some(Candidate { path, session, state })
-    };
-    entries.flatten().filter_map(|entry| candidate(entry.path())).collect()
-}
-
-/// What the catalogue remembers: all of it for a whole list, piece by piece for a short one.
-struct Memory {
-    cache: Option<Cache>,
-    all: Option<HashMap<PathBuf, Remembered>>,
-}
-
-impl Memory {
-    fn open(folder: &Path, whole_list: bool) -> Self {
-        let cache = Cache::open(folder);
-        let all = cache.as_ref().filter(|_| whole_list).map(Cache::all);
-        Self { cache, all }
-    }
-
-    fn of(&mut self, path: &Path) -> Option<Remembered> {
-        match &mut self.all {
-            Some(all) => all.remove(path),
-            None => self.cache.as_ref()?.one(path),
-        }
-    }
-
-    fn keep<'a>(&mut self, read: impl Iterator<Item = (&'a Candidate, &'a Result<Read, Error>)>) {
-        let new = read.filter_map(|(candidate, read)| {
-            let read = read.as_ref().ok().filter(|read| read.is_new)?;
-            Some((candidate.path.as_path(), &candidate.state, &read.facts))
-        });
-        let new: Vec<_> = new.collect();
-        if let Some(cache) = self.cache.as_mut().filter(|_| !new.is_empty()) {
-            cache.keep(new.into_iter());
-        }
-    }
-}
-
-impl Memory {
-    /// Forgets files that were not come across and are no longer there.
-    fn forget_what_is_gone(self) {
-        if let (Some(cache), Some(left)) = (self.cache, self.all) {
-            cache.forget(left.into_keys().filter(|path| !path.exists()));
-        }
-    }
-}
-
-/// Facts, and whether the catalogue has yet to learn them.
-struct Read {
-    facts: Facts,
-    is_new: bool,
-}
-
-impl Candidate {
-    fn read(&self, remembered: Option<Remembered>) -> Result<Read, Error> {
-        let freshness = remembered.as_ref().map(|remembered| remembered.freshness(&self.state));
-        let read = match (remembered, freshness) {
-            (Some(remembered), Some(Freshness::Same)) => {
-                return Ok(Read { facts: remembered.facts, is_new: false });
-            }
-            (Some(remembered), Some(Freshness::Grown(from))) => remembered.facts.read_again(&self.path, from),
-            _ => Facts::read(&self.path),
-        };
-        let facts = read.map_err(|source| Error::read(&self.path, source))?;
-        Ok(Read { facts, is_new: true })
-    }
-
-    fn listed(&self, facts: Facts) -> Listed {
-        let key = self.path.parent().and_then(Path::file_name).unwrap_or_default();
-        Listed {
-            file: TranscriptFile {
-                path: self.path.clone(),
-                session: Some(self.session.clone()),
-                agent: None,
-            },
-            project_key: key.to_string_lossy().into_owned(),
-            size: self.state.length,
-            modified: self.state.modified,
-            facts: facts.with_title_beside(&self.path),
-            subagents: 0,
-        }
-    }
-
-    /// Returns the latest time that an entry of the file can have.
-    fn latest(&self) -> Option<Timestamp> {
-        Timestamp::try_from(self.state.modified?).ok()
-    }
-}
-
 impl Listed {
+    fn new(candidate: &Candidate, facts: Result<Facts, String>) -> Self {
+        let key = candidate.path.parent().and_then(Path::file_name).unwrap_or_default();
+        let (mut facts, error) = match facts {
+            Ok(facts) => (facts, None),
+            Err(error) => (Facts::default(), Some(error)),
+        };
+        if candidate.has_folder {
+            facts = facts.with_title_beside(&candidate.path);
+        }
+        Self {
+            file: candidate.transcript(),
+            project_key: key.to_string_lossy().into_owned(),
+            size: candidate.state.length,
+            modified: candidate.state.modified,
+            facts,
+            subagents: 0,
+            error,
+            has_folder: candidate.has_folder,
+        }
+    }
+
     /// Returns whether it is in the client's archive.
     pub fn is_archived(&self) -> bool {
-        facts::is_archived(&self.file.path)
+        self.has_folder && facts::is_archived(&self.file.path)
     }
 
     /// Returns the path of the project that it belongs to.
@@ -276,14 +239,60 @@ impl Listed {
     fn updated(&self) -> Option<Timestamp> {
         self.facts.updated_at.or_else(|| Timestamp::try_from(self.modified?).ok())
     }
+
+    /// Returns whether what was done in it is what is asked for.
+    fn did(&self, contents: &Contents, wanted: &Wanted) -> bool {
+        wanted.tool.as_ref().is_none_or(|tool| contents.has_tool(tool))
+            && wanted.file.as_ref().is_none_or(|file| contents.has_file(file, self.facts.cwd.as_deref()))
+    }
+}
+
+/// Keeps the sessions in which was done what is asked for, by themselves or by their subagents.
+fn those_that_did(
+    mut sessions: Vec<Listed>,
+    wanted: &Wanted,
+    agents: &mut Agents,
+    memory: &mut Memory,
+) -> Vec<Listed> {
+    let mut transcripts = Vec::new();
+    let mut counts = Vec::new();
+    for listed in &sessions {
+        let before = transcripts.len();
+        transcripts.extend(Candidate::of(&listed.file.path));
+        transcripts.extend(agents.of(listed, memory));
+        counts.push(transcripts.len() - before);
+    }
+    let mut contents = memory.contents(&transcripts).into_iter();
+    let mut counts = counts.into_iter();
+    sessions.retain_mut(|listed| {
+        let mut own = contents.by_ref().take(counts.next().unwrap_or(0));
+        let Some(mut done) = own.next() else { return false };
+        listed.facts.messages = Some(done.messages);
+        own.for_each(|agent| done.include(&agent));
+        listed.did(&done, wanted)
+    });
+    sessions
 }
 
 impl Listing {
-    fn take(&mut self, listed: Listed, wanted: &Wanted) {
+    /// Returns a session if it is among those asked for, by what its ends tell.
+    fn look_at(
+        &mut self,
+        candidate: &Candidate,
+        facts: std::io::Result<Facts>,
+        wanted: &Wanted,
+    ) -> Option<Listed> {
+        let facts = facts.map_err(|source| {
+            let error = Error::read(&candidate.path, source);
+            let text = error.to_string();
+            self.errors.push(error);
+            text
+        });
+        let listed = Listed::new(candidate, facts);
         let facts = &listed.facts;
         if facts.standing != Standing::Conversation && !wanted.all {
             self.without_conversation += 1;
-            return;
+            return None;
         }
         let has_title = |text: &String| {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
@@ -293,9 +302,7 @@ impl Listing {
             && wanted.until.is_none_or(|until| facts.created_at.or(listed.updated()) < Some(until))
             && wanted.title.as_ref().is_none_or(has_title)
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
-        if fits {
-            self.sessions.push(listed);
-        }
+        fits.then_some(listed)
     }
 
     /// Returns whether no file from `next` on can belong to what was asked for.
@@ -309,25 +316,6 @@ impl Listing {
                 wanted.since.is_some_and(|since| latest < since)
                     || wanted.limit.is_some_and(|limit| newer() >= limit)
             }
-        }
-    }
-
-    /// Counts the subagents of each session: those in its own folder, and those of old versions beside it.
-    fn count_subagents(&mut self) {
-        let mut beside: HashMap<PathBuf, HashMap<Option<String>, u64>> = HashMap::new();
-        for listed in &mut self.sessions {
-            let Some(folder) = listed.file.path.parent() else { continue };
-            let of_folder = beside.entry(folder.to_owned()).or_insert_with(|| {
-                let mut counts = HashMap::new();
-                for agent in agents_beside(folder) {
-                    *counts.entry(agent.session).or_default() += 1;
-                }
-                counts
-            });
-            let mut below = Selection::default();
-            below.add_subagents_below(&listed.file);
-            listed.subagents =
-                below.files.len() as u64 + of_folder.get(&listed.file.session).copied().unwrap_or(0);
         }
     }
 

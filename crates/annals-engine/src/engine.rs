@@ -6,16 +6,14 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::lite::Lite;
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::{Disk, RealDisk};
-use jiff::Timestamp;
 use rayon::prelude::*;
 
-use crate::catalog::{Facts, Title};
+use crate::catalog::{Facts, Title, Wanted};
 use crate::check::{Checker, Finding};
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind};
@@ -111,29 +109,26 @@ impl Engine {
     }
 
     fn session_named(&self, selector: &str) -> Result<TranscriptFile, Error> {
-        let mut sessions = self.transcripts().files;
-        sessions.retain(|file| file.agent.is_none());
         if selector == "latest" {
-            let latest = sessions.into_iter().max_by_key(|file| last_activity(&file.path));
-            return latest.ok_or_else(|| not_found(selector));
+            let latest = |all| self.list(&Wanted { limit: Some(1), all, ..Wanted::default() }).sessions.pop();
+            let latest = latest(false).or_else(|| latest(true));
+            return latest.map(|listed| listed.file).ok_or_else(|| not_found(selector));
         }
-        let by_id = |file: &&TranscriptFile| file.session.as_deref() == Some(selector);
-        let by_prefix = |file: &&TranscriptFile| {
-            selector.len() >= SHORTEST_PREFIX
-                && file.session.as_ref().is_some_and(|id| id.starts_with(selector))
-        };
-        let by_title = |file: &&TranscriptFile| title(&file.path).is_some_and(|title| title.text == selector);
-        let rules: [&dyn Fn(&&TranscriptFile) -> bool; 3] = [&by_id, &by_prefix, &by_title];
-        for rule in rules {
-            let found: Vec<_> = sessions.iter().filter(rule).cloned().collect();
-            match &found[..] {
-                [] => {}
-                [file] => return Ok(file.clone()),
-                _ => {
-                    let named =
-                        |file: &TranscriptFile| (file.session.clone().unwrap_or_default(), file.path.clone());
-                    return Err(Error::ambiguous(selector, found.iter().map(named)));
-                }
+        let mut found = self.sessions_with_id(selector);
+        if found.is_empty() && selector.len() >= SHORTEST_PREFIX {
+            found = self.sessions();
+            found.retain(|file| file.session.as_ref().is_some_and(|id| id.starts_with(selector)));
+        }
+        if found.is_empty() {
+            found = self.sessions_with_title(selector);
+        }
+        match &found[..] {
+            [] => {}
+            [file] => return Ok(file.clone()),
+            _ => {
+                let named =
+                    |file: &TranscriptFile| (file.session.clone().unwrap_or_default(), file.path.clone());
+                return Err(Error::ambiguous(selector, found.iter().map(named)));
             }
         }
         Err(not_found(selector))
@@ -193,13 +188,6 @@ fn looks_like_a_path(path: &Path) -> bool {
 
 fn not_found(selector: &str) -> Error {
     Error::new(ErrorKind::NotFound { selector: selector.to_owned() })
-}
-
-/// Returns when a session was last active, by its entries; sessions whose entries tell no time come before all
-/// others, by their files.
-fn last_activity(path: &Path) -> (Option<Timestamp>, Option<SystemTime>) {
-    let by_file = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
-    (lite(path).and_then(|lite| lite.last_at), by_file)
 }
 
 /// Returns what a session is called in lists. A file that cannot be read has no title.

@@ -79,17 +79,9 @@ pub(crate) fn agents_beside(folder: &Path) -> Vec<TranscriptFile> {
 impl Selection {
     /// Finds the transcripts below a `projects` folder, by place.
     pub(crate) fn add_projects(&mut self, projects: &Path) {
-        let folders = match sorted_entries(projects) {
-            Ok(folders) => folders,
-            Err(error) => return self.errors.push(error),
-        };
-        let mut seen = HashSet::new();
-        for project in folders.into_iter().filter(|path| path.is_dir()) {
-            // A folder may be a link to another one of these.
-            if !seen.insert(project.canonicalize().unwrap_or_else(|_| project.clone())) {
-                continue;
-            }
-            self.add_project(&project);
+        match project_folders(projects) {
+            Ok(folders) => folders.iter().for_each(|project| self.add_project(project)),
+            Err(error) => self.errors.push(error),
         }
     }
 
@@ -143,6 +135,31 @@ impl Selection {
             }
         });
     }
+}
+
+/// Returns the folders in a `projects` folder, in order, each once: some may be links to others.
+pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |source| Error::read(projects, source);
+    let real = projects.canonicalize().map_err(failed)?;
+    let (mut folders, mut links) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir(projects).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        match entry.file_type().map_err(failed)? {
+            kind if kind.is_dir() => folders.push(entry.file_name()),
+            kind if kind.is_symlink() => links.push(entry.file_name()),
+            _ => {}
+        }
+    }
+    let mut seen: HashSet<_> = folders.iter().map(|name| real.join(name)).collect();
+    links.sort();
+    for link in links {
+        let leads_to = projects.join(&link).canonicalize();
+        if leads_to.is_ok_and(|path| path.is_dir() && seen.insert(path)) {
+            folders.push(link);
+        }
+    }
+    folders.sort();
+    Ok(folders.into_iter().map(|name| projects.join(name)).collect())
 }
 
 /// Returns whether objects can be read at the beginning of a file and none of them is a transcript's. Where nothing

@@ -51,6 +51,9 @@ pub struct Session {
     /// Whether only the prompt history knows it; then times are those of its prompts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ghost: bool,
+    /// Why it could not be read; then nothing is known of what is in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Why it is no conversation, for files that `--all` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_conversation: Option<String>,

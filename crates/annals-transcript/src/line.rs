@@ -126,11 +126,67 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// The entries of bytes that are in memory already: what [`Reader`] would read from them, without a copy.
+#[derive(Debug)]
+pub struct Entries<'a> {
+    /// Behind the current line.
+    rest: &'a [u8],
+    /// The unread part of the current line.
+    line: &'a [u8],
+    /// What is known of the current line.
+    state: LineState,
+    at: Position,
+}
+
+impl<'a> Entries<'a> {
+    /// Reads from the start of a file's bytes.
+    pub fn of(bytes: &'a [u8]) -> Self {
+        let at = Position { offset: 0, line: 1 };
+        Self { rest: bytes, line: &[], state: LineState::default(), at }
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Entry<'a>;
+
+    fn next(&mut self) -> Option<Entry<'a>> {
+        if self.line.is_empty() {
+            let end = memchr::memchr(b'\n', self.rest).map_or(self.rest.len(), |newline| newline + 1);
+            (self.line, self.rest) = self.rest.split_at(end);
+            self.state = LineState::default();
+            if end == 0 {
+                return None;
+            }
+        }
+        let entry = Entry::first_in(self.line, self.at, &mut self.state);
+        let length = entry.bytes().len();
+        self.line = &self.line[length..];
+        self.at.offset += length as u64;
+        self.at.line += u64::from(self.line.is_empty());
+        Some(entry)
+    }
+}
+
+/// So much of a range is asked for at once.
+const SPAN: u64 = 1 << 20;
+
 /// Reads a range of a file, or what there is of it.
 pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
-    file.take(length).read_to_end(&mut bytes)?;
+    let mut bytes = vec![0; usize::try_from(length.min(SPAN)).unwrap_or_default()];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    if filled as u64 == SPAN {
+        file.take(length - SPAN).read_to_end(&mut bytes)?;
+    }
     Ok(bytes)
 }
 

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
+use memchr::memmem;
 
 use crate::entry::view::{Summary, View};
 use crate::entry::{Entry, Flag, Kind};
-use crate::json::{JsonStr, Step, Value, Walk, quote, skip_space, value_end};
-use crate::line::{Reader, read_span};
+use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
+use crate::line::{Entries, Reader, read_span};
 use crate::prompt;
 
 /// How much of each end is read.
@@ -49,6 +50,8 @@ pub struct Lite {
     pub first_at: Option<Timestamp>,
     /// The latest time seen.
     pub last_at: Option<Timestamp>,
+    /// How many messages of the user and the model were seen that are not a subagent's.
+    pub messages: u64,
     /// Whether a message was seen.
     pub has_messages: bool,
     /// Whether a message was seen that is not a subagent's.
@@ -85,6 +88,7 @@ impl Lite {
         let mut reader = Reader::new(file);
         while let Some(entry) = reader.read()? {
             lite.add(&entry);
+            lite.add_surroundings(&[entry]);
         }
         Ok(lite)
     }
@@ -156,7 +160,7 @@ impl Lite {
         let mut length = CHUNK;
         loop {
             let start = self.size.saturating_sub(length).max(read);
-            let tail = Self::of_tail(file, start, read)?;
+            let tail = Self::of_tail(file, self.size, start, read)?;
             let enough = tail.last_at.is_some() && tail.whole;
             if enough || start == read || length >= LIMIT {
                 self.tail_from = start;
@@ -167,14 +171,14 @@ impl Lite {
         }
     }
 
-    /// Reads from `start` to the end; `whole` says whether a whole line was seen.
-    fn of_tail(file: &mut (impl Read + Seek), start: u64, read: u64) -> io::Result<Self> {
+    /// Reads from `start` to the end at `size`; `whole` says whether a whole line was seen.
+    fn of_tail(file: &mut (impl Read + Seek), size: u64, start: u64, read: u64) -> io::Result<Self> {
         let mut tail = Lite::default();
         // The byte before tells whether a line starts here.
-        let starts_line = start == read || read_span(file, start - 1, 1)? == b"\n";
-        let bytes = read_span(file, start, u64::MAX)?;
+        let from = if start == read { start } else { start - 1 };
+        let bytes = read_span(file, from, size - from)?;
         let lines =
-            if starts_line { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
+            if start == read { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
         tail.add_line_without_beginning(&bytes[..lines]);
         tail.add_lines(&bytes[lines..]);
         tail.whole = lines < bytes.len();
@@ -189,6 +193,7 @@ impl Lite {
         self.entrypoint = self.entrypoint.take().or(tail.entrypoint);
         self.git_branch = tail.git_branch.or(self.git_branch.take());
         self.version = tail.version.or(self.version.take());
+        self.messages += tail.messages;
         self.has_messages |= tail.has_messages;
         self.has_main_messages |= tail.has_main_messages;
         self.at_end = tail.records.keys().copied().collect();
@@ -202,10 +207,8 @@ impl Lite {
     }
 
     fn add_lines(&mut self, lines: &[u8]) {
-        let mut reader = Reader::new(lines);
-        while let Ok(Some(entry)) = reader.read() {
-            self.add(&entry);
-        }
+        let entries: Vec<_> = Entries::of(lines).inspect(|entry| self.add(entry)).collect();
+        self.add_surroundings(&entries);
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -229,22 +232,30 @@ impl Lite {
             let origin = entry.body().and_then(|body| body.get("forkedFrom")?.text("sessionId"));
             self.forked_from = origin.map(Cow::into_owned);
         }
+        let is_main = !entry.has(Flag::Sidechain);
         self.has_messages = true;
-        self.has_main_messages |= !entry.has(Flag::Sidechain);
-        let mut texts = [("cwd", None), ("gitBranch", None), ("version", None), ("entrypoint", None)];
-        for (key, value) in entry.body().into_iter().flat_map(Value::members) {
-            if let Some((_, text)) = texts.iter_mut().find(|(name, _)| key == **name) {
-                *text = value.as_text().map(Cow::into_owned);
-            }
-        }
-        let [(_, cwd), (_, git_branch), (_, version), (_, entrypoint)] = texts;
-        self.cwd = self.cwd.take().or(cwd);
-        self.git_branch = git_branch.or(self.git_branch.take());
-        self.version = version.or(self.version.take());
-        self.entrypoint = self.entrypoint.take().or(entrypoint);
+        self.has_main_messages |= is_main;
+        self.messages += u64::from(is_main && matches!(head.kind, Kind::User | Kind::Assistant));
         if self.first_prompt.is_none() {
             self.first_prompt = prompt::own_words(entry).map(Cow::into_owned);
         }
+    }
+
+    /// Takes what messages tell of where and with what they were written: some of it from the first that tells, some
+    /// from the last. The others need not be looked at.
+    fn add_surroundings(&mut self, entries: &[Entry<'_>]) {
+        let messages = || entries.iter().filter(|entry| entry.kind().is_message());
+        let text = |key: &'static str| {
+            let spelled = format!("\"{key}\"");
+            move |entry: &Entry<'_>| {
+                memmem::find(entry.bytes(), spelled.as_bytes())?;
+                entry.body()?.text(key).map(Cow::into_owned)
+            }
+        };
+        self.cwd = self.cwd.take().or_else(|| messages().find_map(text("cwd")));
+        self.entrypoint = self.entrypoint.take().or_else(|| messages().find_map(text("entrypoint")));
+        self.git_branch = messages().rev().find_map(text("gitBranch")).or(self.git_branch.take());
+        self.version = messages().rev().find_map(text("version")).or(self.version.take());
     }
 
     fn add_time(&mut self, time: Timestamp) {
@@ -289,7 +300,7 @@ impl Lite {
 
 /// Returns whether a file has these bytes in it.
 fn contains(file: &mut (impl Read + Seek), wanted: &[u8]) -> io::Result<bool> {
-    let finder = memchr::memmem::Finder::new(wanted);
+    let finder = memmem::Finder::new(wanted);
     file.seek(SeekFrom::Start(0))?;
     let mut buffer = Vec::new();
     loop {
@@ -331,7 +342,7 @@ pub fn field_without_end<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> 
 /// ```
 pub fn field_without_beginning<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
     let quoted = format!("\"{key}\"");
-    let candidates = memchr::memmem::rfind_iter(line, quoted.as_bytes());
+    let candidates = memmem::rfind_iter(line, quoted.as_bytes());
     candidates.take(ATTEMPTS).find_map(|at| field_to_the_end(line, at, key))
 }
 

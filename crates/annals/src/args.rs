@@ -300,6 +300,13 @@ pub(crate) struct List {
     /// Only sessions on this branch
     #[arg(long)]
     pub(crate) branch: Option<String>,
+    /// Only sessions that used this tool, themselves or by their subagents; whatever the case of its name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only sessions that touched this file or a file in this folder, themselves or by their subagents; `src/main.rs`
+    /// is found wherever it lies
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<String>,
     /// The order
     #[arg(long, value_enum, default_value_t = SortBy::Updated)]
     pub(crate) sort: SortBy,
@@ -307,7 +314,7 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) all: bool,
     /// Instead, sessions whose transcripts are gone and that only the prompt history knows
-    #[arg(long, conflicts_with_all = ["all", "branch", "sort"])]
+    #[arg(long, conflicts_with_all = ["all", "branch", "tool", "file", "sort"])]
     pub(crate) ghosts: bool,
 }
 

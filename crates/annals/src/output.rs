@@ -35,6 +35,11 @@ pub(crate) fn stdout() -> impl Write {
     io::BufWriter::new(AutoStream::auto(io::stdout()))
 }
 
+/// Returns standard output, buffered, for JSON, which has no styles.
+pub(crate) fn json_stdout() -> impl Write {
+    io::BufWriter::with_capacity(64 * 1024, io::stdout().lock())
+}
+
 /// Returns how wide the terminal is that standard output goes to; none if it goes elsewhere.
 pub(crate) fn columns() -> Option<usize> {
     let size = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());

@@ -62,7 +62,8 @@ pub(crate) fn session(listed: &Listed, live: bool) -> wire::Session {
         path: Some(listed.file.path.as_path().into()),
         ghost: false,
         subagents: listed.subagents,
-        messages: None,
+        messages: facts.messages,
+        error: listed.error.clone(),
         without_conversation: facts.standing.reason().map(str::to_owned),
     }
 }
@@ -91,6 +92,7 @@ pub(crate) fn ghost(ghost: &Ghost) -> wire::Session {
         subagents: 0,
         messages: None,
         ghost: true,
+        error: None,
         without_conversation: None,
     }
 }

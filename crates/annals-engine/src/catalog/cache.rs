@@ -1,26 +1,40 @@
 //! What the catalogue remembers: facts of files that have not changed since. Derived, and made anew when it is gone or of
 //! another version.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use annals_transcript::write::fs::{Disk, RealDisk, State};
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 
+use super::contents::Contents;
 use super::facts::{Facts, Standing, Title, TitleSource};
+use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 const SCHEMA: &str = "
 CREATE TABLE facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
-  cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT
-) WITHOUT ROWID";
+  cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
+  session TEXT, messages INTEGER
+);
+CREATE TABLE contents (
+  path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
+  messages INTEGER, tools BLOB, files BLOB, end INTEGER
+)";
+
+/// What is remembered of files, with the number of messages if all of the file was read, for whatever reason.
+const FACTS: &str = "
+SELECT facts.*, contents.messages FROM facts LEFT JOIN contents
+ON contents.path = facts.path AND contents.size = facts.size AND contents.modified = facts.modified
+AND contents.inode = facts.inode AND contents.device = facts.device";
 
 /// A file of remembered facts.
 #[derive(Debug)]
@@ -28,8 +42,8 @@ pub(super) struct Cache(Connection);
 
 /// What is remembered of a file, and of which state of it.
 #[derive(Clone, Debug)]
-pub(super) struct Remembered {
-    pub(super) facts: Facts,
+pub(super) struct Remembered<T> {
+    pub(super) what: T,
     key: Key,
 }
 
@@ -64,7 +78,7 @@ pub(super) enum Freshness {
     Stale,
 }
 
-impl Remembered {
+impl<T> Remembered<T> {
     pub(super) fn freshness(&self, state: &State) -> Freshness {
         let now = Key::of(state);
         if now == self.key {
@@ -109,68 +123,114 @@ impl Cache {
         Some(Self(connection))
     }
 
-    /// Returns everything that is remembered.
-    pub(super) fn all(&self) -> HashMap<PathBuf, Remembered> {
+    /// Returns all facts that are remembered.
+    pub(super) fn all(&self) -> HashMap<OsString, Remembered<Facts>> {
         let read = || {
-            let mut statement = self.0.prepare("SELECT * FROM facts")?;
-            let rows = statement.query_map([], |row| Ok((path_of(row)?, remembered(row)?)))?;
+            let mut statement = self.0.prepare(FACTS)?;
+            let rows = statement.query_map([], |row| Ok((path_of(row)?, facts(row)?)))?;
             rows.collect::<rusqlite::Result<HashMap<_, _>>>()
         };
         read().unwrap_or_default()
     }
 
-    /// Returns what is remembered of one file.
-    pub(super) fn one(&self, path: &Path) -> Option<Remembered> {
-        let mut statement = self.0.prepare_cached("SELECT * FROM facts WHERE path = ?1").ok()?;
-        statement.query_row(params![bytes(path)], remembered).optional().ok()?
+    /// Returns the facts that are remembered of one file.
+    pub(super) fn facts(&self, path: &Path) -> Option<Remembered<Facts>> {
+        self.one(&format!("{FACTS} WHERE facts.path = ?1"), path, facts)
+    }
+
+    /// Returns what is remembered of what was done in one file.
+    pub(super) fn contents(&self, path: &Path) -> Option<Remembered<Contents>> {
+        self.one("SELECT * FROM contents WHERE path = ?1", path, contents)
+    }
+
+    fn one<T>(
+        &self,
+        query: &str,
+        path: &Path,
+        read: fn(&Row<'_>) -> rusqlite::Result<Remembered<T>>,
+    ) -> Option<Remembered<T>> {
+        let mut statement = self.0.prepare_cached(query).ok()?;
+        statement.query_row(params![bytes(path)], read).optional().ok()?
     }
 
     /// Remembers facts. If that fails, they are found out again next time.
-    pub(super) fn keep<'a>(&mut self, rows: impl Iterator<Item = (&'a Path, &'a State, &'a Facts)>) {
-        let _ = self.try_keep(rows);
+    pub(super) fn keep_facts<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Facts)>) {
+        const INSERT: &str = "INSERT OR REPLACE INTO facts VALUES \
+            (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)";
+        let _ = self.keep(INSERT, rows, |statement, path, key, facts| {
+            // A title that is the first prompt stands there already.
+            let title = facts.title.as_ref();
+            let text = title.filter(|title| title.source != TitleSource::Prompt).map(|title| &title.text);
+            statement.execute(params![
+                path,
+                key.size,
+                key.modified,
+                key.identity.0,
+                key.identity.1,
+                facts.standing as i64,
+                text,
+                title.map(|title| title.source as i64),
+                facts.first_prompt,
+                facts.created_at.map(Timestamp::as_millisecond),
+                facts.updated_at.map(Timestamp::as_millisecond),
+                facts.cwd,
+                facts.git_branch,
+                facts.version,
+                facts.entrypoint,
+                facts.permission_mode,
+                facts.tag,
+                facts.forked_from,
+                facts.session,
+                facts.messages.and_then(|messages| i64::try_from(messages).ok()),
+            ])
+        });
     }
 
-    fn try_keep<'a>(
+    /// Remembers what was done in files.
+    pub(super) fn keep_contents<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Contents)>) {
+        const INSERT: &str = "INSERT OR REPLACE INTO contents VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)";
+        let _ = self.keep(INSERT, rows, |statement, path, key, contents| {
+            statement.execute(params![
+                path,
+                key.size,
+                key.modified,
+                key.identity.0,
+                key.identity.1,
+                i64::try_from(contents.messages).unwrap_or(i64::MAX),
+                joined(&contents.tools),
+                joined(&contents.files),
+                i64::try_from(contents.end).unwrap_or(i64::MAX),
+            ])
+        });
+    }
+
+    fn keep<'a, T: 'a>(
         &mut self,
-        rows: impl Iterator<Item = (&'a Path, &'a State, &'a Facts)>,
+        insert: &str,
+        rows: impl Iterator<Item = (&'a Candidate, &'a T)>,
+        row: impl Fn(&mut CachedStatement<'_>, &[u8], Key, &T) -> rusqlite::Result<usize>,
     ) -> rusqlite::Result<()> {
+        let mut rows = rows.peekable();
+        if rows.peek().is_none() {
+            return Ok(());
+        }
         let transaction = self.0.transaction()?;
         {
-            let mut statement = transaction.prepare_cached(
-                "INSERT OR REPLACE INTO facts VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)",
-            )?;
-            for (path, state, facts) in rows {
-                let key = Key::of(state);
-                let title = facts.title.as_ref();
-                statement.execute(params![
-                    bytes(path),
-                    key.size,
-                    key.modified,
-                    key.identity.0,
-                    key.identity.1,
-                    facts.standing as i64,
-                    title.map(|title| &title.text),
-                    title.map(|title| title.source as i64),
-                    facts.first_prompt,
-                    facts.created_at.map(Timestamp::as_millisecond),
-                    facts.updated_at.map(Timestamp::as_millisecond),
-                    facts.cwd,
-                    facts.git_branch,
-                    facts.version,
-                    facts.entrypoint,
-                    facts.permission_mode,
-                    facts.tag,
-                    facts.forked_from,
-                ])?;
+            let mut statement = transaction.prepare_cached(insert)?;
+            for (candidate, what) in rows {
+                row(&mut statement, bytes(&candidate.path), Key::of(&candidate.state), what)?;
             }
         }
         transaction.commit()
     }
 
     /// Forgets files that are gone.
-    pub(super) fn forget(&self, paths: impl Iterator<Item = PathBuf>) {
+    pub(super) fn forget<P: AsRef<Path>>(&self, paths: impl Iterator<Item = P>) {
         for path in paths {
-            let _ = self.0.execute("DELETE FROM facts WHERE path = ?1", params![bytes(&path)]);
+            for table in ["facts", "contents"] {
+                let delete = format!("DELETE FROM {table} WHERE path = ?1");
+                let _ = self.0.execute(&delete, params![bytes(path.as_ref())]);
+            }
         }
     }
 }
@@ -179,31 +239,39 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-fn path_of(row: &Row<'_>) -> rusqlite::Result<PathBuf> {
+fn path_of(row: &Row<'_>) -> rusqlite::Result<OsString> {
     let bytes: Vec<u8> = row.get(0)?;
     #[cfg(unix)]
     let path = {
         use std::os::unix::ffi::OsStringExt;
-        std::ffi::OsString::from_vec(bytes).into()
+        OsString::from_vec(bytes)
     };
     #[cfg(not(unix))]
     let path = String::from_utf8_lossy(&bytes).into_owned().into();
     Ok(path)
 }
 
-fn remembered(row: &Row<'_>) -> rusqlite::Result<Remembered> {
+fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
     let time = |index: usize| -> rusqlite::Result<Option<Timestamp>> {
         let ms: Option<i64> = row.get(index)?;
         Ok(ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
     };
-    let title: Option<String> = row.get(6)?;
+    let number = |index: usize| -> rusqlite::Result<Option<u64>> {
+        let number: Option<i64> = row.get(index)?;
+        Ok(number.and_then(|number| number.try_into().ok()))
+    };
+    let first_prompt: Option<String> = row.get(8)?;
     let source: Option<i64> = row.get(7)?;
     let source = source.and_then(|source| TitleSource::ALL.into_iter().find(|one| *one as i64 == source));
+    let title: Option<String> = match source {
+        Some(TitleSource::Prompt) => first_prompt.clone(),
+        _ => row.get(6)?,
+    };
     let standing: i64 = row.get(5)?;
     let facts = Facts {
         standing: Standing::ALL.into_iter().find(|one| *one as i64 == standing).unwrap_or_default(),
         title: title.zip(source).map(|(text, source)| Title { text, source }),
-        first_prompt: row.get(8)?,
+        first_prompt,
         created_at: time(9)?,
         updated_at: time(10)?,
         cwd: row.get(11)?,
@@ -213,7 +281,37 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Remembered> {
         permission_mode: row.get(15)?,
         tag: row.get(16)?,
         forked_from: row.get(17)?,
+        session: row.get(18)?,
+        messages: number(19)?.or(number(20)?),
     };
-    let key = Key { size: row.get(1)?, modified: row.get(2)?, identity: (row.get(3)?, row.get(4)?) };
-    Ok(Remembered { facts, key })
+    Ok(Remembered { what: facts, key: key_of(row)? })
+}
+
+fn contents(row: &Row<'_>) -> rusqlite::Result<Remembered<Contents>> {
+    let number = |index: usize| -> rusqlite::Result<u64> {
+        let number: i64 = row.get(index)?;
+        Ok(number.try_into().unwrap_or(0))
+    };
+    let contents = Contents {
+        messages: number(5)?,
+        tools: split(&row.get::<_, Vec<u8>>(6)?),
+        files: split(&row.get::<_, Vec<u8>>(7)?),
+        end: number(8)?,
+    };
+    Ok(Remembered { what: contents, key: key_of(row)? })
+}
+
+fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
+    Ok(Key { size: row.get(1)?, modified: row.get(2)?, identity: (row.get(3)?, row.get(4)?) })
+}
+
+/// Names one behind the other, each with a byte at its end that no path has.
+fn joined(names: &BTreeSet<String>) -> Vec<u8> {
+    let ended = |name: &String| [name.replace('\0', "").as_bytes(), b"\0"].concat();
+    names.iter().flat_map(ended).collect()
+}
+
+fn split(joined: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(joined);
+    text.split_terminator('\0').map(str::to_owned).collect()
 }

@@ -38,6 +38,10 @@ pub struct Facts {
     pub tag: Option<String>,
     /// The session that it was forked from.
     pub forked_from: Option<String>,
+    /// The session that its lines name.
+    pub session: Option<String>,
+    /// How many messages of the user and the model it has; none if not all of it was read.
+    pub messages: Option<u64>,
 }
 
 /// What a file holds.
@@ -127,6 +131,12 @@ impl Facts {
         Self::of(lite, &mut file)
     }
 
+    /// Reads what the ends of a transcript tell: enough for a subagent's.
+    pub(super) fn of_ends(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        Self::of(Lite::read(&mut file)?, &mut file)
+    }
+
     /// Reads a transcript that has grown behind an offset since these facts were read: what the ends do not tell is as it
     /// was, if everything new is among what they tell.
     pub(super) fn read_again(&self, path: &Path, from: u64) -> io::Result<Self> {
@@ -199,6 +209,8 @@ impl Facts {
             cwd: moved_to.or(lite.cwd),
             first_prompt: lite.first_prompt.as_deref().map(beginning),
             forked_from: lite.forked_from,
+            session: lite.session,
+            messages: lite.whole.then_some(lite.messages),
             git_branch: lite.git_branch,
             version: lite.version,
             entrypoint: lite.entrypoint,
@@ -206,9 +218,13 @@ impl Facts {
     }
 }
 
+/// How many bytes of a prompt lists show.
+const LONGEST_PROMPT: usize = 400;
+
 /// Returns as much of a prompt as lists show.
 fn beginning(prompt: &str) -> String {
-    prompt.chars().take(1000).collect()
+    let end = (0..=LONGEST_PROMPT).rev().find(|&at| prompt.is_char_boundary(at));
+    prompt.get(..end.unwrap_or(0)).unwrap_or(prompt).to_owned()
 }
 
 fn standing(lite: &Lite) -> Standing {

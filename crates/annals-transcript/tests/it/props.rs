@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use annals_transcript::json::{Value, quote};
+use annals_transcript::line::Entries;
 use annals_transcript::lite::{self, Lite};
 use annals_transcript::{Entry, Kind, Reader, patch, project, prompt};
 use proptest::prelude::*;
@@ -55,6 +56,18 @@ pub(crate) fn json() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Bytes in memory are the same entries as bytes from a source.
+    #[test]
+    fn entries_in_memory_are_those_of_a_source(file in damaged_file()) {
+        let mut reader = Reader::new(&file[..]);
+        for entry in Entries::of(&file) {
+            let read = reader.read().unwrap().unwrap();
+            prop_assert_eq!((entry.at(), entry.bytes()), (read.at(), read.bytes()));
+            prop_assert_eq!((entry.kind(), entry.problem()), (read.kind(), read.problem()));
+        }
+        prop_assert!(reader.read().unwrap().is_none());
+    }
 
     /// Invariant 1: every byte belongs to exactly one entry, and positions say where.
     #[test]

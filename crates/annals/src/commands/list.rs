@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
-use crate::output::{self, Table};
+use crate::output::{self, Progress, Table};
 use crate::to_wire;
 
 /// How many columns a title takes where there is no terminal to fit.
@@ -23,6 +23,8 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         until: args.until,
         title: args.title.clone(),
         branch: args.branch.clone(),
+        tool: args.tool.clone(),
+        file: args.file.clone(),
         all: args.all,
         sort: match args.sort {
             SortBy::Updated => Sort::Updated,
@@ -34,20 +36,24 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     if args.ghosts {
         return ghosts(engine, &wanted, global);
     }
-    let listing = engine.list(&wanted);
+    let progress = Progress::new();
+    let listing = engine.list_telling(&wanted, |done, total| progress.at(done, total));
+    progress.finish();
     for error in &listing.errors {
         output::complain(&error.to_string());
     }
     let live = engine.live_sessions();
-    let mut out = output::stdout();
     if global.json {
+        let mut out = output::json_stdout();
         for listed in &listing.sessions {
             output::json_line(&mut out, &to_wire::session(listed, is_live(listed, &live)))?;
         }
+        out.flush()?;
     } else {
+        let mut out = output::stdout();
         print(&mut out, &listing.sessions, &live)?;
+        out.flush()?;
     }
-    out.flush()?;
     if listing.without_conversation > 0 && !global.json {
         let left_out = output::count(listing.without_conversation, "file");
         output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));
@@ -67,7 +73,9 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.since.is_some()
         || args.until.is_some()
         || args.title.is_some()
-        || args.branch.is_some();
+        || args.branch.is_some()
+        || args.tool.is_some()
+        || args.file.is_some();
     match (&places[..], asked) {
         ([], _) => Failure::nothing("no sessions found: there is no folder of a client"),
         (places, false) => Failure::nothing(format!("no sessions found in {}", places.join(", "))),
@@ -85,6 +93,7 @@ fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> R
     for listed in sessions {
         let facts = &listed.facts;
         let title = match (&facts.title, facts.standing.reason()) {
+            _ if listed.error.is_some() => "(cannot be read)".to_owned(),
             (_, Some(reason)) => format!("({reason})"),
             (Some(title), None) => {
                 output::cut(&output::one_line(&output::without_escapes(&title.text)), LONGEST_TITLE)

@@ -22,7 +22,7 @@ pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
 /// Returns JSON in which harmful characters are spelled as escapes. Only white space between tokens may be one outside
 /// of strings, where JSON allows no escapes: it becomes a blank.
 pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
-    if !json.chars().any(is_harmful) {
+    if !may_harm(json.as_bytes()) || !json.chars().any(is_harmful) {
         return Cow::Borrowed(json);
     }
     let spelled = |character: char| match character {
@@ -34,7 +34,7 @@ pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
 }
 
 fn replaced(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(&harmful) {
+    if !may_harm(text.as_bytes()) || !text.chars().any(&harmful) {
         return Cow::Borrowed(text);
     }
     text.chars()
@@ -47,6 +47,12 @@ fn replaced(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
 fn is_harmful(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns whether there is a byte with which the spelling of a harmful character begins: a quick look for the most part
+/// of texts.
+fn may_harm(text: &[u8]) -> bool {
+    text.iter().fold(false, |found, byte| found | matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xD8 | 0xE2))
 }
 
 #[cfg(test)]
@@ -64,6 +70,9 @@ mod tests {
         assert_eq!(escaped("{\"a\":\t1}"), "{\"a\": 1}");
         assert_eq!(escaped("{\"a\u{7f}\":\"\u{9b}1m\u{202e}\"}"), r#"{"a\u007f":"\u009b1m\u202e"}"#);
         assert_eq!(without_escapes("a \u{1b}[2mfaint\u{1b}[22m b"), "a faint b");
+        for character in (0..=0x3FFF).filter_map(char::from_u32).filter(|character| is_harmful(*character)) {
+            assert!(may_harm(character.to_string().as_bytes()), "{character:?}");
+        }
         assert!(matches!(clean("天气 😀 👩‍💻"), Cow::Borrowed(_)));
     }
 }

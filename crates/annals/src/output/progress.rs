@@ -13,17 +13,30 @@ const WORTH_A_BAR: u64 = 64 * 1024 * 1024;
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    pub(crate) fn over(files: &[TranscriptFile]) -> Self {
-        let shown = std::io::stderr().is_terminal();
-        let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
-        let total = if shown { files.iter().map(size).sum() } else { 0 };
-        if total < WORTH_A_BAR {
-            return Self(ProgressBar::hidden());
-        }
+    /// A bar that shows nothing until it is known how much there is to do.
+    pub(crate) fn new() -> Self {
         let style =
             ProgressStyle::with_template("reading {bar:30} {decimal_bytes}/{decimal_total_bytes} {eta}")
                 .expect("the template is well-formed");
-        Self(ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr()).with_style(style))
+        Self(ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()).with_style(style))
+    }
+
+    pub(crate) fn over(files: &[TranscriptFile]) -> Self {
+        let progress = Self::new();
+        if std::io::stderr().is_terminal() {
+            let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
+            progress.at(0, files.iter().map(size).sum());
+        }
+        progress
+    }
+
+    /// Says how much is done, of how much.
+    pub(crate) fn at(&self, done: u64, total: u64) {
+        if self.0.is_hidden() && total >= WORTH_A_BAR && std::io::stderr().is_terminal() {
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.0.set_length(total);
+        self.0.set_position(done);
     }
 
     pub(crate) fn add(&self, bytes: u64) {

@@ -93,7 +93,7 @@ fn the_json_has_the_agreed_shape() {
     write(&home, "-home-mia-tea", 1, 3, &content);
     home.write(format!(".claude/projects/-home-mia-tea/{}/subagents/agent-a1.jsonl", id(1)), "");
     home.write(format!(".claude/projects/-home-mia-tea/{}/archived.json", id(1)), "{\"archived\":true}");
-    assert_snapshot!(annals(&home, &["list", "--json"]).stdout, @r#"{"id":"00000001-93c1-4d41-9f0c-2a6f0f9f7a55","title":"Tea","titleSource":"custom","firstPrompt":"Boil the water","createdAt":"2025-06-01T10:00:00.000Z","updatedAt":"2025-06-01T10:00:00.000Z","cwd":"/home/mia/tea","projectKey":"-home-mia-tea","projectPath":"/home/mia/tea","gitBranch":"main","version":"2.1.50","entrypoint":null,"permissionMode":"plan","tag":null,"forkedFrom":null,"archived":true,"live":false,"size":293,"path":"[home]/.claude/projects/-home-mia-tea/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","subagents":1,"messages":null}"#);
+    assert_snapshot!(annals(&home, &["list", "--json"]).stdout, @r#"{"id":"00000001-93c1-4d41-9f0c-2a6f0f9f7a55","title":"Tea","titleSource":"custom","firstPrompt":"Boil the water","createdAt":"2025-06-01T10:00:00.000Z","updatedAt":"2025-06-01T10:00:00.000Z","cwd":"/home/mia/tea","projectKey":"-home-mia-tea","projectPath":"/home/mia/tea","gitBranch":"main","version":"2.1.50","entrypoint":null,"permissionMode":"plan","tag":null,"forkedFrom":null,"archived":true,"live":false,"size":293,"path":"[home]/.claude/projects/-home-mia-tea/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","subagents":1,"messages":1}"#);
     assert_snapshot!(annals(&home, &["projects", "--json"]).stdout, @r#"{"path":"/home/mia/tea","keys":["-home-mia-tea"],"sessions":1,"size":293,"updatedAt":"2025-06-01T10:00:00.000Z","sharesFolderWith":[],"worktreeOf":null}"#);
 }
 
@@ -118,6 +118,55 @@ fn filters_leave_out_what_does_not_fit() {
     assert!(ran.code == Some(2) && ran.stderr.contains("neither a date"), "{}", ran.stderr);
 }
 
+/// Returns a call of a tool with one argument.
+fn call(tool: &str, argument: &str, value: &str) -> String {
+    let value = serde_json::to_string(value).unwrap();
+    format!(
+        "{{\"type\":\"assistant\",\"uuid\":\"{tool}\",\"parentUuid\":null,\"message\":{{\"id\":\"{tool}\",\"role\":\"assistant\",\
+         \"content\":[{{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"{tool}\",\"input\":{{\"{argument}\":{value}}}}}]}}}}\n"
+    )
+}
+
+#[test]
+fn sessions_are_found_by_what_was_done_in_them() {
+    let home = Home::new();
+    let says = |day: u32| prompt(&format!("Day {day}"), "/home/mia/tea", day);
+    write(&home, "-p", 1, 1, &(says(1) + &call("Edit", "file_path", "/home/mia/tea/src/main.rs")));
+    // Larger than what the ends of a file hold.
+    let long = says(2).replace("Day 2", &"long ".repeat(60_000));
+    write(&home, "-p", 2, 2, &(says(2) + &call("Bash", "command", "ls") + &long));
+    let path = write(&home, "-p", 3, 3, &says(3));
+    let agent =
+        call("Write", "file_path", r"C:\mia\茶.txt").replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
+    home.write(format!(".claude/projects/-p/{}/subagents/agent-a1.jsonl", id(3)), &agent);
+    let old =
+        call("Grep", "path", "leaves").replace("\"uuid\"", &format!("\"sessionId\":\"{}\",\"uuid\"", id(2)));
+    home.write(".claude/projects/-p/agent-0a.jsonl", &old);
+
+    let first_prompts = |args: &[&str]| titles(&home, args);
+    // The second time everything is remembered.
+    for _ in 0..2 {
+        assert_eq!(first_prompts(&["--tool", "edit"]), ["Day 1"]);
+        assert_eq!(first_prompts(&["--tool", "Write"]), ["Day 3"], "a subagent's calls count");
+        assert_eq!(first_prompts(&["--tool", "Grep"]), ["Day 2"], "also those of old versions");
+        assert_eq!(first_prompts(&["--file", "main.rs"]), ["Day 1"]);
+        assert_eq!(first_prompts(&["--file", "/home/mia/tea"]), ["Day 2", "Day 1"]);
+        assert_eq!(first_prompts(&["--file", "c:/mia/茶.txt", "--limit", "1"]), ["Day 3"]);
+        assert_eq!(first_prompts(&["--tool", "Edit", "--file", "茶.txt"]), [] as [&str; 0]);
+    }
+    let messages = |args: &[&str]| listed(&home, args)[0]["messages"].clone();
+    assert_eq!(messages(&["--title", "Day 2"]), 3, "all of it was read for the filters");
+
+    // What is new is read from where the reading ended.
+    let mut text = fs::read_to_string(&path).unwrap();
+    text += &call("WebFetch", "url", "http://x");
+    fs::write(&path, &text).unwrap();
+    assert_eq!(first_prompts(&["--tool", "WebFetch"]), ["Day 3"]);
+    assert_eq!(messages(&["--title", "Day 3"]), 2);
+    let ran = annals(&home, &["list", "--tool", "Nope"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session in [home]/.claude fits\n"));
+}
+
 #[test]
 fn a_short_list_does_not_read_what_cannot_be_in_it() {
     let home = Home::new();
@@ -135,7 +184,12 @@ fn a_short_list_does_not_read_what_cannot_be_in_it() {
     assert_eq!(annals(&home, &["list", "--limit", "3"]).stderr, "");
     let ran = annals(&home, &["list"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("cannot read"), "{}", ran.stderr);
-    assert_eq!(ran.stdout.lines().count(), 101, "the rest is listed");
+    assert_eq!(ran.stdout.lines().count(), 102, "the rest is listed, and it too");
+    let last = ran.stdout.lines().last().unwrap();
+    assert!(last.contains("(cannot be read)"), "{last}");
+    let unread = listed(&home, &[]).pop().unwrap();
+    let reason = unread["error"].as_str().unwrap_or_default();
+    assert!(reason.ends_with("it is a folder") && unread["title"].is_null(), "{unread}");
 }
 
 #[test]
@@ -189,7 +243,7 @@ fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
     for (number, content, title, updated) in [
         (1, format!("{first}{}{title}{}{}", filler(300), filler(300), late(2)), "In the middle", "02"),
         (2, format!("{snapshots}{first}"), "The first words", "01"),
-        (3, format!("{large}{}", late(6)), &"long ".repeat(200)[..999], "06"),
+        (3, format!("{large}{}", late(6)), &"long ".repeat(80)[..399], "06"),
         (4, format!("{first}{}", filler(3000)), "The first words", "01"),
     ] {
         let path = write(&home, "-p", number, 20, &content);

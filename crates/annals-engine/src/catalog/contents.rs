@@ -1,0 +1,159 @@
+//! What was done in a session: how many messages it has, which tools were used, which files were touched.
+//!
+//! Only reading all of a transcript tells. So it is read when a list asks for it, once, and from there on as it grows.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::Path;
+
+use annals_transcript::content::Block;
+use annals_transcript::entry::view::Assistant;
+use annals_transcript::entry::{Flag, Problem};
+use annals_transcript::{Entry, Kind, Position, Reader, tool};
+use memchr::memmem;
+
+/// What was done in a transcript.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// Messages of the user and the model that are not a subagent's.
+    pub(super) messages: u64,
+    /// Names of tools that were called.
+    pub(super) tools: BTreeSet<String>,
+    /// Files that calls name.
+    pub(super) files: BTreeSet<String>,
+    /// Where what was read ends.
+    pub(super) end: u64,
+}
+
+impl Contents {
+    /// Reads on from where the reading ended.
+    pub(super) fn read_on(mut self, path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.end))?;
+        let mut reader = Reader::resume(file, Position { offset: self.end, line: 1 });
+        while let Some(entry) = reader.read()? {
+            // The rest of a line that is being written comes later.
+            if entry.problem() == Some(Problem::Torn) {
+                break;
+            }
+            self.add(&entry);
+            self.end = reader.position().offset;
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        let is_message = matches!(entry.kind(), Kind::User | Kind::Assistant);
+        self.messages += u64::from(is_message && !entry.has(Flag::Sidechain));
+        let Some(reply) = entry.view::<Assistant>() else { return };
+        if memmem::find(entry.bytes(), b"tool_use").is_none() {
+            return;
+        }
+        for block in reply.content().blocks() {
+            let Block::ToolUse(call) = block else { continue };
+            self.tools.extend(call.name().map(String::from));
+            self.files.extend(tool::files(&call));
+        }
+    }
+
+    /// Takes over what a subagent did.
+    pub(super) fn include(&mut self, agent: &Contents) {
+        self.tools.extend(agent.tools.iter().cloned());
+        self.files.extend(agent.files.iter().cloned());
+    }
+
+    /// Returns whether a tool was called, whatever the case of its name.
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.eq_ignore_ascii_case(name))
+    }
+
+    /// Returns whether a file was touched, or one in a folder. A path from the root means that place; any other the end
+    /// or a part of a longer one.
+    pub(super) fn has_file(&self, wanted: &str, cwd: Option<&str>) -> bool {
+        let wanted = plain(wanted);
+        let is_it = |file: &String| {
+            let file = plain(file);
+            let file = match cwd {
+                Some(cwd) if !is_from_root(&file) => format!("{}/{file}/", plain(cwd)),
+                _ => format!("{file}/"),
+            };
+            if is_from_root(&wanted) {
+                file.starts_with(&format!("{wanted}/"))
+            } else {
+                format!("/{file}").contains(&format!("/{wanted}/"))
+            }
+        };
+        self.files.iter().any(is_it)
+    }
+}
+
+/// Returns a path as it is compared: slashes of one kind, none at the end, the letter of a drive in upper case.
+fn plain(path: &str) -> String {
+    let mut path = path.replace('\\', "/");
+    path.truncate(path.trim_end_matches('/').len());
+    let path = path.strip_prefix("./").map(str::to_owned).unwrap_or(path);
+    match path.as_bytes() {
+        [letter, b':', ..] if letter.is_ascii_lowercase() => path[..1].to_ascii_uppercase() + &path[1..],
+        _ => path,
+    }
+}
+
+/// Returns whether a plain path begins at the root of a system.
+fn is_from_root(path: &str) -> bool {
+    path.is_empty() || path.starts_with('/') || matches!(path.as_bytes(), [_, b':', b'/', ..] | [_, b':'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_by_place_by_end_and_by_folder() {
+        let files = ["/work/app/src/main.rs", r"c:\Work\App\lib.rs", "notes/todo.md", "/work/天气/表.csv"];
+        let contents =
+            Contents { files: files.iter().map(ToString::to_string).collect(), ..Contents::default() };
+        let cwd = Some("/work/app");
+        for (wanted, found) in [
+            ("/work/app/src/main.rs", true),
+            ("/work/app/src", true),
+            ("/work/app/src/", true),
+            ("/src/main.rs", false),
+            ("/work/app/src/main", false),
+            ("main.rs", true),
+            ("./main.rs", true),
+            ("src/main.rs", true),
+            ("app/src", true),
+            ("ain.rs", false),
+            (r"C:\Work\App\lib.rs", true),
+            ("c:/Work/App", true),
+            (r"App\lib.rs", true),
+            ("/work/app/notes/todo.md", true),
+            ("todo.md", true),
+            ("天气", true),
+            ("表.csv", true),
+        ] {
+            assert_eq!(contents.has_file(wanted, cwd), found, "{wanted}");
+        }
+        assert!(!contents.has_file("/work/app/notes/todo.md", None));
+    }
+
+    #[test]
+    fn reading_goes_on_where_it_ended() {
+        let line = |name: &str| {
+            format!(
+                r#"{{"type":"assistant","uuid":"a","message":{{"content":[{{"type":"tool_use","id":"t","name":"{name}","input":{{"file_path":"/{name}"}}}}]}}}}"#
+            )
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = format!("{}\n{}\n", line("Read"), line("Write"));
+        let mut contents = Contents::default();
+        for end in [0, 7, line("Read").len() + 1, line("Read").len() + 20, text.len() - 1, text.len()] {
+            std::fs::write(file.path(), &text[..end]).unwrap();
+            contents = contents.read_on(file.path()).unwrap();
+        }
+        assert_eq!(contents, Contents::default().read_on(file.path()).unwrap());
+        assert_eq!(contents.messages, 2);
+        assert_eq!(contents.files.into_iter().collect::<Vec<_>>(), ["/Read", "/Write"]);
+    }
+}

@@ -1,0 +1,109 @@
+//! A project's folder: which files in it are sessions, by their names and states alone.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::project::is_session_id;
+use annals_transcript::write::fs::State;
+use jiff::Timestamp;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::files::TranscriptFile;
+
+/// What lies in a project's folder.
+#[derive(Debug, Default)]
+pub(super) struct Folder {
+    /// Transcripts of sessions.
+    sessions: Vec<Candidate>,
+    /// Transcripts of subagents that lie beside them, as those of old versions do.
+    agents: Vec<Candidate>,
+}
+
+/// A transcript that may be listed.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) state: State,
+    /// Whether it has a folder of its own, with subagents and side files.
+    pub(super) has_folder: bool,
+}
+
+impl Folder {
+    /// Reads folders on all cores: returns the sessions in them, and the subagents beside those by folder.
+    pub(super) fn read_all(
+        paths: &[PathBuf],
+        errors: &mut Vec<Error>,
+    ) -> (Vec<Candidate>, HashMap<PathBuf, Vec<Candidate>>) {
+        let (mut sessions, mut agents) = (Vec::new(), HashMap::new());
+        let read: Vec<_> = paths.par_iter().map(|path| Self::read(path)).collect();
+        for (path, folder) in paths.iter().zip(read) {
+            match folder {
+                Ok(folder) => {
+                    sessions.extend(folder.sessions);
+                    agents.insert(path.clone(), folder.agents);
+                }
+                Err(source) => errors.push(Error::read(path, source)),
+            }
+        }
+        (sessions, agents)
+    }
+
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut found = Self::default();
+        let mut folders = HashSet::new();
+        for entry in fs::read_dir(path)?.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            match name.strip_suffix(".jsonl") {
+                Some(session) if is_session_id(session) => found.sessions.extend(Candidate::at(&entry)),
+                Some(agent) if agent.starts_with("agent-") => found.agents.extend(Candidate::at(&entry)),
+                None if is_session_id(name) => _ = folders.insert(name.to_owned()),
+                _ => {}
+            }
+        }
+        for session in &mut found.sessions {
+            session.has_folder =
+                session.path.file_stem().is_some_and(|id| id.to_str().is_some_and(|id| folders.contains(id)));
+        }
+        Ok(found)
+    }
+}
+
+impl Candidate {
+    /// Describes the transcript at a path; none if there is no file.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let state = State::of(path).ok().flatten()?;
+        Some(Self { path: path.to_owned(), state, has_folder: false })
+    }
+
+    /// Describes what a folder's entry leads to; none if that is gone, or something that one would wait for in vain. A
+    /// folder is kept, so that reading it says what is wrong.
+    fn at(entry: &DirEntry) -> Option<Self> {
+        let path = entry.path();
+        let itself = entry.metadata().ok()?;
+        let metadata = if itself.is_symlink() { fs::metadata(&path).ok()? } else { itself };
+        (metadata.is_file() || metadata.is_dir()).then(|| Self {
+            path,
+            state: metadata.into(),
+            has_folder: false,
+        })
+    }
+
+    pub(super) fn transcript(&self) -> TranscriptFile {
+        let session = self.path.file_stem().map(|id| id.to_string_lossy().into_owned());
+        TranscriptFile { path: self.path.clone(), session, agent: None }
+    }
+
+    /// Returns whether it is a subagent's.
+    pub(super) fn is_agent(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
+    }
+
+    /// Returns the latest time that an entry of the file can have.
+    pub(super) fn latest(&self) -> Option<Timestamp> {
+        Timestamp::try_from(self.state.modified?).ok()
+    }
+}
