@@ -112,6 +112,34 @@ pub struct Listing {
     pub without_conversation: usize,
 }
 
+/// A folder of the client.
+#[derive(Debug)]
+pub struct Place {
+    /// Its path.
+    pub path: PathBuf,
+    /// How many projects it has.
+    pub projects: usize,
+    /// How many transcripts of sessions they have.
+    pub sessions: usize,
+    /// What could not be read.
+    pub errors: Vec<Error>,
+}
+
+impl Place {
+    fn look_at(path: &Path) -> Self {
+        let mut errors = Vec::new();
+        let projects = path.join("projects");
+        let folders =
+            if projects.is_dir() { project_folders(&projects) } else { Err(Error::no_projects(path)) };
+        let folders = folders.unwrap_or_else(|error| {
+            errors.push(error);
+            Vec::new()
+        });
+        let (sessions, _) = Folder::read_all(&folders, &mut errors);
+        Self { path: path.to_owned(), projects: folders.len(), sessions: sessions.len(), errors }
+    }
+}
+
 impl Engine {
     /// Lists sessions.
     pub fn list(&self, wanted: &Wanted) -> Listing {
@@ -185,9 +213,9 @@ impl Engine {
         listing.sessions.into_iter().map(|listed| listed.file).collect()
     }
 
-    /// Returns the client's folders that are looked at.
-    pub fn places(&self) -> impl Iterator<Item = &Path> {
-        self.roots().paths()
+    /// Returns the client's folders, with how much there is in each.
+    pub fn places(&self) -> Vec<Place> {
+        self.roots().named().map(Place::look_at).collect()
     }
 
     /// Returns the folders of all projects.

@@ -26,8 +26,8 @@ pub(crate) enum ErrorKind {
     NoEntry { id: String },
     #[error("`{selector}` may be any of {} sessions", candidates.len())]
     Ambiguous { selector: String, candidates: Vec<Candidate> },
-    #[error("{} has no `projects` folder", path.display())]
-    NoProjects { path: PathBuf },
+    #[error("{} {reason}", path.display())]
+    NoProjects { path: PathBuf, reason: &'static str },
     #[error("no folder of the client to write into: there is no home folder")]
     NoRoot,
     #[error("cannot write {}: {}", path.display(), reason(source))]
@@ -79,6 +79,16 @@ impl Error {
     /// Says that a file or folder could not be read.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Read { path: path.to_owned(), source })
+    }
+
+    /// Says why a folder cannot be a client's.
+    pub(crate) fn no_projects(path: &Path) -> Self {
+        let reason = match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => "has no `projects` folder",
+            Ok(_) => "is a file, not a client's folder",
+            Err(_) => "is not there",
+        };
+        Self::new(ErrorKind::NoProjects { path: path.to_owned(), reason })
     }
 
     pub(crate) fn ambiguous(

@@ -1,4 +1,4 @@
-//! Which branch is checked out.
+//! Repositories: which branch is checked out, and which folders are worktrees of one another.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,27 @@ pub(crate) fn branch(folder: &Path) -> String {
         None => String::new(),
         Some(head) => head.strip_prefix("ref: refs/heads/").unwrap_or("HEAD").to_owned(),
     }
+}
+
+/// Returns the repository that a folder is a worktree of; none if it is a repository itself, or nothing of the kind.
+pub(crate) fn repository_of_worktree(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    if !git.is_file() {
+        return None;
+    }
+    let of_worktree = git_folder(&git)?;
+    let worktrees = of_worktree.parent().filter(|path| path.ends_with(".git/worktrees"))?;
+    Some(worktrees.parent()?.parent()?.to_owned())
+}
+
+/// Returns the folders of a repository's worktrees.
+pub(crate) fn worktrees(repository: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(repository.join(".git/worktrees")).into_iter().flatten().flatten();
+    let folder = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+        Some(entry.path().join(text.trim()).parent()?.to_owned())
+    };
+    entries.filter_map(folder).collect()
 }
 
 /// In a worktree `.git` is a file that says where the folder lies.
@@ -42,5 +63,14 @@ mod tests {
         assert_eq!(branch("repo/deep/er"), "fix/天气");
         assert_eq!(branch("tree"), "HEAD");
         assert_eq!(branch("nowhere"), "");
+
+        let tree = home.path().join("tree");
+        write("repo/.git/worktrees/w/gitdir", &format!("{}\n", tree.join(".git").display()));
+        assert_eq!(worktrees(&home.path().join("repo")), std::slice::from_ref(&tree));
+        let repository = repository_of_worktree(&tree).unwrap();
+        assert_eq!(repository.canonicalize().unwrap(), home.path().join("repo").canonicalize().unwrap());
+        assert_eq!(repository_of_worktree(&home.path().join("repo")), None);
+        write("submodule/.git", "gitdir: ../repo/.git/modules/submodule\n");
+        assert_eq!(repository_of_worktree(&home.path().join("submodule")), None);
     }
 }

@@ -25,7 +25,9 @@ mod subagent;
 mod title;
 mod trash;
 
-pub use catalog::{Facts, Listed, Listing, Project, Sort, Standing, Title, TitleSource, Wanted, Worktree};
+pub use catalog::{
+    Facts, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted, Worktree,
+};
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;
 pub use engine::{Engine, Report};

@@ -11,16 +11,20 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots {
     folders: Vec<PathBuf>,
+    /// Those that were named and have no `projects` folder.
+    missing: Vec<PathBuf>,
     /// Where new sessions go, whether it is there yet or not.
     first: Option<PathBuf>,
 }
 
 impl Roots {
-    /// Takes the folders as given. Each must hold a `projects` folder.
+    /// Takes the folders as given. One of them at least must hold a `projects` folder; [`Roots::missing`] tells of the
+    /// others.
     pub fn given(folders: Vec<PathBuf>) -> Result<Self, Error> {
-        match folders.iter().find(|folder| !folder.join("projects").is_dir()) {
-            Some(path) => Err(Error::new(ErrorKind::NoProjects { path: path.clone() })),
-            None => Ok(Self::taken(folders)),
+        let roots = Self::taken(folders);
+        match roots.missing.first() {
+            Some(path) if roots.folders.is_empty() => Err(Error::no_projects(path)),
+            _ => Ok(roots),
         }
     }
 
@@ -30,7 +34,6 @@ impl Roots {
     }
 
     /// Takes the folders that the client uses: `$CLAUDE_CONFIG_DIR`, or else `~/.claude` and `~/.config/claude`.
-    /// Folders that do not exist are left out.
     pub fn from_environment() -> Self {
         #[expect(clippy::disallowed_methods, reason = "this is the place")]
         let home = env::home_dir();
@@ -49,12 +52,23 @@ impl Roots {
     fn taken(folders: Vec<PathBuf>) -> Self {
         let is_there = |folder: &PathBuf| folder.join("projects").is_dir();
         let first = folders.iter().find(|folder| is_there(folder)).or(folders.first()).cloned();
-        Self { first, folders: distinct(folders.into_iter().filter(is_there)) }
+        let (folders, missing) = folders.into_iter().partition(is_there);
+        Self { first, folders: distinct(folders), missing: distinct(missing) }
+    }
+
+    /// Returns what is wrong with folders that were named and cannot be used.
+    pub fn missing(&self) -> impl Iterator<Item = Error> {
+        self.missing.iter().map(|path| Error::no_projects(path))
     }
 
     /// Returns the `projects` folders.
     pub(crate) fn projects(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
         self.paths().map(|root| root.join("projects"))
+    }
+
+    /// Returns all folders that were named, whether they can be used or not.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &Path> {
+        self.folders.iter().chain(&self.missing).map(PathBuf::as_path)
     }
 
     /// Returns the folders.
@@ -69,10 +83,10 @@ impl Roots {
 }
 
 /// Keeps one of several names of the same folder.
-fn distinct(folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+fn distinct(folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
-    folders.filter(|folder| seen.insert(real(folder))).collect()
+    folders.into_iter().filter(|folder| seen.insert(real(folder))).collect()
 }
 
 #[cfg(test)]
@@ -99,9 +113,28 @@ mod tests {
     }
 
     #[test]
-    fn a_given_folder_must_be_a_clients() {
+    fn folders_that_cannot_be_used_are_told_and_do_not_keep_the_others_from_it() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Roots::given(vec![folder.path().to_owned()]).unwrap_err();
-        assert!(error.is_no_projects() && error.to_string().contains("no `projects` folder"));
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("good/projects")).unwrap();
+        std::fs::create_dir_all(path("bare")).unwrap();
+        std::fs::create_dir_all(path("odd")).unwrap();
+        std::fs::write(path("odd/projects"), "").unwrap();
+        std::fs::write(path("file"), "").unwrap();
+        for (name, reason) in [
+            ("bare", "has no `projects` folder"),
+            ("odd", "has no `projects` folder"),
+            ("file", "is a file, not a client's folder"),
+            ("nowhere", "is not there"),
+        ] {
+            let error = Roots::given(vec![path(name)]).unwrap_err();
+            assert!(error.is_no_projects() && error.to_string().ends_with(reason), "{error}");
+            let roots = Roots::given(vec![path(name), path("good")]).unwrap();
+            assert_eq!(roots.folders, [path("good")]);
+            assert_eq!(
+                roots.missing().map(|error| error.to_string()).collect::<Vec<_>>(),
+                [error.to_string()]
+            );
+        }
     }
 }

@@ -24,7 +24,7 @@ pub use lineage::Relation;
 pub use model::ModelMessage;
 pub use prompt::{Pasted, Prompt};
 pub use record::Recorded;
-pub use session::{Project, Session};
+pub use session::{Project, Root, Session};
 pub use stats::{Stats, ToolCount};
 pub use text::Text;
 pub use turn::{Tokens, ToolCall, Turn};

@@ -78,3 +78,17 @@ pub struct Project {
     /// The repository that it is a worktree of.
     pub worktree_of: Option<String>,
 }
+
+/// A folder of the client: a line of `annals roots --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Root {
+    /// Its path.
+    pub path: Text,
+    /// How many projects it has.
+    pub projects: usize,
+    /// How many transcripts of sessions they have.
+    pub sessions: usize,
+    /// What could not be read.
+    pub errors: Vec<String>,
+}

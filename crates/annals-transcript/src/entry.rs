@@ -105,6 +105,11 @@ impl<'a> Entry<'a> {
         salvage::first_in(rest, start, at, line)
     }
 
+    /// Takes bytes that are known to be NUL.
+    pub(crate) fn of_hole(bytes: &'a [u8], at: Position) -> Self {
+        Self { bytes, json: &[], at, head: Head::default(), problem: Some(Problem::Nul) }
+    }
+
     /// Returns all bytes of the entry, with the line's end where it has one.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

@@ -23,7 +23,8 @@ impl fmt::Display for Position {
 /// Reads entries from any source.
 ///
 /// Every byte belongs to exactly one entry, so the entries' bytes, concatenated, give the source back. Content
-/// never makes reading fail: the only errors are those of the source.
+/// never makes reading fail: the only errors are those of the source. A hole, in which a file has nothing but NUL bytes
+/// for long, is several entries, so that it need not be in memory at once.
 ///
 /// ```
 /// use annals_transcript::{Kind, Reader};
@@ -44,16 +45,21 @@ pub struct Reader<R> {
     line: std::ops::Range<usize>,
     /// What is known of the current line.
     state: LineState,
+    /// Whether the current line is only a piece of one, in a hole.
+    in_hole: bool,
     /// How much of `buffer` holds bytes of the source.
     filled: usize,
     /// Where the next entry starts.
     at: Position,
 }
 
-impl<R: Read> Reader<R> {
-    /// Enough for nearly every line, small enough to stay in cache.
-    const CHUNK: usize = 256 * 1024;
+/// Enough for nearly every line, small enough to stay in cache.
+const CHUNK: usize = 256 * 1024;
 
+/// What a hole looks like.
+static NULS: [u8; CHUNK] = [0; CHUNK];
+
+impl<R: Read> Reader<R> {
     /// Reads from the start of a source.
     pub fn new(source: R) -> Self {
         Self::resume(source, Position { offset: 0, line: 1 })
@@ -61,7 +67,15 @@ impl<R: Read> Reader<R> {
 
     /// Reads from a source that stands at `at`, the start of a line.
     pub fn resume(source: R, at: Position) -> Self {
-        Self { source, buffer: Vec::new(), line: 0..0, state: LineState::default(), filled: 0, at }
+        Self {
+            source,
+            buffer: Vec::new(),
+            line: 0..0,
+            state: LineState::default(),
+            in_hole: false,
+            filled: 0,
+            at,
+        }
     }
 
     /// Returns the next entry, or `None` at the end of the source.
@@ -72,11 +86,16 @@ impl<R: Read> Reader<R> {
             }
             self.state = LineState::default();
         }
-        let entry = Entry::first_in(&self.buffer[self.line.clone()], self.at, &mut self.state);
+        let line = &self.buffer[self.line.clone()];
+        let entry = if self.in_hole {
+            Entry::of_hole(line, self.at)
+        } else {
+            Entry::first_in(line, self.at, &mut self.state)
+        };
         let length = entry.bytes().len();
         self.line.start += length;
         self.at.offset += length as u64;
-        self.at.line += u64::from(self.line.is_empty());
+        self.at.line += u64::from(self.line.is_empty() && !self.in_hole);
         Ok(Some(entry))
     }
 
@@ -87,6 +106,7 @@ impl<R: Read> Reader<R> {
 
     /// Finds the end of the line behind the current one and makes it current.
     fn read_line(&mut self) -> io::Result<bool> {
+        self.in_hole = false;
         let mut start = self.line.end;
         let mut searched = start;
         loop {
@@ -99,6 +119,10 @@ impl<R: Read> Reader<R> {
             self.filled -= start;
             (start, searched) = (0, self.filled);
             self.line = 0..0;
+            if self.buffer[..self.filled] == NULS {
+                (self.line, self.in_hole) = (0..self.filled, true);
+                return Ok(true);
+            }
             if self.fill()? == 0 {
                 self.line = 0..self.filled;
                 return Ok(self.filled > 0);
@@ -109,7 +133,7 @@ impl<R: Read> Reader<R> {
     fn fill(&mut self) -> io::Result<usize> {
         if self.filled == self.buffer.len() {
             // A quarter at a time keeps the buffer close to the longest line.
-            let length = Self::CHUNK.max(self.filled + self.filled / 4);
+            let length = CHUNK.max(self.filled + self.filled / 4);
             self.buffer.reserve_exact(length - self.filled);
             self.buffer.resize(length, 0);
         }
@@ -193,6 +217,7 @@ pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     /// Returns offset, line and bytes of every entry, read in pieces of `piece` bytes.
     fn entries(file: &[u8], piece: usize) -> Vec<(u64, u64, Vec<u8>)> {
@@ -273,5 +298,24 @@ mod tests {
         let mut reader = Reader::new(Flaky(0));
         assert_eq!(reader.read().unwrap().unwrap().bytes(), b"{}\n");
         assert_eq!(reader.read().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_hole_is_read_in_pieces_and_is_one_line() {
+        let line = b"{\"type\":\"user\",\"uuid\":\"a\"}\n";
+        let hole = [&line[..], &vec![0; 5 * CHUNK + 7], line, line].concat();
+        let mut reader = Reader::new(&hole[..]);
+        let (mut read, mut lines) = (Vec::new(), Vec::new());
+        while let Some(entry) = reader.read().unwrap() {
+            assert_eq!(entry.at().offset, read.len() as u64);
+            read.extend_from_slice(entry.bytes());
+            lines.push((entry.at().line, entry.kind()));
+        }
+        assert!(read == hole, "every byte belongs to an entry");
+        assert_eq!(reader.buffer.len(), CHUNK, "no more than a piece of it is in memory");
+        let conversation: Vec<_> = lines.iter().filter(|(_, kind)| *kind != Kind::Noise).collect();
+        assert_eq!(conversation, [&(1, Kind::User), &(2, Kind::User), &(3, Kind::User)]);
+        assert!(lines.iter().all(|(line, kind)| *kind != Kind::Noise || *line == 2), "{lines:?}");
+        assert_eq!(reader.position(), Position { offset: hole.len() as u64, line: 4 });
     }
 }

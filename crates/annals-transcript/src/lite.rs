@@ -36,6 +36,8 @@ pub struct Lite {
     pub session: Option<String>,
     /// `cwd` where it stands first: the project's path.
     pub cwd: Option<String>,
+    /// `cwd` where it stands last.
+    pub last_cwd: Option<String>,
     /// `gitBranch` where it stands last.
     pub git_branch: Option<String>,
     /// `version` where it stands last.
@@ -191,6 +193,7 @@ impl Lite {
         self.session = self.session.take().or(tail.session);
         self.cwd = self.cwd.take().or(tail.cwd);
         self.entrypoint = self.entrypoint.take().or(tail.entrypoint);
+        self.last_cwd = tail.last_cwd.or(self.last_cwd.take());
         self.git_branch = tail.git_branch.or(self.git_branch.take());
         self.version = tail.version.or(self.version.take());
         self.messages += tail.messages;
@@ -254,6 +257,7 @@ impl Lite {
         };
         self.cwd = self.cwd.take().or_else(|| messages().find_map(text("cwd")));
         self.entrypoint = self.entrypoint.take().or_else(|| messages().find_map(text("entrypoint")));
+        self.last_cwd = messages().rev().find_map(text("cwd")).or(self.last_cwd.take());
         self.git_branch = messages().rev().find_map(text("gitBranch")).or(self.git_branch.take());
         self.version = messages().rev().find_map(text("version")).or(self.version.take());
     }

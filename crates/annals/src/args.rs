@@ -40,8 +40,11 @@ pub(crate) struct Global {
 impl Global {
     /// Opens the folders that the user named, or the client's own.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
-        let roots =
-            if self.root.is_empty() { Roots::from_environment() } else { Roots::given(self.root.clone())? };
+        if self.root.is_empty() {
+            return Ok(Engine::open(Roots::from_environment(), Home::from_environment()));
+        }
+        let roots = Roots::given(self.root.clone())?;
+        roots.missing().for_each(|error| output::complain(&error.to_string()));
         Ok(Engine::open(roots, Home::from_environment()))
     }
 
@@ -60,6 +63,8 @@ pub(crate) enum Command {
     List(List),
     /// List projects: path, sessions, size, last activity
     Projects,
+    /// List the client's folders that are searched, and what is in each
+    Roots,
     /// List the prompts that were typed, the newest first
     Prompts(Prompts),
     /// Print a session
@@ -279,10 +284,10 @@ impl From<Sync> for write::Sync {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// Only sessions of this working directory
+    /// Only sessions of this working directory and of its worktrees
     #[arg(long, value_name = "PATH", conflicts_with = "here")]
     pub(crate) project: Option<PathBuf>,
-    /// Only sessions of the current directory
+    /// Only sessions of the current directory and of its worktrees
     #[arg(long)]
     pub(crate) here: bool,
     /// At most so many

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod fork;
 pub(crate) mod lineage;
 pub(crate) mod list;
+pub(crate) mod projects;
 pub(crate) mod prompts;
 pub(crate) mod record;
 pub(crate) mod show;

@@ -32,7 +32,8 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     match &args.command {
         Command::List(list) => commands::list::run(&engine, list, &args.global),
         Command::Prompts(prompts) => commands::prompts::run(&engine, prompts, &args.global),
-        Command::Projects => commands::list::projects(&engine, &args.global),
+        Command::Projects => commands::projects::run(&engine, &args.global),
+        Command::Roots => commands::projects::roots(&engine, &args.global),
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
         Command::Tail(tail) => commands::tail::run(&engine, tail, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),

@@ -3,7 +3,9 @@
 mod conversation;
 mod utf8;
 
-use annals_engine::{Finding, Ghost, Listed, Pasted, Project, Prompt, Relation, Report, TranscriptFile};
+use annals_engine::{
+    Finding, Ghost, Listed, Pasted, Place, Project, Prompt, Relation, Report, TranscriptFile,
+};
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
@@ -121,6 +123,15 @@ pub(crate) fn project(project: &Project) -> wire::Project {
         updated_at: project.updated_at.map(time),
         shares_folder_with: project.shares_folder_with.clone(),
         worktree_of: project.worktree.as_ref().map(|worktree| worktree.of.clone()),
+    }
+}
+
+pub(crate) fn root(place: &Place) -> wire::Root {
+    wire::Root {
+        path: place.path.as_path().into(),
+        projects: place.projects,
+        sessions: place.sessions,
+        errors: place.errors.iter().map(ToString::to_string).collect(),
     }
 }
 

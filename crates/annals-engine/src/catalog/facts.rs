@@ -11,6 +11,8 @@ use annals_transcript::json::Value;
 use annals_transcript::lite::Lite;
 use jiff::Timestamp;
 
+use super::project::project_above;
+
 /// What is in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -125,16 +127,18 @@ impl Facts {
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut lite = Lite::read(&mut file)?;
-        if !lite.whole && (leaves_open(&lite) || may_hide_a_title(&lite) && title_beside(path).is_none()) {
+        let leaves_a_question =
+            || leaves_open(&lite) || may_hide_a_title(&lite) && title_beside(path).is_none();
+        if !lite.whole && leaves_a_question() && !is_hollow(&file) {
             lite = Lite::read_all(&mut file)?;
         }
-        Self::of(lite, &mut file)
+        Self::of(lite, &mut file, path)
     }
 
     /// Reads what the ends of a transcript tell: enough for a subagent's.
     pub(super) fn of_ends(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        Self::of(Lite::read(&mut file)?, &mut file)
+        Self::of(Lite::read(&mut file)?, &mut file, path)
     }
 
     /// Reads a transcript that has grown behind an offset since these facts were read: what the ends do not tell is as it
@@ -146,7 +150,7 @@ impl Facts {
             return Self::read(path);
         }
         let (tagged, moded) = (lite.last::<Tag>().is_some(), lite.last::<PermissionMode>().is_some());
-        let mut facts = Self::of(lite, &mut file)?;
+        let mut facts = Self::of(lite, &mut file, path)?;
         let is_given =
             |title: &Option<Title>| title.as_ref().is_some_and(|title| title.source != TitleSource::Prompt);
         if !is_given(&facts.title) && (is_given(&self.title) || facts.title.is_none()) {
@@ -181,7 +185,7 @@ impl Facts {
         self
     }
 
-    fn of(lite: Lite, file: &mut File) -> io::Result<Self> {
+    fn of(lite: Lite, file: &mut File, path: &Path) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
         let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
@@ -206,7 +210,7 @@ impl Facts {
             updated_at: lite.last_at,
             permission_mode: lite.last::<PermissionMode>().and_then(|record| record.mode()).map(text),
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
-            cwd: moved_to.or(lite.cwd),
+            cwd: moved_to.or_else(|| cwd(lite.cwd, lite.last_cwd, path)),
             first_prompt: lite.first_prompt.as_deref().map(beginning),
             forked_from: lite.forked_from,
             session: lite.session,
@@ -216,6 +220,15 @@ impl Facts {
             entrypoint: lite.entrypoint,
         })
     }
+}
+
+/// Returns the working directory: the first one, unless it is the last that the folder of the transcript is named after.
+/// Then the session was moved.
+fn cwd(first: Option<String>, last: Option<String>, path: &Path) -> Option<String> {
+    let key = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let names_folder =
+        |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key).is_some());
+    if first != last && !names_folder(&first) && names_folder(&last) { last } else { first }
 }
 
 /// How many bytes of a prompt lists show.
@@ -234,6 +247,18 @@ fn standing(lite: &Lite) -> Standing {
         (false, false, 0) => Standing::Empty,
         (false, false, _) => Standing::RecordsOnly,
     }
+}
+
+/// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.
+fn is_hollow(file: &File) -> bool {
+    #[cfg(unix)]
+    let allocated = file.metadata().map(|metadata| {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.blocks() * 512, metadata.len())
+    });
+    #[cfg(not(unix))]
+    let allocated: io::Result<(u64, u64)> = file.metadata().map(|metadata| (metadata.len(), metadata.len()));
+    allocated.is_ok_and(|(allocated, length)| allocated < length / 64)
 }
 
 /// Returns whether the ends of a file do not tell what it is, or when it was written.

@@ -3,8 +3,8 @@
 //! A folder's name says nothing for certain: two paths may share it. Projects are named by the working directory that
 //! their sessions tell, so a folder that two paths share is two projects, and one path in two folders is one.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::project::{folder_name, resolve};
@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use super::{Listed, Wanted};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::git;
 
 /// A working directory with sessions.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ pub struct Worktree {
 }
 
 impl Engine {
-    /// Returns all projects, the newest first, and what could not be read.
+    /// Returns all projects, the newest first with worktrees behind their repository, and what could not be read.
     pub fn projects(&self) -> (Vec<Project>, Vec<Error>) {
         let listing = self.list(&Wanted::default());
         let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
@@ -62,22 +63,25 @@ impl Engine {
             project.shares_folder_with =
                 others.filter(|path| Some(*path) != project.path.as_ref()).cloned().collect();
         }
-        projects.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.path.cmp(&b.path)));
-        (projects, listing.errors)
+        (grouped(projects), listing.errors)
     }
 
-    /// Returns the folders that may hold sessions of a working directory: by the name that the client would give it,
-    /// as typed, with links resolved, and with the other case of a drive's letter; if none of them is there, those in
-    /// which a session tells that path.
+    /// Returns the folders that may hold sessions of a working directory and of its worktrees: by the name that the
+    /// client would give it, as typed, with links resolved, and with the other case of a drive's letter; if none of them
+    /// is there, those in which a session tells that path.
     pub(crate) fn folders_of(&self, path: &Path) -> Vec<PathBuf> {
         let typed = path.to_string_lossy().into_owned();
         let resolved = resolve(path).to_string_lossy().into_owned();
         let spellings = [&typed, &resolved].into_iter().flat_map(|path| drive_cases(path));
-        let names: BTreeSet<String> = spellings.map(|path| folder_name(&path)).collect();
-        let mut folders: Vec<PathBuf> = Vec::new();
-        for projects in self.roots().projects() {
-            folders.extend(names.iter().map(|name| projects.join(name)).filter(|folder| folder.is_dir()));
-        }
+        let mut names: BTreeSet<String> = spellings.map(|path| folder_name(&path)).collect();
+        // Those that the client made may be gone, but their sessions are not.
+        let made_by_client: Vec<_> = names.iter().map(|name| format!("{name}{MADE_BY_CLIENT}")).collect();
+        names.extend(git::worktrees(path).iter().map(|tree| folder_name(&resolve(tree).to_string_lossy())));
+        let mut folders = self.project_folders(&mut Vec::new());
+        folders.retain(|folder| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            names.contains(&*name) || made_by_client.iter().any(|start| name.starts_with(start))
+        });
         if !folders.is_empty() {
             return folders;
         }
@@ -120,15 +124,42 @@ impl Project {
     }
 }
 
+/// Puts worktrees behind their repository, and the group with the newest session first.
+fn grouped(mut projects: Vec<Project>) -> Vec<Project> {
+    let group = |project: &Project| {
+        project.worktree.as_ref().map(|worktree| worktree.of.clone()).or_else(|| project.path.clone())
+    };
+    let mut newest: BTreeMap<_, Option<Timestamp>> = BTreeMap::new();
+    for project in &projects {
+        let of_group = newest.entry(group(project)).or_default();
+        *of_group = project.updated_at.max(*of_group);
+    }
+    projects.sort_by_cached_key(|project| {
+        let group = group(project);
+        let newest = newest.get(&group).copied().flatten();
+        (
+            Reverse(newest),
+            group,
+            project.worktree.is_some(),
+            Reverse(project.updated_at),
+            project.path.clone(),
+        )
+    });
+    projects
+}
+
 /// Returns the working directory that a session is about. One that began in a folder below belongs to the project whose
 /// folder it lies in.
 pub(super) fn project_path(listed: &Listed) -> Option<String> {
     let cwd = listed.facts.cwd.as_deref()?;
-    let separators = |c: char| c == '/' || c == '\\';
-    let ends = cwd.char_indices().filter(|(_, c)| separators(*c)).map(|(at, _)| at).chain([cwd.len()]);
-    let above: Vec<_> = ends.map(|end| &cwd[..end]).collect();
-    let named = above.into_iter().rev().find(|path| folder_name(path) == listed.project_key);
-    Some(named.unwrap_or(cwd).to_owned())
+    Some(project_above(cwd, &listed.project_key).unwrap_or(cwd).to_owned())
+}
+
+/// Returns the path, of a folder and those above it, that has its sessions in a folder of the name given.
+pub(super) fn project_above<'a>(cwd: &'a str, key: &str) -> Option<&'a str> {
+    let is_separator = |c: char| c == '/' || c == '\\';
+    let ends = cwd.char_indices().rev().filter(|(_, c)| is_separator(*c)).map(|(at, _)| at);
+    [cwd.len()].into_iter().chain(ends).map(|end| &cwd[..end]).find(|path| folder_name(path) == key)
 }
 
 /// Returns a path with both cases of its drive's letter; other paths as they are.
@@ -146,15 +177,13 @@ fn drive_cases(path: &str) -> Vec<String> {
     }
 }
 
-/// Returns the repository that a path is a worktree of: by its place below `.claude/worktrees`, or by what its `.git` file
-/// says.
+/// Where the client makes worktrees: in paths, and in the names of folders.
+const WORKTREES: [&str; 2] = ["/.claude/worktrees/", "\\.claude\\worktrees\\"];
+const MADE_BY_CLIENT: &str = "--claude-worktrees-";
+
+/// Returns the repository that a path is a worktree of: by the place that the client makes them in, or by what git says.
 fn worktree_of(path: &str) -> Option<Worktree> {
-    for marker in ["/.claude/worktrees/", "\\.claude\\worktrees\\"] {
-        if let Some((of, _)) = path.split_once(marker) {
-            return Some(Worktree { of: of.to_owned() });
-        }
-    }
-    let text = fs::read_to_string(Path::new(path).join(".git")).ok()?;
-    let (of, _) = text.strip_prefix("gitdir:")?.trim().split_once("/.git/worktrees/")?;
-    Some(Worktree { of: of.to_owned() })
+    let by_place = WORKTREES.iter().find_map(|place| Some(path.split_once(place)?.0.to_owned()));
+    let by_git = || Some(git::repository_of_worktree(Path::new(path))?.to_string_lossy().into_owned());
+    Some(Worktree { of: by_place.or_else(by_git)? })
 }

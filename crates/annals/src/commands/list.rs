@@ -1,4 +1,4 @@
-//! `annals list` and `annals projects`.
+//! `annals list`.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -8,7 +8,7 @@ use annals_engine::{Engine, Listed, Sort, Wanted};
 use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};
-use crate::failure::{FAILED, FOUND_NOTHING, Failure};
+use crate::failure::{FAILED, Failure};
 use crate::output::{self, Progress, Table};
 use crate::to_wire;
 
@@ -67,7 +67,13 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
 
 /// Says what was looked for and where.
 fn nothing(engine: &Engine, args: &List) -> Failure {
-    let places: Vec<_> = engine.places().map(|path| path.display().to_string()).collect();
+    let mut places = engine.places();
+    // A folder that is not there matters only if none is.
+    if places.iter().any(|place| place.errors.is_empty()) {
+        places.retain(|place| place.errors.is_empty());
+    }
+    let places: Vec<_> =
+        places.iter().map(|place| place.path.join("projects").display().to_string()).collect();
     let asked = args.project.is_some()
         || args.here
         || args.since.is_some()
@@ -77,9 +83,9 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.tool.is_some()
         || args.file.is_some();
     match (&places[..], asked) {
-        ([], _) => Failure::nothing("no sessions found: there is no folder of a client"),
-        (places, false) => Failure::nothing(format!("no sessions found in {}", places.join(", "))),
-        (places, true) => Failure::without_hint(format!("no session in {} fits", places.join(", "))),
+        ([], _) => Failure::nothing("no sessions found: there is no home folder to look in"),
+        (places, false) => Failure::nothing(format!("no sessions found in {}", places.join(" or "))),
+        (places, true) => Failure::without_hint(format!("no session in {} fits", places.join(" or "))),
     }
 }
 
@@ -160,43 +166,4 @@ fn marks(listed: &Listed, is_live: bool) -> String {
         marks.push(format!("#{tag}"));
     }
     marks.join(" ")
-}
-
-pub(crate) fn projects(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let (projects, errors) = engine.projects();
-    for error in &errors {
-        output::complain(&error.to_string());
-    }
-    let now = Timestamp::now();
-    let mut out = output::stdout();
-    let mut table = Table::new(&["~project", ">sessions", ">size", "active", "~notes"]);
-    for project in &projects {
-        if global.json {
-            output::json_line(&mut out, &to_wire::project(project))?;
-            continue;
-        }
-        let mut notes = Vec::new();
-        if let Some(worktree) = &project.worktree {
-            notes.push(format!("worktree of {}", worktree.of));
-        }
-        if !project.shares_folder_with.is_empty() {
-            notes.push(format!("shares its folder with {}", project.shares_folder_with.join(", ")));
-        }
-        table.row(&[
-            project.path.clone().unwrap_or_else(|| format!("({})", project.keys.join(", "))),
-            output::number(project.sessions as u64),
-            output::size(project.size),
-            project.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
-            notes.join("; "),
-        ]);
-    }
-    if !table.is_empty() {
-        table.print(&mut out)?;
-    }
-    out.flush()?;
-    Ok(match (errors.is_empty(), projects.is_empty()) {
-        (false, _) => ExitCode::from(FAILED),
-        (true, true) => ExitCode::from(FOUND_NOTHING),
-        (true, false) => ExitCode::SUCCESS,
-    })
 }

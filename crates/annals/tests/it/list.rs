@@ -4,6 +4,7 @@ use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use annals_transcript::project::folder_name;
 use insta::assert_snapshot;
 use serde_json::Value;
 use testkit::command::Home;
@@ -113,7 +114,10 @@ fn filters_leave_out_what_does_not_fit() {
     assert_eq!(titles(&home, &["--project", "/home/mia/tea", "-n", "1"]), ["Day 4"]);
     assert_eq!(titles(&home, &["--sort", "created", "-n", "2"]), ["Elsewhere", "Day 4"]);
     let ran = annals(&home, &["list", "--title", "nowhere"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session in [home]/.claude fits\n"));
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (Some(1), "annals: no session in [home]/.claude/projects fits\n")
+    );
     let ran = annals(&home, &["list", "--since", "soon"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("neither a date"), "{}", ran.stderr);
 }
@@ -164,7 +168,10 @@ fn sessions_are_found_by_what_was_done_in_them() {
     assert_eq!(first_prompts(&["--tool", "WebFetch"]), ["Day 3"]);
     assert_eq!(messages(&["--title", "Day 3"]), 2);
     let ran = annals(&home, &["list", "--tool", "Nope"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session in [home]/.claude fits\n"));
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (Some(1), "annals: no session in [home]/.claude/projects fits\n")
+    );
 }
 
 #[test]
@@ -314,12 +321,130 @@ fn a_first_run_says_what_was_looked_for() {
     let ran = annals(&home, &["list"]);
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
-    annals: no sessions found: there is no folder of a client
+    annals: no sessions found in [home]/.claude/projects or [home]/.config/claude/projects
     hint: name the client's folder with `--root DIR`, or a transcript by its path
     ");
     home.write(".claude/projects/-p/notes.txt", "");
     assert_snapshot!(annals(&home, &["list"]).stderr, @"
-    annals: no sessions found in [home]/.claude
+    annals: no sessions found in [home]/.claude/projects
     hint: name the client's folder with `--root DIR`, or a transcript by its path
     ");
+}
+
+#[test]
+fn worktrees_stand_with_their_repository() {
+    let home = Home::new();
+    let repository = home.path().canonicalize().unwrap().join("repo");
+    let (beside, made) = (repository.with_file_name("repo2"), repository.join(".claude/worktrees/fix"));
+    home.write("repo/.git/worktrees/repo2/gitdir", format!("{}\n", beside.join(".git").display()));
+    home.write("repo2/.git", format!("gitdir: {}\n", repository.join(".git/worktrees/repo2").display()));
+    let paths = [&repository, &beside, &made, &PathBuf::from("/elsewhere")];
+    for (number, path) in (1..).zip(paths) {
+        let path = path.to_str().unwrap();
+        let text = prompt(path.rsplit('/').next().unwrap(), path, 10 - number);
+        write(&home, &folder_name(path), number, 20, &text);
+    }
+    assert_snapshot!(annals(&home, &["projects"]).stdout, @"
+    project                  sessions   size  active      notes
+    [home]/repo            1  195 B  2025-06-09
+    └ [home]/repo2         1  197 B  2025-06-08  worktree of [home]/repo
+    └ .claude/worktrees/fix         1  216 B  2025-06-07  worktree of [home]/repo
+    /elsewhere                      1  190 B  2025-06-06
+    ");
+    let repository = repository.to_str().unwrap();
+    assert_eq!(titles(&home, &["--project", repository]), ["repo", "repo2", "fix"], "and its worktrees");
+    assert_eq!(titles(&home, &["--project", beside.to_str().unwrap()]), ["repo2"], "not the other way round");
+}
+
+#[test]
+fn a_session_that_was_moved_belongs_where_it_lies() {
+    let home = Home::new();
+    let filler = format!("{{\"type\":\"progress\",\"x\":\"{}\"}}\n", "y".repeat(1000)).repeat(400);
+    let record = "{\"type\":\"relocated\",\"relocatedCwd\":\"/new/place\"}\n";
+    let (before, after) = (prompt("Moved", "/old/place", 1), prompt("on", "/new/place/deep", 2));
+    write(&home, "-new-place", 1, 3, &format!("{before}{record}"));
+    // The record is out of sight, but not where it was written from then on.
+    write(&home, "-new-place", 2, 3, &format!("{before}{filler}{record}{filler}{after}"));
+    // A mere change of the working directory moves nothing.
+    write(&home, "-old-place", 3, 3, &format!("{before}{after}"));
+    let paths: Vec<_> = listed(&home, &[]).iter().map(|session| session["projectPath"].clone()).collect();
+    assert_eq!(paths, ["/new/place", "/old/place", "/new/place"]);
+}
+
+#[test]
+fn every_folder_that_is_searched_is_told() {
+    let home = Home::new();
+    write(&home, "-p", 1, 1, &prompt("x", "/p", 1));
+    fs::create_dir_all(home.path().join("bare/projects")).unwrap();
+    home.write("file", "");
+    let roots = ["--root", ".claude", "--root", "bare", "--root", "file", "--root", "nowhere"];
+    let ran = annals(&home, &[&roots[..], &["roots"]].concat());
+    assert_snapshot!(ran.stdout, @"
+    folder   projects  sessions  notes
+    .claude         1         1
+    bare            0         0  empty
+    file            0         0  file is a file, not a client's folder
+    nowhere         0         0  nowhere is not there
+    ");
+    assert_snapshot!(annals(&home, &[&roots[..], &["roots", "--json"]].concat()).stdout, @r#"
+    {"path":".claude","projects":1,"sessions":1,"errors":[]}
+    {"path":"bare","projects":0,"sessions":0,"errors":[]}
+    {"path":"file","projects":0,"sessions":0,"errors":["file is a file, not a client's folder"]}
+    {"path":"nowhere","projects":0,"sessions":0,"errors":["nowhere is not there"]}
+    "#);
+    let ran = annals(&home, &[&roots[..], &["list"]].concat());
+    assert_eq!(
+        (ran.code, ran.stdout.lines().count()),
+        (Some(0), 2),
+        "the others do not keep it from being listed"
+    );
+    assert_snapshot!(ran.stderr, @"
+    annals: file is a file, not a client's folder
+    annals: nowhere is not there
+    ");
+    let ran = annals(&home, &["--root", "file", "list"]);
+    assert_snapshot!(ran.stderr, @"
+    annals: file is a file, not a client's folder
+    hint: a client's folder is the one that contains `projects`; for any other, name it as a path
+    ");
+    assert_eq!(ran.code, Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn links_in_a_circle_and_pipes_hold_nothing_up() {
+    let home = Home::new();
+    let path = write(&home, "-p", 1, 1, &prompt("x", "/p", 1));
+    let projects = home.path().join(".claude/projects");
+    let link = |to: &Path, name: &str| std::os::unix::fs::symlink(to, projects.join(name)).unwrap();
+    link(&projects, "-p/loop");
+    link(&projects.join("-p"), "-same");
+    link(&projects.join("-circle"), "-circle");
+    link(Path::new("nowhere"), &format!("-p/{}.jsonl", id(2)));
+    link(&path, &format!("-p/{}.jsonl", id(3)));
+    let pipe = projects.join(format!("-p/{}.jsonl", id(4)));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ran = annals(&home, &["list"]);
+    assert_eq!((ran.stderr.as_str(), ran.stdout.lines().count()), ("", 3), "a link to a session is one too");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_huge_hole_is_not_read_through() {
+    let home = Home::new();
+    let path = write(&home, "-p", 1, 1, &(prompt("First", "/p", 1) + &prompt("Second", "/p", 2)));
+    File::options().write(true).open(&path).unwrap().set_len(5 << 30).unwrap();
+    assert_eq!(titles(&home, &["--limit", "1"]), ["First"]);
+}
+
+#[test]
+fn clocks_that_run_ahead_are_shown_as_they_are() {
+    let home = Home::new();
+    let ahead = prompt("Ahead", "/p", 1).replace("2025-06-01", "2199-01-01");
+    let path = write(&home, "-p", 1, 1, &ahead);
+    set_time(&path, SystemTime::now() + Duration::from_secs(3 * 365 * 86_400));
+    write(&home, "-p", 2, 2, &prompt("Now", "/p", 2));
+    assert_eq!(titles(&home, &["--limit", "1"]), ["Ahead"]);
+    let ran = annals(&home, &["list"]);
+    assert!(ran.stdout.contains("2199-01-01"), "{}", ran.stdout);
 }
