@@ -1,0 +1,1 @@
+//! The history server: one dispatch for editors, agents and browsers.
