@@ -40,6 +40,8 @@ pub struct Wanted {
     pub until: Option<Timestamp>,
     /// Only sessions whose title has this text in it, whatever its case.
     pub title: Option<String>,
+    /// Only sessions whose title or first prompt has this text in it, whatever its case.
+    pub text: Option<String>,
     /// Only sessions on this branch.
     pub branch: Option<String>,
     /// Only sessions that used this tool, whatever the case of its name. Their subagents count.
@@ -53,6 +55,19 @@ pub struct Wanted {
     pub sort: Sort,
     /// At most so many.
     pub limit: Option<usize>,
+    /// Only sessions that come behind this place; for lists in the order of their last entries.
+    pub behind: Option<ListPlace>,
+}
+
+/// A place in a list that is in the order of last entries. Sessions that are added or go on change no place behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPlace {
+    /// When something was said last.
+    pub updated: Option<Timestamp>,
+    /// The session.
+    pub session: Option<String>,
+    /// The name of the folder that it lies in.
+    pub project_key: String,
 }
 
 impl Wanted {
@@ -188,6 +203,21 @@ impl Engine {
         listing
     }
 
+    /// Returns one session as it stands in lists.
+    pub fn listed(&self, file: &TranscriptFile) -> Result<Listed, Error> {
+        let failed = |source| Error::read(&file.path, source);
+        let missing = || failed(std::io::ErrorKind::NotFound.into());
+        let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
+        candidate.has_folder = file.path.with_extension("").is_dir();
+        let mut memory = Memory::open(self.home().path(), false);
+        let facts =
+            memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
+        let mut listed = Listed::new(&candidate, Ok(facts));
+        let beside = file.path.parent().map(Folder::agents_in);
+        listed.subagents = Agents::new(beside.into_iter().collect()).of(&listed, &mut memory).len() as u64;
+        Ok(listed)
+    }
+
     /// Returns the transcripts of all sessions, without looking into them.
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());
@@ -263,6 +293,15 @@ impl Listed {
         project::project_path(self)
     }
 
+    /// Returns its place in a list that is in the order of last entries.
+    pub fn place(&self) -> ListPlace {
+        ListPlace {
+            updated: self.updated(),
+            session: self.file.session.clone(),
+            project_key: self.project_key.clone(),
+        }
+    }
+
     /// Returns when something was said last; where no entry tells, when the file was written.
     fn updated(&self) -> Option<Timestamp> {
         self.facts.updated_at.or_else(|| Timestamp::try_from(self.modified?).ok())
@@ -302,6 +341,12 @@ fn those_that_did(
     sessions
 }
 
+impl ListPlace {
+    fn order(&self) -> (Reverse<Option<Timestamp>>, &Option<String>, &str) {
+        (Reverse(self.updated), &self.session, &self.project_key)
+    }
+}
+
 impl Listing {
     /// Returns a session if it is among those asked for, by what its ends tell.
     fn look_at(
@@ -326,7 +371,13 @@ impl Listing {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
             title.is_some_and(|title| title.contains(&text.to_lowercase()))
         };
-        let fits = wanted.since.is_none_or(|since| listed.updated() >= Some(since))
+        let has_text = |text: &String| {
+            let prompt = facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase());
+            has_title(text) || prompt.is_some_and(|prompt| prompt.contains(&text.to_lowercase()))
+        };
+        let fits = wanted.behind.as_ref().is_none_or(|place| listed.place().order() > place.order())
+            && wanted.text.as_ref().is_none_or(has_text)
+            && wanted.since.is_none_or(|since| listed.updated() >= Some(since))
             && wanted.until.is_none_or(|until| facts.created_at.or(listed.updated()) < Some(until))
             && wanted.title.as_ref().is_none_or(has_title)
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
@@ -349,9 +400,9 @@ impl Listing {
 
     fn sort(&mut self, sort: Sort) {
         match sort {
-            Sort::Updated => self
-                .sessions
-                .sort_by_cached_key(|listed| (Reverse(listed.updated()), listed.file.session.clone())),
+            Sort::Updated => self.sessions.sort_by_cached_key(|listed| {
+                (Reverse(listed.updated()), listed.file.session.clone(), listed.project_key.clone())
+            }),
             Sort::Created => {
                 self.sessions.sort_by_key(|listed| Reverse(listed.facts.created_at.or(listed.updated())));
             }

@@ -1,10 +1,10 @@
 //! The engine: what annals can do. Read this first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annals_transcript::history::{Cause, Step};
@@ -61,7 +61,8 @@ impl Engine {
         &self.roots
     }
 
-    pub(crate) fn home(&self) -> &Home {
+    /// Returns the folder of annals itself.
+    pub fn home(&self) -> &Home {
         &self.home
     }
 
@@ -134,9 +135,53 @@ impl Engine {
         Err(not_found(selector))
     }
 
+    /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the
+    /// client's folders are looked at, and nothing in them that leads out of them is opened. Of several, the one of the
+    /// project.
+    pub fn session_with_id(&self, id: &str, project: Option<&Path>) -> Result<TranscriptFile, Error> {
+        if !is_session_id(id) {
+            return Err(not_found(id));
+        }
+        let name = format!("{id}.jsonl");
+        let folders = self.project_folders(&mut Vec::new());
+        let mut paths: Vec<_> = folders.iter().map(|folder| folder.join(&name)).collect();
+        paths.retain(|path| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()));
+        // A folder may be a link to another one of these.
+        let mut seen = HashSet::new();
+        paths.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
+        if let (Some(project), 2..) = (project, paths.len()) {
+            let near = self.folders_of(project);
+            let is_near =
+                |path: &PathBuf| path.parent().is_some_and(|folder| near.iter().any(|one| one == folder));
+            if paths.iter().any(is_near) {
+                paths.retain(is_near);
+            }
+        }
+        match &paths[..] {
+            [] => Err(not_found(id)),
+            [path] if !self.holds(path) => Err(Error::new(ErrorKind::Outside { session: id.to_owned() })),
+            [path] => Ok(TranscriptFile { path: path.clone(), session: Some(id.to_owned()), agent: None }),
+            several => Err(Error::ambiguous(id, several.iter().map(|path| (id, path)))),
+        }
+    }
+
+    /// Returns whether a path really lies in the client's folders, wherever links lead.
+    pub fn holds(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        self.roots
+            .projects()
+            .filter_map(|projects| projects.canonicalize().ok())
+            .any(|inside| real.starts_with(inside))
+    }
+
     /// Opens one transcript: its entries in memory, their bodies on disk.
     pub fn snapshot(&self, file: TranscriptFile) -> Result<Snapshot, Error> {
         Snapshot::take(file)
+    }
+
+    /// Opens the beginning of a transcript: what was there when it had so many bytes.
+    pub fn snapshot_of_beginning(&self, file: TranscriptFile, length: u64) -> Result<Snapshot, Error> {
+        Snapshot::take_beginning(file, length)
     }
 
     /// Reads transcripts on all cores, largest first, and calls `done` with the bytes of each as it is finished.

@@ -18,6 +18,8 @@ pub(crate) enum ErrorKind {
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
+    #[error("the transcript of `{session}` is a link that leads out of the client's folders")]
+    Outside { session: String },
     #[error("no session `{selector}` in the trash")]
     NotInTrash { selector: String },
     #[error("`{session}` is being removed for good: its transcript is gone")]
@@ -126,6 +128,21 @@ impl Error {
     /// Returns whether there is no such session.
     pub fn is_not_found(&self) -> bool {
         matches!(*self.0, ErrorKind::NotFound { .. })
+    }
+
+    /// Returns whether a transcript was not opened because it lies outside of the client's folders.
+    pub fn is_outside(&self) -> bool {
+        matches!(*self.0, ErrorKind::Outside { .. })
+    }
+
+    /// Returns whether a session was asked to be given a title without words.
+    pub fn is_no_title(&self) -> bool {
+        matches!(*self.0, ErrorKind::NoTitle)
+    }
+
+    /// Returns whether a file or folder could not be read.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(*self.0, ErrorKind::Read { .. })
     }
 
     /// Returns whether there is no such session in the trash.

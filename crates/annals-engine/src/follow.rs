@@ -264,8 +264,8 @@ fn title_in(bytes: &[u8]) -> Option<String> {
     custom().or_else(|| entry.view::<AiTitle>()?.title()).map(std::borrow::Cow::into_owned)
 }
 
-/// Returns where the last whole line of a file ends.
-fn end_of_lines(path: &Path, length: u64) -> io::Result<u64> {
+/// Returns where the last whole line among the first `length` bytes of a file ends.
+pub fn end_of_lines(path: &Path, length: u64) -> io::Result<u64> {
     let mut file = File::open(path)?;
     let mut end = length;
     while end > 0 {

@@ -26,14 +26,14 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    Facts, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted, Worktree,
+    Facts, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;
 pub use engine::{Engine, Report};
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile};
-pub use follow::{Follower, Following, Happening};
+pub use follow::{Follower, Following, Happening, end_of_lines};
 pub use fork::{Fork, Forked};
 pub use home::Home;
 pub use lineage::{Kinship, Relation};

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::entry::view::SpilledOutput;
@@ -26,14 +26,27 @@ impl Snapshot {
         Self::take_with(file, |_, _| {})
     }
 
+    /// Takes the beginning of a transcript: what was there when it had so many bytes.
+    pub(crate) fn take_beginning(file: TranscriptFile, length: u64) -> Result<Self, Error> {
+        Self::take_part(file, length, |_, _| {})
+    }
+
     /// Does the same and shows each entry as it passes.
     pub(crate) fn take_with(
         file: TranscriptFile,
         seen: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> Result<Self, Error> {
+        Self::take_part(file, u64::MAX, seen)
+    }
+
+    fn take_part(
+        file: TranscriptFile,
+        length: u64,
+        seen: impl FnMut(&Entry<'_>, Option<Problem>),
+    ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = File::open(&file.path).map_err(failed)?;
-        let mut session = Session::read_with(&source, seen).map_err(failed)?;
+        let mut session = Session::read_with((&source).take(length), seen).map_err(failed)?;
         if file.agent.is_some() {
             session.follow_sidechain();
         }

@@ -4,6 +4,7 @@ use crate::Text;
 
 /// A session that was changed, or would be: `rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`, `delete`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Changed {
     /// What was done: the name of the command.
@@ -33,6 +34,7 @@ pub struct Changed {
 
 /// A fork that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Forked {
     /// The new session.
@@ -49,6 +51,7 @@ pub struct Forked {
 
 /// A session in the trash: a line of `annals restore --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Trashed {
     /// The session.

@@ -4,6 +4,7 @@ use crate::Text;
 
 /// Something wrong in a transcript: a line of `annals check --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// The session, where the file's place tells it.

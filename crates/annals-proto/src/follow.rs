@@ -5,6 +5,7 @@ use crate::Text;
 
 /// Something that happened to a transcript: a line of `annals tail --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Followed {
     /// `created`, `appended`, `title`, `replaced` or `removed`.
@@ -23,6 +24,7 @@ pub struct Followed {
     pub offset: Option<u64>,
     /// The entry as it stands in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub entry: Option<Box<RawValue>>,
     /// Its bytes, where no entry could be read.
     #[serde(skip_serializing_if = "Option::is_none")]

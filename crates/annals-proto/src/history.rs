@@ -1,8 +1,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// One item of the whole history: a line of `annals show --view full --json`.
+/// One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
+///
+/// In `history/appended` items are made from their entries alone: what only the whole conversation tells (`turn`, `live`,
+/// `line`) is null there, and calls are `pending`, as their results are yet to come.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryItem {
     /// `message`, `compaction`, `branch`, `gap`, `salvaged`, `meta` or `damage`.
@@ -23,16 +27,18 @@ pub struct HistoryItem {
     /// The number of the turn that it belongs to; none for subagents shown with their session.
     pub turn: Option<usize>,
     /// Whether it belongs to the live conversation.
-    pub live: bool,
+    pub live: Option<bool>,
     /// Whether it is a subagent's.
     pub sidechain: bool,
     /// The subagent.
     pub agent_id: Option<String>,
     /// The content blocks as they stand in the file; a string that is not UTF-8 is `{"bytes": <base64>}`.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
     pub parts: Vec<Box<RawValue>>,
     /// The call that it makes, with how it ended.
     pub tool: Option<HistoryTool>,
     /// The token counters of a reply as they stand in the file.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub usage: Option<Box<RawValue>>,
     /// The model of a reply.
     pub model: Option<String>,
@@ -52,6 +58,7 @@ pub struct HistoryItem {
 
 /// Where a copied entry comes from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForkedFrom {
     /// The session.
@@ -62,6 +69,7 @@ pub struct ForkedFrom {
 
 /// A call and how it ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryTool {
     /// The call.
@@ -76,6 +84,7 @@ pub struct HistoryTool {
 
 /// What a compaction did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
     /// `auto` or `manual`.

@@ -4,6 +4,7 @@ use crate::Text;
 
 /// A related session: a line of `annals lineage --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Relation {
     /// The other session.

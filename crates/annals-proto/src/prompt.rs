@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A prompt that was typed: a line of `annals prompts --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
     /// The words, as they stood in the input.
@@ -18,6 +19,7 @@ pub struct Prompt {
 
 /// Something pasted into a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Pasted {
     /// Its number in the prompt.

@@ -4,6 +4,7 @@ use crate::Text;
 
 /// What became of a batch of drafts: a line of `annals record`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Recorded {
     /// The session.

@@ -4,6 +4,7 @@ use crate::Text;
 
 /// A session: a line of `annals list --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
     /// Its id.
@@ -61,6 +62,7 @@ pub struct Session {
 
 /// A project: a line of `annals projects --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
     /// Its path, as its sessions tell it.

@@ -6,6 +6,7 @@ use crate::Text;
 
 /// What a transcript is made of: a line of `annals stats --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     /// The transcript.
@@ -50,6 +51,7 @@ pub struct Stats {
 
 /// Calls of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCount {
     /// How often it was called.
     pub calls: u64,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Text, or `{"bytes": <base64>}` where it is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Text {
     /// Text.

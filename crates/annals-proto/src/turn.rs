@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// One round of a conversation: a line of `annals turns --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     /// Its number, from 1.
@@ -32,6 +33,7 @@ pub struct Turn {
 
 /// Tokens of replies.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {
     /// Input outside the cache.
@@ -46,6 +48,7 @@ pub struct Tokens {
 
 /// A tool call: a line of `annals tools --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The session, where the file's place tells it.

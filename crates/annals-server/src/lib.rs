@@ -1,1 +1,21 @@
 //! The history server: one dispatch for editors, agents and browsers.
+//!
+//! A transport reads messages and hands them to a [`Connection`]; that asks [`Server::dispatch`], which knows every method
+//! and nothing of transports, and sends what comes of it. Subscriptions are the one thing that is remembered about a
+//! client: [`watch`] has them. Start reading at `dispatch.rs`.
+
+mod connection;
+mod cursor;
+mod desk;
+mod dispatch;
+mod line;
+pub mod rpc;
+mod server;
+mod stdio;
+pub mod to_wire;
+
+pub use connection::{Connection, Outbox, Outgoing, outgoing};
+pub use dispatch::Context;
+pub use line::{has_harmful, is_harmful, json_line};
+pub use server::{Cancelled, Options, Server};
+pub use stdio::{Ended, serve};

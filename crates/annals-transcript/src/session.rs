@@ -107,6 +107,19 @@ pub enum BlockKind {
     Other,
 }
 
+impl BlockKind {
+    /// Returns the word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            BlockKind::Text | BlockKind::BlankText => "text",
+            BlockKind::Thinking => "thinking",
+            BlockKind::ToolUse => "tool_use",
+            BlockKind::ToolResult(_) => "tool_result",
+            BlockKind::Other => "other",
+        }
+    }
+}
+
 /// What a compaction kept, by ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Boundary {

@@ -81,6 +81,9 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Find damaged lines, and say what each costs
     Check(Check),
+    /// Serve histories to editors and agents
+    #[command(after_help = SERVE_HELP)]
+    Serve(Serve),
     /// Append to a session what is read from standard input, so that the client resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),
@@ -102,6 +105,25 @@ pub(crate) enum Command {
     Tombstone(Tombstone),
     /// Replace a session, or make it, from a log of entries kept elsewhere
     Hydrate(Hydrate),
+}
+
+const SERVE_HELP: &str = "\
+With `--stdio` the server reads JSON-RPC 2.0 from standard input and answers on standard output, one message a line; it ends with \
+its input. docs/PROTOCOL.md has the methods.
+
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\",\"params\":{\"limit\":5}}' | annals serve --stdio";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    /// Talk to one editor or agent on standard input and output
+    #[arg(long, required = true)]
+    pub(crate) stdio: bool,
+    /// Refuse everything that changes a session
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Look at all files twice a second instead of waiting for the system's notice, as on network drives
+    #[arg(long)]
+    pub(crate) poll: bool,
 }
 
 /// What keeps changes from doing harm.

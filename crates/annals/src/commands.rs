@@ -8,6 +8,7 @@ pub(crate) mod list;
 pub(crate) mod projects;
 pub(crate) mod prompts;
 pub(crate) mod record;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod tail;

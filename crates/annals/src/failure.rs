@@ -12,6 +12,8 @@ use crate::output::{self, clean};
 pub(crate) const FOUND_NOTHING: u8 = 1;
 /// Something failed.
 pub(crate) const FAILED: u8 = 2;
+/// Somebody pressed Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command ends without having done its work.
 #[derive(Debug)]
@@ -62,6 +64,11 @@ impl Failure {
     /// Says that standard input could not be read.
     pub(crate) fn input(error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot read the input: {error}"), hints: Vec::new(), code: FAILED }
+    }
+
+    /// Says that the server could not be started.
+    pub(crate) fn server(error: &io::Error) -> Self {
+        Failure::Message { text: format!("cannot serve: {error}"), hints: Vec::new(), code: FAILED }
     }
 
     /// Prints the message and returns the exit code.

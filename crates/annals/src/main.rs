@@ -7,7 +7,6 @@ mod args;
 mod commands;
 mod failure;
 mod output;
-mod to_wire;
 
 use std::process::ExitCode;
 
@@ -41,6 +40,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
+        Command::Serve(serve) => commands::serve::run(engine, serve),
         Command::Record(record) => commands::record::run(&engine, record),
         Command::Rename(rename) => commands::change::rename(&engine, rename, &args.global),
         Command::Tag(tag) => commands::change::tag(&engine, tag, &args.global),

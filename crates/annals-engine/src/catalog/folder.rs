@@ -51,6 +51,11 @@ impl Folder {
         (sessions, agents)
     }
 
+    /// Returns the subagents beside sessions in a folder, as far as it can be read.
+    pub(super) fn agents_in(path: &Path) -> (PathBuf, Vec<Candidate>) {
+        (path.to_owned(), Self::read(path).unwrap_or_default().agents)
+    }
+
     fn read(path: &Path) -> io::Result<Self> {
         let mut found = Self::default();
         let mut folders = HashSet::new();

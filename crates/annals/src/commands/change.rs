@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use annals_engine::{Engine, Log, Recording, TranscriptFile};
 use annals_proto::Changed;
+use annals_server::to_wire::changed;
 use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::Removed;
 
@@ -116,20 +117,6 @@ pub(crate) fn warn_of_refusal(engine: &Engine, file: &TranscriptFile, safety: Sa
         output::note(&format!("note: {writer}; this is refused without `--force`"));
     }
     Ok(())
-}
-
-pub(crate) fn changed(done: &str, file: &TranscriptFile) -> Changed {
-    Changed {
-        done: done.to_owned(),
-        dry_run: false,
-        session: file.session.clone(),
-        path: file.path.as_path().into(),
-        title: None,
-        tag: None,
-        uuid: None,
-        entries: None,
-        moved: Vec::new(),
-    }
 }
 
 /// Returns how a session is spoken of.

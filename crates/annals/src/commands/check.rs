@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Finding, Report, Severity};
+use annals_server::to_wire;
 
 use crate::args;
 use crate::commands::{read_all, select};
 use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output;
-use crate::to_wire;
 
 pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) -> Result<ExitCode, Failure> {
     if args.target.is_none() && !args.all {

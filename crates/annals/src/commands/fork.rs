@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Fork};
+use annals_server::to_wire;
 
 use crate::args::{self, Global};
 use crate::failure::Failure;
@@ -16,14 +17,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result
     let forked = engine.fork(&file, &fork)?;
     let mut out = output::stdout();
     if global.json {
-        let wire = annals_proto::Forked {
-            session: forked.session,
-            path: forked.path.as_path().into(),
-            title: forked.title,
-            forked_from: file.session,
-            entries: forked.entries,
-        };
-        output::json_line(&mut out, &wire)?;
+        output::json_line(&mut out, &to_wire::forked(&forked, &file))?;
     } else {
         let copied = output::entries(forked.entries);
         writeln!(out, "forked to {}: “{}”, {copied}", forked.session, clean(&forked.title))?;

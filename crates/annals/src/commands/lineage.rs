@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Kinship, Relation};
+use annals_server::to_wire;
 
 use crate::args::{Global, Lineage};
 use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output::{self, Table};
-use crate::to_wire;
 
 pub(crate) fn run(engine: &Engine, args: &Lineage, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session(&args.session)?;

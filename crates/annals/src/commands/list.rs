@@ -5,12 +5,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Listed, Sort, Wanted};
+use annals_server::to_wire;
 use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Progress, Table};
-use crate::to_wire;
 
 /// How many columns a title takes where there is no terminal to fit.
 const LONGEST_TITLE: usize = 80;
@@ -32,6 +32,7 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
             SortBy::Size => Sort::Size,
         },
         limit: args.limit,
+        ..Wanted::default()
     };
     if args.ghosts {
         return ghosts(engine, &wanted, global);

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Project};
+use annals_server::to_wire;
 use jiff::Timestamp;
 
 use crate::args::Global;
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table};
-use crate::to_wire;
 
 pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let (projects, errors) = engine.projects();

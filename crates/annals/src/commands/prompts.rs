@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Prompt};
+use annals_server::to_wire;
 use jiff::Timestamp;
 
 use crate::args::{Global, Prompts};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Table};
-use crate::to_wire;
 
 pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<ExitCode, Failure> {
     let (mut prompts, errors) = engine.prompts();

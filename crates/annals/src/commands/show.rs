@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent};
+use annals_server::to_wire::ToWire;
 use annals_transcript::history::Step;
 use annals_transcript::{Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
@@ -16,7 +17,6 @@ use crate::args::{Global, Show, View};
 use crate::failure::{FAILED, Failure};
 use crate::output::conversation::{AGENT, Detail, Printer};
 use crate::output::{self, clean_lines};
-use crate::to_wire::ToWire;
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session(&args.session)?;

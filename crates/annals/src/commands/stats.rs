@@ -5,12 +5,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Report, Stats};
+use annals_server::to_wire;
 
 use crate::args;
 use crate::commands::{read_all, select};
 use crate::failure::Failure;
 use crate::output::{self, Table};
-use crate::to_wire;
 
 pub(crate) fn run(engine: &Engine, args: &args::Stats, global: &args::Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref())?;

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use annals_engine::{Conversation, Engine};
 use annals_proto::ToolCall;
+use annals_server::to_wire::ToWire;
 
 use crate::args::{Global, Tools};
 use crate::commands::select;
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::conversation::one_line;
 use crate::output::{self, Table};
-use crate::to_wire::ToWire;
 
 /// The most columns that the subject of a call takes.
 const SUBJECT: usize = 200;

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use annals_engine::{Engine, Trashed};
 use annals_proto::Changed;
+use annals_server::to_wire::{self, changed};
 
-use super::change::{changed, name, tell, warn_of_refusal};
+use super::change::{name, tell, warn_of_refusal};
 use crate::args::{Delete, Global, Restore};
 use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
@@ -95,13 +96,7 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let mut table = Table::new(&["session", "title", "deleted", "was in"]);
     for trashed in &all {
         if global.json {
-            let wire = annals_proto::Trashed {
-                session: trashed.session.clone(),
-                title: trashed.title.clone(),
-                deleted_at: format!("{:.3}", trashed.deleted_at),
-                path: trashed.transcript.as_path().into(),
-            };
-            output::json_line(&mut out, &wire)?;
+            output::json_line(&mut out, &to_wire::trashed(trashed))?;
         } else {
             let folder = trashed.transcript.parent().map(|folder| folder.to_string_lossy().into_owned());
             table.row(&[

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Conversation, Engine};
+use annals_server::to_wire;
 use annals_transcript::turn::{Turn, TurnKind};
 
 use crate::args::{Global, Turns};
 use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output::{self, Table};
-use crate::to_wire;
 
 /// The most columns that a prompt takes.
 const PROMPT: usize = 200;

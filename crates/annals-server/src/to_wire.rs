@@ -1,18 +1,20 @@
-//! From the engine's types to the wire's.
+//! From the engine's types to the wire's: the one place, for the command line and for every transport.
 
 mod conversation;
 mod utf8;
 
 use annals_engine::{
-    Finding, Ghost, Listed, Pasted, Place, Project, Prompt, Relation, Report, TranscriptFile,
+    Finding, Forked, Ghost, Listed, Pasted, Place, Project, Prompt, Relation, Report, TranscriptFile, Trashed,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-pub(crate) use conversation::{ToWire, turn};
+pub(crate) use conversation::value_as_found;
+pub use conversation::{ToWire, turn};
 
-pub(crate) fn stats(report: &Report) -> wire::Stats {
+/// What a transcript is made of.
+pub fn stats(report: &Report) -> wire::Stats {
     let (file, stats) = (&report.file, &report.stats);
     let tool = |(name, count): (&String, &annals_engine::ToolCount)| {
         (name.clone(), wire::ToolCount { calls: count.calls, errors: count.errors })
@@ -40,7 +42,8 @@ pub(crate) fn stats(report: &Report) -> wire::Stats {
     }
 }
 
-pub(crate) fn session(listed: &Listed, live: bool) -> wire::Session {
+/// A session of a list.
+pub fn session(listed: &Listed, live: bool) -> wire::Session {
     let facts = &listed.facts;
     wire::Session {
         id: listed.file.session.clone().unwrap_or_default(),
@@ -70,7 +73,8 @@ pub(crate) fn session(listed: &Listed, live: bool) -> wire::Session {
     }
 }
 
-pub(crate) fn ghost(ghost: &Ghost) -> wire::Session {
+/// A session that only the prompt history knows.
+pub fn ghost(ghost: &Ghost) -> wire::Session {
     wire::Session {
         id: ghost.session.clone(),
         title: Some(ghost.first_prompt.clone()),
@@ -99,7 +103,8 @@ pub(crate) fn ghost(ghost: &Ghost) -> wire::Session {
     }
 }
 
-pub(crate) fn prompt(prompt: &Prompt) -> wire::Prompt {
+/// A prompt that was typed.
+pub fn prompt(prompt: &Prompt) -> wire::Prompt {
     let pasted = |pasted: &Pasted| wire::Pasted {
         id: pasted.id.clone(),
         kind: pasted.kind.clone(),
@@ -114,7 +119,8 @@ pub(crate) fn prompt(prompt: &Prompt) -> wire::Prompt {
     }
 }
 
-pub(crate) fn project(project: &Project) -> wire::Project {
+/// A project.
+pub fn project(project: &Project) -> wire::Project {
     wire::Project {
         path: project.path.clone(),
         keys: project.keys.clone(),
@@ -126,7 +132,8 @@ pub(crate) fn project(project: &Project) -> wire::Project {
     }
 }
 
-pub(crate) fn root(place: &Place) -> wire::Root {
+/// A folder of the client.
+pub fn root(place: &Place) -> wire::Root {
     wire::Root {
         path: place.path.as_path().into(),
         projects: place.projects,
@@ -135,7 +142,8 @@ pub(crate) fn root(place: &Place) -> wire::Root {
     }
 }
 
-pub(crate) fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
+/// Something wrong in a transcript.
+pub fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
     wire::Problem {
         session: file.session.clone(),
         path: file.path.as_path().into(),
@@ -148,7 +156,8 @@ pub(crate) fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem
     }
 }
 
-pub(crate) fn relation(relation: &Relation) -> wire::Relation {
+/// A related session.
+pub fn relation(relation: &Relation) -> wire::Relation {
     wire::Relation {
         session: relation.other.session.clone(),
         path: relation.other.path.as_path().into(),
@@ -158,10 +167,46 @@ pub(crate) fn relation(relation: &Relation) -> wire::Relation {
     }
 }
 
+/// A session that was changed: what was done, and to which; callers add the rest.
+pub fn changed(done: &str, file: &TranscriptFile) -> wire::Changed {
+    wire::Changed {
+        done: done.to_owned(),
+        dry_run: false,
+        session: file.session.clone(),
+        path: file.path.as_path().into(),
+        title: None,
+        tag: None,
+        uuid: None,
+        entries: None,
+        moved: Vec::new(),
+    }
+}
+
+/// A fork that was made.
+pub fn forked(forked: &Forked, from: &TranscriptFile) -> wire::Forked {
+    wire::Forked {
+        session: forked.session.clone(),
+        path: forked.path.as_path().into(),
+        title: forked.title.clone(),
+        forked_from: from.session.clone(),
+        entries: forked.entries,
+    }
+}
+
+/// A session in the trash.
+pub fn trashed(trashed: &Trashed) -> wire::Trashed {
+    wire::Trashed {
+        session: trashed.session.clone(),
+        title: trashed.title.clone(),
+        deleted_at: time(trashed.deleted_at),
+        path: trashed.transcript.as_path().into(),
+    }
+}
+
 fn time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-fn time_of_ms(ms: i64) -> Option<String> {
+pub(crate) fn time_of_ms(ms: i64) -> Option<String> {
     Timestamp::from_millisecond(ms).ok().map(time)
 }

@@ -4,13 +4,11 @@ use std::borrow::Cow;
 
 use annals_proto::Text;
 
-use crate::failure::Failure;
-
 /// Returns JSON as text, with `{"bytes": <base64>}` in place of each string that is not UTF-8. Keys must be strings, so
 /// bytes in them become U+FFFD.
-pub(super) fn as_text(json: &[u8]) -> Result<Cow<'_, str>, Failure> {
+pub(super) fn as_text(json: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(json) {
-        return Ok(Cow::Borrowed(text));
+        return Cow::Borrowed(text);
     }
     let mut text = String::new();
     let mut rest = json;
@@ -21,11 +19,11 @@ pub(super) fn as_text(json: &[u8]) -> Result<Cow<'_, str>, Failure> {
         if std::str::from_utf8(string).is_ok() || behind.trim_ascii_start().starts_with(b":") {
             text += &String::from_utf8_lossy(string);
         } else {
-            text += &serde_json::to_string(&Text::from(&decoded(string)[..]))?;
+            text += &serde_json::to_string(&Text::from(&decoded(string)[..])).expect("text can be spelled");
         }
         rest = behind;
     }
-    Ok(Cow::Owned(text + &String::from_utf8_lossy(rest)))
+    Cow::Owned(text + &String::from_utf8_lossy(rest))
 }
 
 /// Returns how long the string is that bytes begin with, quotes included.
@@ -67,7 +65,7 @@ mod tests {
             (b"\"torn\xff", r#"{"bytes":"dG9ybv8="}"#),
             (b"\xff", "\u{FFFD}"),
         ] {
-            assert_eq!(as_text(json).unwrap(), expected);
+            assert_eq!(as_text(json), expected);
         }
     }
 }

@@ -2,68 +2,111 @@
 
 use std::borrow::Cow;
 
-use annals_engine::{Conversation, Snapshot};
+use annals_engine::{Conversation, Error, Snapshot, TranscriptFile};
 use annals_proto as wire;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part};
-use annals_transcript::session::{BlockKind, IdTexts, Node};
-use annals_transcript::tool::{self, Call};
+use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
+use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind, patch};
 use serde_json::value::RawValue;
 
 use super::{time_of_ms, utf8};
-use crate::failure::Failure;
 
 /// Turns what is found in one transcript into wire types.
-pub(crate) struct ToWire<'a> {
-    snapshot: &'a Snapshot,
+#[derive(Debug)]
+pub struct ToWire<'a> {
+    file: &'a TranscriptFile,
+    session: &'a Session,
+    bodies: Bodies<'a>,
     ids: IdTexts<'a>,
+    /// Longer items are cut.
+    longest: u64,
 }
 
+/// Where the bytes of entries are.
+#[derive(Debug)]
+enum Bodies<'a> {
+    OnDisk(&'a Snapshot),
+    InMemory(&'a [u8]),
+}
+
+/// How much of a part that is too long is sent.
+const BEGINNING: u64 = 2048;
+
 impl<'a> ToWire<'a> {
-    pub(crate) fn of(snapshot: &'a Snapshot) -> Self {
-        Self { snapshot, ids: snapshot.session().id_texts() }
+    /// Takes a whole transcript.
+    pub fn of(snapshot: &'a Snapshot) -> Self {
+        let (file, session) = (snapshot.file(), snapshot.session());
+        Self { file, session, bodies: Bodies::OnDisk(snapshot), ids: session.id_texts(), longest: u64::MAX }
+    }
+
+    /// Takes some lines of a transcript, and what was read from them.
+    pub fn of_lines(file: &'a TranscriptFile, session: &'a Session, lines: &'a [u8]) -> Self {
+        Self { file, session, bodies: Bodies::InMemory(lines), ids: session.id_texts(), longest: u64::MAX }
+    }
+
+    /// Cuts parts of items once an item has so many bytes.
+    #[must_use]
+    pub fn cut_above(self, longest: u64) -> Self {
+        Self { longest, ..self }
+    }
+
+    /// Reads some bytes of the transcript.
+    pub(crate) fn span(&self, offset: u64, length: u64) -> Result<Cow<'a, [u8]>, Error> {
+        match self.bodies {
+            Bodies::OnDisk(snapshot) => snapshot.span(offset, length).map(Cow::Owned),
+            Bodies::InMemory(lines) => {
+                let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
+                Ok(Cow::Borrowed(&lines[at(offset)..at(offset.saturating_add(length))]))
+            }
+        }
     }
 
     /// A message of the model view.
-    pub(crate) fn message(&self, message: Message<'_>) -> Result<wire::ModelMessage, Failure> {
+    pub fn message(&self, message: Message<'_>) -> Result<wire::ModelMessage, Error> {
         let parts = message.parts.iter().map(|part| self.part(part)).collect::<Result<_, _>>()?;
         let entries = message.entries.iter().filter_map(|&index| self.uuid(index)).collect();
         Ok(wire::ModelMessage { role: message.role.name().to_owned(), parts, entries })
     }
 
-    fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Failure> {
+    fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Error> {
         match part {
-            Part::Found(block) => block_as_sent(&self.snapshot.span(block.offset, block.length)?),
+            Part::Found(block) => Ok(block_as_sent(&self.span(block.offset, block.length)?)),
             Part::Joined(block) => {
-                let bytes = self.snapshot.span(block.offset, block.length)?;
-                block_as_sent(&with_newline(&bytes))
+                let bytes = self.span(block.offset, block.length)?;
+                Ok(block_as_sent(&with_newline(&bytes)))
             }
             Part::MadeText(made) => {
-                raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(made.text())))
+                Ok(raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(made.text()))))
             }
             Part::MadeResult { call, text } => {
                 let id = call.tool.map_or_else(String::new, |id| self.ids.get(id));
                 let (id, text) = (quote(&id), quote(text.text()));
-                raw(&format!(
+                Ok(raw(&format!(
                     r#"{{"type":"tool_result","tool_use_id":{id},"content":{text},"is_error":true,"synthetic":true}}"#
-                ))
+                )))
             }
         }
     }
 
     /// A step of the full view.
-    pub(crate) fn item(
-        &self,
-        conversation: &Conversation<'_>,
-        step: &Step,
-    ) -> Result<wire::HistoryItem, Failure> {
+    pub fn item(&self, conversation: &Conversation<'_>, step: &Step) -> Result<wire::HistoryItem, Error> {
         match *step {
-            Step::Entry { node, live } => self.entry(conversation, node, live),
+            Step::Entry { node, live } => {
+                let call = conversation.call_of(node);
+                Ok(wire::HistoryItem {
+                    turn: conversation.turn_of(node),
+                    live: Some(live),
+                    tool: call.map(|call| self.tool(conversation, call)).transpose()?,
+                    line: Some(self.node(node).at.line),
+                    ..self.entry(node)?
+                })
+            }
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
                 leaf: self.uuid(last),
                 kind: "branch".to_owned(),
@@ -71,6 +114,7 @@ impl<'a> ToWire<'a> {
                 agent_id: self.agent(),
                 parent: from.and_then(|index| self.uuid(index)),
                 entries: Some(entries),
+                live: Some(false),
                 ..wire::HistoryItem::default()
             }),
             Step::Gap { missing } => Ok(wire::HistoryItem {
@@ -78,19 +122,30 @@ impl<'a> ToWire<'a> {
                 sidechain: self.agent().is_some(),
                 agent_id: self.agent(),
                 parent: Some(self.ids.get(missing)),
+                live: Some(false),
                 ..wire::HistoryItem::default()
             }),
         }
     }
 
-    fn entry(
-        &self,
-        conversation: &Conversation<'_>,
-        index: NodeIndex,
-        live: bool,
-    ) -> Result<wire::HistoryItem, Failure> {
+    /// An entry by itself: what only the whole conversation tells is left open, and its call has no result yet.
+    pub fn entry_alone(&self, index: NodeIndex) -> Result<wire::HistoryItem, Error> {
+        let mut blocks = self.session.blocks(self.node(index)).iter();
+        let call = blocks.find(|block| block.kind == BlockKind::ToolUse && block.tool.is_some());
+        let tool = call.map(|block| {
+            Ok::<_, Error>(wire::HistoryTool {
+                id: block.tool.map(|id| self.ids.get(id)),
+                name: tool_name(&self.span(block.offset, block.length)?),
+                state: State::Pending.name().to_owned(),
+                result_uuid: None,
+            })
+        });
+        Ok(wire::HistoryItem { tool: tool.transpose()?, ..self.entry(index)? })
+    }
+
+    fn entry(&self, index: NodeIndex) -> Result<wire::HistoryItem, Error> {
         let node = self.node(index);
-        let body = self.snapshot.body(node)?;
+        let body = self.span(node.at.offset, node.length)?;
         let entry = Entry::new(&body);
         let reply = entry.view::<Assistant>();
         let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
@@ -102,62 +157,70 @@ impl<'a> ToWire<'a> {
             uuid: node.id.map(|id| self.ids.get(id)),
             parent: node.parent.map(|id| self.ids.get(id)),
             timestamp: node.time.and_then(time_of_ms),
-            turn: conversation.turn_of(index),
-            live,
+            turn: None,
+            live: None,
             sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
             parts: self.parts(node, &entry)?,
-            tool: conversation.call_of(index).map(|call| self.tool(conversation, call)).transpose()?,
-            usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes())?)).transpose()?,
+            tool: None,
+            usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes()))),
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
             forked_from: forked_from(&entry),
             compaction: compaction(&entry),
             problem: node.problem.map(|problem| problem.to_string()),
             leaf: None,
             entries: None,
-            line: Some(node.at.line),
+            line: None,
         })
     }
 
     /// The content of an entry: blocks of messages, the text of notices, the payload of attachments.
-    fn parts(&self, node: &Node, entry: &Entry<'_>) -> Result<Vec<Box<RawValue>>, Failure> {
-        let blocks = self.snapshot.session().blocks(node);
+    fn parts(&self, node: &Node, entry: &Entry<'_>) -> Result<Vec<Box<RawValue>>, Error> {
+        let blocks = self.session.blocks(node);
         if !blocks.is_empty() {
-            let spans = blocks.iter().map(|block| self.snapshot.span(block.offset, block.length));
-            return spans.map(|span| block_as_found(&span?)).collect();
+            let mut left = self.longest;
+            let part = |block: &BlockSpan| match left.checked_sub(block.length) {
+                Some(rest) => {
+                    left = rest;
+                    Ok(block_as_found(&self.span(block.offset, block.length)?))
+                }
+                None => self.cut(block),
+            };
+            return blocks.iter().map(part).collect();
         }
         let value = match entry.kind() {
             Kind::System => entry.body().and_then(|body| body.get("content")),
             Kind::Attachment => entry.view::<Attachment>().and_then(|attachment| attachment.payload()),
             _ => None,
         };
-        value
-            .filter(|value| value.is_valid())
-            .map(|value| block_as_found(value.bytes()))
-            .into_iter()
-            .collect()
+        let value = value.filter(|value| value.is_valid() && value.bytes().len() as u64 <= self.longest);
+        Ok(value.map(|value| block_as_found(value.bytes())).into_iter().collect())
     }
 
-    fn tool(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::HistoryTool, Failure> {
-        let block = self.snapshot.span(call.block.offset, call.block.length)?;
+    /// Stands for a part that is too long to be sent.
+    fn cut(&self, block: &BlockSpan) -> Result<Box<RawValue>, Error> {
+        let beginning = self.span(block.offset, block.length.min(BEGINNING))?;
+        let (of, beginning) = (block.kind.name(), quote(&String::from_utf8_lossy(&beginning)));
+        let bytes = block.length;
+        Ok(raw(&format!(r#"{{"type":"cut","of":"{of}","bytes":{bytes},"beginning":{beginning}}}"#)))
+    }
+
+    fn tool(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::HistoryTool, Error> {
+        let block = self.span(call.block.offset, call.block.length)?;
         Ok(wire::HistoryTool {
             id: call.block.tool.map(|id| self.ids.get(id)),
-            name: tool::read(&block).and_then(|call| call.name()).map(Cow::into_owned),
+            name: tool_name(&block),
             state: conversation.state(call)?.name().to_owned(),
             result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
         })
     }
 
     /// A line of `annals tools`.
-    pub(crate) fn call(
-        &self,
-        conversation: &Conversation<'_>,
-        call: &Call,
-    ) -> Result<wire::ToolCall, Failure> {
+    pub fn call(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::ToolCall, Error> {
         let node = self.node(call.node);
-        let block = self.snapshot.span(call.block.offset, call.block.length)?;
+        let block = self.span(call.block.offset, call.block.length)?;
         let read = tool::read(&block);
-        let file = self.snapshot.file();
+        let file = self.file;
         Ok(wire::ToolCall {
             session: file.session.clone(),
             agent_id: file.agent.clone(),
@@ -165,7 +228,7 @@ impl<'a> ToWire<'a> {
             name: read.and_then(|call| call.name()).map(Cow::into_owned),
             subject: read.as_ref().map(tool::subject).unwrap_or_default(),
             state: conversation.state(call)?.name().to_owned(),
-            duration_ms: call.duration_ms(self.snapshot.session()),
+            duration_ms: call.duration_ms(self.session),
             files: read.as_ref().map(tool::files).unwrap_or_default(),
             timestamp: node.time.and_then(time_of_ms),
             uuid: self.uuid(call.node),
@@ -175,28 +238,37 @@ impl<'a> ToWire<'a> {
     }
 
     /// Returns the ids of the calls that an entry makes.
-    pub(crate) fn calls(&self, index: NodeIndex) -> Vec<String> {
-        let blocks = self.snapshot.session().blocks(self.node(index)).iter();
+    pub fn calls(&self, index: NodeIndex) -> Vec<String> {
+        let blocks = self.session.blocks(self.node(index)).iter();
         let calls = blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool);
         calls.map(|id| self.ids.get(id)).collect()
     }
 
     /// Returns the subagent whose transcript it is.
     fn agent(&self) -> Option<String> {
-        self.snapshot.file().agent.clone()
+        self.file.agent.clone()
     }
 
-    fn node(&self, index: NodeIndex) -> &'a Node {
-        &self.snapshot.session().nodes()[index]
+    /// Returns the text of an id.
+    pub(crate) fn id(&self, id: Id) -> String {
+        self.ids.get(id)
     }
 
-    fn uuid(&self, index: NodeIndex) -> Option<String> {
+    pub(crate) fn node(&self, index: NodeIndex) -> &'a Node {
+        &self.session.nodes()[index]
+    }
+
+    pub(crate) fn uuid(&self, index: NodeIndex) -> Option<String> {
         self.node(index).id.map(|id| self.ids.get(id))
     }
 }
 
+fn tool_name(block: &[u8]) -> Option<String> {
+    tool::read(block).and_then(|call| call.name()).map(Cow::into_owned)
+}
+
 /// A line of `annals turns`.
-pub(crate) fn turn(turn: &Turn) -> wire::Turn {
+pub fn turn(turn: &Turn) -> wire::Turn {
     let duration = turn.started_at.zip(turn.ended_at).map(|(start, end)| end - start);
     wire::Turn {
         turn: turn.number,
@@ -223,9 +295,9 @@ fn item_kind(wire: &ToWire<'_>, node: &Node) -> &'static str {
     match (node.kind, node.problem) {
         (Kind::Noise, _) => "damage",
         (_, Some(_)) => "salvaged",
-        _ if wire.snapshot.session().boundary(node).is_some() => "compaction",
+        _ if wire.session.boundary(node).is_some() => "compaction",
         (Kind::User | Kind::Assistant, _) if !node.has(Flag::Meta) => "message",
-        (Kind::Attachment, _) if !wire.snapshot.session().blocks(node).is_empty() => "message",
+        (Kind::Attachment, _) if !wire.session.blocks(node).is_empty() => "message",
         _ => "meta",
     }
 }
@@ -256,12 +328,12 @@ fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
 }
 
 /// A block with every byte that stands in the file.
-fn block_as_found(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
-    block(bytes, &utf8::as_text(bytes)?)
+pub(crate) fn block_as_found(bytes: &[u8]) -> Box<RawValue> {
+    block(bytes, &utf8::as_text(bytes))
 }
 
 /// A block as the client reads it: what is not UTF-8 is lost.
-fn block_as_sent(bytes: &[u8]) -> Result<Box<RawValue>, Failure> {
+fn block_as_sent(bytes: &[u8]) -> Box<RawValue> {
     block(bytes, &String::from_utf8_lossy(bytes))
 }
 
@@ -279,12 +351,17 @@ fn with_newline(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A block goes out as it is; a plain string becomes the text block that it stands for.
-fn block(found: &[u8], json: &str) -> Result<Box<RawValue>, Failure> {
+fn block(found: &[u8], json: &str) -> Box<RawValue> {
     if found.starts_with(b"\"") { raw(&format!(r#"{{"type":"text","text":{json}}}"#)) } else { raw(json) }
 }
 
 /// Blocks of an entry whose grammar is broken are quoted as text.
-fn raw(json: &str) -> Result<Box<RawValue>, Failure> {
+fn raw(json: &str) -> Box<RawValue> {
     let found = RawValue::from_string(json.to_owned());
-    Ok(found.or_else(|_| RawValue::from_string(quote(json)))?)
+    found.or_else(|_| RawValue::from_string(quote(json))).expect("a string is JSON")
+}
+
+/// A value with every byte that stands in the file.
+pub(crate) fn value_as_found(value: Value<'_>) -> Box<RawValue> {
+    raw(&utf8::as_text(value.bytes()))
 }

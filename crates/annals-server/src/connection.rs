@@ -1,0 +1,220 @@
+//! One peer: its requests, and what is sent to it.
+//!
+//! A transport hands over lines and takes messages. Both ways have bounds in bytes: a peer that asks faster than it can be
+//! answered is not read any further, and one that does not read holds up its own requests and nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use annals_proto::{CANCEL, ErrorCode};
+use serde::Deserialize;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+use crate::dispatch::Context;
+use crate::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Outcome, Params, Request};
+use crate::server::{Cancelled, Server};
+
+/// How many messages wait to be sent.
+const MOST_WAITING: usize = 256;
+/// How many KiB of messages wait to be sent; a longer one waits alone.
+const WAITING_KIB: u32 = 32 << 10;
+/// How many KiB of requests are taken before the first is answered.
+const TAKEN_KIB: u32 = 64 << 10;
+/// What a request takes besides its text.
+const REQUEST_KIB: u32 = 4;
+
+/// Where messages to a peer go.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    queue: Sender<(String, OwnedSemaphorePermit)>,
+    room: Arc<Semaphore>,
+}
+
+/// Where a transport takes them from.
+#[derive(Debug)]
+pub struct Outbox(Receiver<(String, OwnedSemaphorePermit)>);
+
+/// The peer has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// Makes a way for messages to a peer.
+pub fn outgoing() -> (Outgoing, Outbox) {
+    let (queue, waiting) = mpsc::channel(MOST_WAITING);
+    (Outgoing { queue, room: Arc::new(Semaphore::new(WAITING_KIB as usize)) }, Outbox(waiting))
+}
+
+impl Outgoing {
+    /// Sends a message; waits for room.
+    pub async fn send(&self, message: String) -> Result<(), Gone> {
+        let room = self.room.clone().acquire_many_owned(kib(message.len()).min(WAITING_KIB));
+        let room = tokio::select! {
+            room = room => room.map_err(|_| Gone)?,
+            () = self.queue.closed() => return Err(Gone),
+        };
+        self.queue.send((message, room)).await.map_err(|_| Gone)
+    }
+
+    /// Does the same from a thread that may wait.
+    pub fn send_blocking(&self, message: String) -> Result<(), Gone> {
+        tokio::runtime::Handle::current().block_on(self.send(message))
+    }
+}
+
+impl Outbox {
+    /// Returns the next message, without a line end; none when nobody can send any more. What it takes is free again when
+    /// the permit is dropped.
+    pub async fn next(&mut self) -> Option<(String, OwnedSemaphorePermit)> {
+        self.0.recv().await
+    }
+
+    /// Does the same from a thread that may wait.
+    pub fn next_blocking(&mut self) -> Option<(String, OwnedSemaphorePermit)> {
+        self.0.blocking_recv()
+    }
+}
+
+/// One peer.
+#[derive(Debug)]
+pub struct Connection {
+    server: Arc<Server>,
+    outgoing: Outgoing,
+    in_flight: Arc<InFlight>,
+    /// How much may be taken before something is answered.
+    room: Arc<Semaphore>,
+    tasks: JoinSet<()>,
+}
+
+/// The requests that are not answered yet.
+#[derive(Debug, Default)]
+struct InFlight(Mutex<HashMap<Id, Cancelled>>);
+
+#[derive(Deserialize)]
+struct CancelParams {
+    id: Id,
+}
+
+impl Connection {
+    /// Meets a peer.
+    pub fn new(server: Arc<Server>, outgoing: Outgoing) -> Self {
+        let room = Arc::new(Semaphore::new(TAKEN_KIB as usize));
+        Self { server, outgoing, in_flight: Arc::default(), room, tasks: JoinSet::new() }
+    }
+
+    /// Takes a line; waits for room. Fails when the peer has gone.
+    pub async fn receive(&mut self, frame: Frame) -> Result<(), Gone> {
+        // What is done is forgotten.
+        while self.tasks.try_join_next().is_some() {}
+        let line = match frame {
+            Frame::Line(line) => line,
+            Frame::TooLong => {
+                let message = format!("a message has at most {LONGEST_FRAME} bytes");
+                return self.tell(&Id::Null, Err(Error::new(ErrorCode::TooLarge, &message))).await;
+            }
+        };
+        match Incoming::read(&line) {
+            Err((id, error)) => self.tell(&id, Err(error)).await,
+            Ok(Incoming::Response) => Ok(()),
+            Ok(Incoming::Notification { method, params }) => {
+                self.notified(&method, &params);
+                Ok(())
+            }
+            Ok(Incoming::Request(request)) => {
+                let size = kib(line.len()) + REQUEST_KIB;
+                drop(line);
+                self.requested(request, size).await
+            }
+        }
+    }
+
+    /// Waits until everything that was asked is answered.
+    pub async fn finish(mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    /// Gives up what is not answered yet.
+    pub fn cancel_all(&self) {
+        self.in_flight.lock().values().for_each(Cancelled::cancel);
+    }
+
+    /// Hears something that wants no answer. What nobody knows is passed over.
+    fn notified(&self, method: &str, params: &Params) {
+        if method == CANCEL
+            && let Ok(CancelParams { id }) = params.read()
+            && let Some(cancelled) = self.in_flight.lock().get(&id)
+        {
+            cancelled.cancel();
+        }
+    }
+
+    async fn requested(&mut self, request: Request, size: u32) -> Result<(), Gone> {
+        let Some(cancelled) = self.in_flight.add(&request.id) else {
+            let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
+            return self.tell(&request.id, Err(error)).await;
+        };
+        let taken = self.room.clone().acquire_many_owned(size).await.map_err(|_| Gone)?;
+        let context = Context { cancelled, outgoing: Some(self.outgoing.clone()) };
+        let (server, outgoing, in_flight) =
+            (self.server.clone(), self.outgoing.clone(), self.in_flight.clone());
+        self.tasks.spawn(async move {
+            let id = request.id.clone();
+            let (outcome, working) = work(server, request, context).await;
+            in_flight.remove(&id);
+            // Who does not read what he has asked for is given no more.
+            let _ = outgoing.send(rpc::answer(&id, &outcome)).await;
+            drop((working, taken));
+        });
+        Ok(())
+    }
+
+    async fn tell(&self, id: &Id, outcome: Outcome) -> Result<(), Gone> {
+        self.outgoing.send(rpc::answer(id, &outcome)).await
+    }
+}
+
+/// Works on a request when it is its turn. Its place is kept until the answer has found room.
+async fn work(
+    server: Arc<Server>,
+    request: Request,
+    context: Context,
+) -> (Outcome, Option<OwnedSemaphorePermit>) {
+    let working = tokio::select! {
+        working = server.working.clone().acquire_owned() => working.ok(),
+        () = context.cancelled.wait() => None,
+    };
+    if let Err(error) = context.cancelled.check() {
+        return (Err(error), working);
+    }
+    let done =
+        tokio::task::spawn_blocking(move || server.dispatch(&request.method, &request.params, &context));
+    let broken = |_| Err(Error::new(ErrorCode::Internal, "the work broke off"));
+    (done.await.unwrap_or_else(broken), working)
+}
+
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancelled>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request; none if there is one of that id.
+    fn add(&self, id: &Id) -> Option<Cancelled> {
+        let mut requests = self.lock();
+        if requests.contains_key(id) {
+            return None;
+        }
+        let cancelled = Cancelled::default();
+        requests.insert(id.clone(), cancelled.clone());
+        Some(cancelled)
+    }
+
+    fn remove(&self, id: &Id) {
+        self.lock().remove(id);
+    }
+}
+
+/// Returns a length in KiB, at least one.
+fn kib(length: usize) -> u32 {
+    u32::try_from(length >> 10).unwrap_or(u32::MAX - REQUEST_KIB).saturating_add(1)
+}

@@ -1,0 +1,110 @@
+//! Cursors: where a page ends, in a word that means something to the server only.
+//!
+//! They hold all that the next page needs, so that the server remembers nothing. Whatever a client makes of one is refused
+//! or leads to some page of a session that it may read anyway.
+
+use annals_engine::ListPlace;
+use annals_proto::ErrorCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+
+use crate::rpc::Error;
+
+/// Parts of a cursor stand one behind the other with this between them. No id, key or number has it.
+const BETWEEN: char = '\n';
+
+/// A place in a session at a length: pages stay the same while the file grows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PageCursor {
+    /// What is paged: its letter.
+    pub(crate) list: char,
+    /// How long the file was.
+    pub(crate) length: u64,
+    /// Tells whether it is still that file.
+    pub(crate) mark: u64,
+    /// Behind what was sent, or with `back` where that began.
+    pub(crate) at: usize,
+    /// Whether the page goes before that place.
+    pub(crate) back: bool,
+}
+
+impl PageCursor {
+    pub(crate) fn write(&self) -> String {
+        let Self { list, length, mark, at, back } = self;
+        seal(&[&list.to_string(), &length.to_string(), &mark.to_string(), &at.to_string(), &back.to_string()])
+    }
+
+    pub(crate) fn read(cursor: &str, list: char) -> Result<Self, Error> {
+        let parts = open(cursor)?;
+        let [found, length, mark, at, back] = &parts[..] else { return Err(unreadable()) };
+        if *found != list.to_string() {
+            return Err(unreadable());
+        }
+        Ok(Self { list, length: number(length)?, mark: number(mark)?, at: number(at)?, back: number(back)? })
+    }
+}
+
+/// Writes a place in the list of sessions.
+pub(crate) fn write_place(place: &ListPlace) -> String {
+    let updated = place.updated.map(|time| time.to_string()).unwrap_or_default();
+    seal(&["s", &updated, place.session.as_deref().unwrap_or_default(), &place.project_key])
+}
+
+/// Reads a place in the list of sessions.
+pub(crate) fn read_place(cursor: &str) -> Result<ListPlace, Error> {
+    let parts = open(cursor)?;
+    let [kind, updated, session, project_key] = &parts[..] else { return Err(unreadable()) };
+    if kind != "s" {
+        return Err(unreadable());
+    }
+    let updated: Option<Timestamp> = if updated.is_empty() { None } else { Some(number(updated)?) };
+    Ok(ListPlace { updated, session: Some(session.clone()), project_key: project_key.clone() })
+}
+
+/// Says that a cursor belongs to a file that is no longer there.
+pub(crate) fn stale() -> Error {
+    Error::new(ErrorCode::StaleCursor, "the session was replaced or cut off: begin again without a cursor")
+}
+
+fn seal(parts: &[&str]) -> String {
+    URL_SAFE_NO_PAD.encode(parts.join(&BETWEEN.to_string()))
+}
+
+fn open(cursor: &str) -> Result<Vec<String>, Error> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| unreadable())?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable())?;
+    Ok(text.split(BETWEEN).map(str::to_owned).collect())
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| unreadable())
+}
+
+fn unreadable() -> Error {
+    Error::invalid_params("`cursor` is none that this method has given")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_it_was_written_and_nothing_else_is_taken() {
+        let page = PageCursor { list: 'r', length: 1 << 40, mark: u64::MAX, at: 17, back: true };
+        assert_eq!(PageCursor::read(&page.write(), 'r').unwrap(), page);
+        let place = ListPlace {
+            updated: Some("2026-03-01T10:00:00.123456789Z".parse().unwrap()),
+            session: Some("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55".to_owned()),
+            project_key: "-home-mia-茶".to_owned(),
+        };
+        assert_eq!(read_place(&write_place(&place)).unwrap(), place);
+        let timeless = ListPlace { updated: None, ..place.clone() };
+        assert_eq!(read_place(&write_place(&timeless)).unwrap(), timeless);
+        for wrong in ["", "!", "AAAA", "../../etc/passwd", &page.write()[1..], &write_place(&place)] {
+            assert_eq!(PageCursor::read(wrong, 'r').unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
+        }
+        assert!(PageCursor::read(&page.write(), 'l').is_err(), "of another list");
+        assert!(read_place(&page.write()).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! What changes sessions: titles, tags, copies, the trash.
+
+use annals_engine::{Fork, TranscriptFile};
+use annals_proto::{self as wire, ErrorCode};
+
+use super::session_id;
+use crate::rpc::Error;
+use crate::server::Server;
+use crate::to_wire;
+
+/// How many sessions of the trash are listed.
+const MOST_TRASHED: usize = 1000;
+/// The longest title or tag, in bytes.
+const LONGEST_NAME: usize = 4096;
+
+impl Server {
+    pub(super) fn rename(&self, params: &wire::RenameParams) -> Result<wire::Changed, Error> {
+        let title = name("title", &params.title)?;
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        self.engine.rename(&file, title)?;
+        Ok(wire::Changed { title: Some(title.to_owned()), ..to_wire::changed("rename", &file) })
+    }
+
+    pub(super) fn tag(&self, params: &wire::TagParams) -> Result<wire::Changed, Error> {
+        let tag = params.tag.as_deref().map(|tag| name("tag", tag)).transpose()?;
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        self.engine.tag(&file, tag)?;
+        Ok(wire::Changed { tag: Some(tag.unwrap_or_default().to_owned()), ..to_wire::changed("tag", &file) })
+    }
+
+    pub(super) fn fork(&self, params: &wire::ForkParams) -> Result<wire::Forked, Error> {
+        let title = params.title.as_deref().map(|title| name("title", title)).transpose()?;
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let fork = Fork {
+            up_to: params.up_to.clone(),
+            title: title.map(str::to_owned),
+            with_side_files: params.with_side_files.unwrap_or_default(),
+        };
+        Ok(to_wire::forked(&self.engine.fork(&file, &fork)?, &file))
+    }
+
+    pub(super) fn delete(&self, params: &wire::SessionParams) -> Result<wire::DeleteResult, Error> {
+        match self.session(&params.session_id, params.workspace_path.as_deref()) {
+            Err(error) if error.code == ErrorCode::NotFound => Ok(wire::DeleteResult { deleted: false }),
+            found => {
+                self.engine.delete(&found?, false)?;
+                Ok(wire::DeleteResult { deleted: true })
+            }
+        }
+    }
+
+    pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::Changed, Error> {
+        let trashed = self.engine.in_trash(session_id(&params.session_id)?)?;
+        let path = self.engine.restore(&trashed)?;
+        let file = TranscriptFile { path, session: Some(trashed.session), agent: None };
+        Ok(to_wire::changed("restore", &file))
+    }
+
+    pub(super) fn trash(&self) -> wire::TrashResult {
+        let trashed = self.engine.trashed();
+        wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trashed).collect() }
+    }
+}
+
+/// Returns a title or a tag without blanks around it.
+fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, Error> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > LONGEST_NAME {
+        return Err(Error::invalid_params(&format!("a {what} has between 1 and {LONGEST_NAME} bytes")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,135 @@
+//! Lists of sessions and projects.
+
+use std::path::PathBuf;
+
+use annals_engine::Wanted;
+use annals_proto::{self as wire, ErrorCode};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::limit;
+use crate::cursor::{read_place, write_place};
+use crate::rpc::Error;
+use crate::server::Server;
+use crate::to_wire;
+
+/// How many sessions a page has at most.
+const MOST_SESSIONS: usize = 1000;
+/// How many projects are listed, unless more are asked for, and at most.
+const PROJECTS: (usize, usize) = (1000, 10_000);
+/// How many problems are named.
+const MOST_PROBLEMS: usize = 20;
+
+impl Server {
+    pub(super) fn list(&self, params: &wire::ListParams) -> Result<wire::ListResult, Error> {
+        let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
+        let mut listing = self.engine.list(&Wanted {
+            project: workspace(params.workspace_path.as_deref())?,
+            since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
+            until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
+            text: params.query.clone().filter(|text| !text.is_empty()),
+            all: params.all.unwrap_or_default(),
+            behind: params.cursor.as_deref().map(read_place).transpose()?,
+            limit: Some(limit + 1),
+            ..by_what_was_done(params)?
+        });
+        let has_more = listing.sessions.len() > limit;
+        listing.sessions.truncate(limit);
+        let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
+        // What leads out of the client's folders could not be loaded either.
+        listing.sessions.retain(|listed| self.engine.holds(&listed.file.path));
+        let live = self.engine.live_sessions();
+        let sessions = listing.sessions.iter().map(|listed| {
+            let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
+            to_wire::session(listed, is_live)
+        });
+        Ok(wire::ListResult {
+            sessions: sessions.collect(),
+            next_cursor,
+            problems: listing.errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect(),
+        })
+    }
+
+    pub(super) fn projects(&self, params: &wire::ProjectsParams) -> Result<wire::ProjectsResult, Error> {
+        let limit = limit(params.limit, PROJECTS.0, PROJECTS.1)?;
+        let (projects, _) = self.engine.projects();
+        let total = projects.len();
+        Ok(wire::ProjectsResult {
+            projects: projects.iter().take(limit).map(to_wire::project).collect(),
+            total,
+        })
+    }
+}
+
+/// Filters by tools that were called and files that they touched.
+fn by_what_was_done(params: &wire::ListParams) -> Result<Wanted, Error> {
+    let is_given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    if is_given(&params.tool_name) || is_given(&params.file_path) {
+        let message = "filters by `toolName` and `filePath` are not supported yet";
+        return Err(Error::new(ErrorCode::NotSupported, message));
+    }
+    Ok(Wanted::default())
+}
+
+/// Reads the path of a working directory. It is only compared with what sessions tell, and never opened; an empty one is
+/// none.
+pub(super) fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
+    let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(None) };
+    let is_drive =
+        matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    let is_absolute = path.starts_with('/') || path.starts_with("\\\\") || is_drive;
+    let goes_up = path.split(['/', '\\']).any(|name| name == "..");
+    if !is_absolute || goes_up || path.contains('\0') {
+        return Err(Error::invalid_params("`workspacePath` is not an absolute path"));
+    }
+    Ok(Some(PathBuf::from(path)))
+}
+
+#[derive(Clone, Copy)]
+enum Day {
+    Start,
+    End,
+}
+
+/// Reads a time, or the start or the end of a day in UTC.
+fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let date = text.parse::<Date>().ok().and_then(|date| match day {
+        Day::Start => Some(date),
+        Day::End => date.tomorrow().ok(),
+    });
+    let time = date.and_then(|date| date.to_zoned(TimeZone::UTC).ok()).map(|zoned| zoned.timestamp());
+    time.ok_or_else(|| Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn working_directories_are_absolute_on_any_system() {
+        for path in ["/home/mia/茶", r"C:\Users\Wei\天气", "c:/x", r"\\server\share"] {
+            assert_eq!(workspace(Some(path)).unwrap(), Some(PathBuf::from(path)), "{path}");
+        }
+        for none in [None, Some("")] {
+            assert_eq!(workspace(none).unwrap(), None);
+        }
+        for path in ["x", "./x", "../x", "/a/../b", r"C:\a\..\b", "C:x", "/a\0b", "~"] {
+            assert_eq!(workspace(Some(path)).unwrap_err().code, ErrorCode::InvalidParams, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_included_to_its_end() {
+        let moment = |text, day| moment(text, day).map(|time| time.to_string());
+        assert_eq!(moment("2026-01-31", Day::Start).unwrap(), "2026-01-31T00:00:00Z");
+        assert_eq!(moment("2026-01-31", Day::End).unwrap(), "2026-02-01T00:00:00Z");
+        assert_eq!(moment("2026-01-31T12:00:00+08:00", Day::End).unwrap(), "2026-01-31T04:00:00Z");
+        for wrong in ["", "yesterday", "2026-13-01", "9999-12-31T"] {
+            assert_eq!(moment(wrong, Day::Start).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Pages: so many things, and not many more bytes than a page should have.
+
+use annals_proto as wire;
+use serde_json::value::RawValue;
+
+use super::LONGEST_PAGE;
+use crate::rpc::Error;
+use crate::server::Cancelled;
+
+/// Things that are sent together.
+pub(super) struct Page<T> {
+    pub(super) things: Vec<T>,
+    /// The place behind the last that was looked at.
+    pub(super) end: usize,
+}
+
+/// Gathers what `make` gives for one place after another, until there are so many or the page has enough bytes. The first
+/// one is taken whatever its size.
+pub(super) fn gather<T: Sized_>(
+    places: impl Iterator<Item = usize>,
+    limit: usize,
+    bytes: usize,
+    cancelled: &Cancelled,
+    mut make: impl FnMut(usize) -> Result<Option<T>, Error>,
+) -> Result<Vec<(usize, T)>, Error> {
+    let mut gathered = Vec::new();
+    let mut size = 0;
+    for place in places {
+        cancelled.check()?;
+        if gathered.len() == limit || size >= bytes {
+            break;
+        }
+        if let Some(thing) = make(place)? {
+            size += thing.size();
+            gathered.push((place, thing));
+        }
+    }
+    Ok(gathered)
+}
+
+/// Gathers a page from a place on.
+pub(super) fn forward<T: Sized_>(
+    start: usize,
+    count: usize,
+    limit: usize,
+    cancelled: &Cancelled,
+    mut make: impl FnMut(usize) -> Result<Option<T>, Error>,
+) -> Result<Page<T>, Error> {
+    let mut end = start;
+    let gathered = gather(start..count, limit, LONGEST_PAGE, cancelled, |place| {
+        let thing = make(place)?;
+        end = place + 1;
+        Ok(thing)
+    })?;
+    Ok(Page { things: gathered.into_iter().map(|(_, thing)| thing).collect(), end })
+}
+
+/// What has a size on the wire, near enough.
+pub(super) trait Sized_ {
+    /// Returns how many bytes it takes.
+    fn size(&self) -> usize;
+}
+
+/// What every item takes besides its texts.
+const FRAME: usize = 500;
+
+impl Sized_ for wire::HistoryItem {
+    fn size(&self) -> usize {
+        FRAME + self.parts.iter().map(|part| part.get().len()).sum::<usize>()
+    }
+}
+
+impl Sized_ for wire::ChatMessage {
+    fn size(&self) -> usize {
+        let value = |value: &Option<Box<RawValue>>| value.as_ref().map_or(0, |value| value.get().len());
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let call =
+            |call: &wire::ChatToolCall| FRAME + value(&call.input) + value(&call.result) + text(&call.error);
+        // Replies say everything twice.
+        FRAME
+            + 2 * (self.content.len() + text(&self.thought))
+            + self.tool_calls.iter().map(call).sum::<usize>()
+    }
+}
+
+impl Sized_ for wire::Turn {
+    fn size(&self) -> usize {
+        FRAME + self.prompt.len()
+    }
+}
+
+impl Sized_ for wire::ToolCall {
+    fn size(&self) -> usize {
+        FRAME + self.subject.len() + self.files.iter().map(String::len).sum::<usize>()
+    }
+}

@@ -1,0 +1,179 @@
+//! What is in one session: items, rounds, calls.
+
+use annals_engine::end_of_lines;
+use annals_proto::{self as wire, EntryRef, ErrorCode};
+use annals_transcript::history::Step;
+
+use super::page::{forward, gather};
+use super::{Context, LONGEST_PAGE, limit};
+use crate::cursor::PageCursor;
+use crate::desk::Reading;
+use crate::rpc::Error;
+use crate::server::Server;
+use crate::to_wire;
+
+/// How many items, rounds and calls are sent, unless more are asked for, and at most.
+const ITEMS: (usize, usize) = (200, 5000);
+const ROWS: (usize, usize) = (1000, 10_000);
+
+/// From where a page goes, and in which direction.
+enum From {
+    Start,
+    Last,
+    Around(EntryRef),
+    Before(EntryRef),
+    After(EntryRef),
+    Cursor(PageCursor),
+}
+
+impl Server {
+    pub(super) fn read(
+        &self,
+        params: &wire::ReadParams,
+        context: &Context,
+    ) -> Result<wire::ReadResult, Error> {
+        let limit = limit(params.limit, ITEMS.0, ITEMS.1)?;
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let from = From::of(params)?;
+        let cursor = match &from {
+            From::Cursor(cursor) => Some(cursor.clone()),
+            _ => None,
+        };
+        let context = context.clone();
+        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
+            read_page(reading, &from, limit, &context)
+        })
+    }
+
+    pub(super) fn turns(
+        &self,
+        params: &wire::TurnsParams,
+        context: &Context,
+    ) -> Result<wire::TurnsResult, Error> {
+        let limit = limit(params.limit, ROWS.0, ROWS.1)?;
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 'u')).transpose()?;
+        let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
+        let cancelled = context.cancelled.clone();
+        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
+            let turns = reading.conversation.turns();
+            let page = forward(start, turns.len(), limit, &cancelled, |place| {
+                Ok(Some(to_wire::turn(&turns[place])))
+            })?;
+            let next_cursor = (page.end < turns.len()).then(|| reading.cursor('u', page.end, false));
+            Ok(wire::TurnsResult { turns: page.things, next_cursor })
+        })
+    }
+
+    pub(super) fn tools(
+        &self,
+        params: &wire::ToolsParams,
+        context: &Context,
+    ) -> Result<wire::ToolsResult, Error> {
+        let limit = limit(params.limit, ROWS.0, ROWS.1)?;
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 't')).transpose()?;
+        let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
+        let (name, errors) = (params.name.clone(), params.errors.unwrap_or_default());
+        let cancelled = context.cancelled.clone();
+        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
+            let calls = reading.conversation.calls();
+            let page = forward(start, calls.len(), limit, &cancelled, |place| {
+                if errors && !calls[place].is_error() {
+                    return Ok(None);
+                }
+                let call = reading.to_wire.call(&reading.conversation, &calls[place])?;
+                Ok(Some(call).filter(|call| name.is_none() || name == call.name))
+            })?;
+            let next_cursor = (page.end < calls.len()).then(|| reading.cursor('t', page.end, false));
+            Ok(wire::ToolsResult { calls: page.things, next_cursor })
+        })
+    }
+}
+
+impl From {
+    fn of(params: &wire::ReadParams) -> Result<Self, Error> {
+        let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 'r')).transpose()?;
+        let given = [
+            params.around.clone().map(From::Around),
+            params.before.clone().map(From::Before),
+            params.after.clone().map(From::After),
+            params.last.filter(|last| *last).map(|_| From::Last),
+            cursor.map(From::Cursor),
+        ];
+        let mut given = given.into_iter().flatten();
+        let from = given.next().unwrap_or(From::Start);
+        match given.next() {
+            None => Ok(from),
+            Some(_) => Err(Error::invalid_params(
+                "only one of `around`, `before`, `after`, `last` and `cursor` is given",
+            )),
+        }
+    }
+}
+
+fn read_page(
+    reading: &Reading<'_>,
+    from: &From,
+    limit: usize,
+    context: &Context,
+) -> Result<wire::ReadResult, Error> {
+    let steps = reading.conversation.steps();
+    let total = steps.len();
+    let item = |place: usize| Ok(Some(reading.to_wire.item(&reading.conversation, &steps[place])?));
+    let behind = |start: usize, limit, bytes| gather(start..total, limit, bytes, &context.cancelled, item);
+    let before = |end: usize, limit, bytes| {
+        let mut gathered = gather((0..end.min(total)).rev(), limit, bytes, &context.cancelled, item)?;
+        gathered.reverse();
+        Ok::<_, Error>(gathered)
+    };
+    // The place where a page without any item would stand.
+    let (gathered, empty_at) = match from {
+        From::Start => (behind(0, limit, LONGEST_PAGE)?, 0),
+        From::Last => (before(total, limit, LONGEST_PAGE)?, total),
+        From::Before(entry) => {
+            let place = place_of(reading, entry)?;
+            (before(place, limit, LONGEST_PAGE)?, 0)
+        }
+        From::After(entry) => {
+            let place = place_of(reading, entry)?;
+            (behind(place + 1, limit, LONGEST_PAGE)?, total)
+        }
+        From::Around(entry) => {
+            let place = place_of(reading, entry)?;
+            let mut gathered = before(place, limit / 2, LONGEST_PAGE / 2)?;
+            gathered.extend(behind(place, limit - gathered.len(), LONGEST_PAGE / 2)?);
+            (gathered, place)
+        }
+        From::Cursor(cursor) if cursor.back => (before(cursor.at, limit, LONGEST_PAGE)?, 0),
+        From::Cursor(cursor) => (behind(cursor.at, limit, LONGEST_PAGE)?, total),
+    };
+    let start = gathered.first().map_or(empty_at, |(place, _)| *place);
+    let end = start + gathered.len();
+    let path = reading.snapshot.path();
+    let unreadable = |source| annals_engine::Error::read(path, source);
+    Ok(wire::ReadResult {
+        items: gathered.into_iter().map(|(_, item)| item).collect(),
+        total,
+        start,
+        previous_cursor: (start > 0).then(|| reading.cursor('r', start, true)),
+        next_cursor: (end < total).then(|| reading.cursor('r', end, false)),
+        offset: end_of_lines(path, reading.length).map_err(unreadable)?,
+    })
+}
+
+/// Finds the step of an entry; where it is written several times, the last.
+fn place_of(reading: &Reading<'_>, entry: &EntryRef) -> Result<usize, Error> {
+    let session = reading.snapshot.session();
+    let nodes = session.nodes();
+    let node = match entry {
+        EntryRef::Line(line) => nodes.iter().position(|node| node.at.line == *line),
+        EntryRef::Uuid(uuid) => {
+            let id = session.id(uuid);
+            id.and_then(|id| nodes.iter().rposition(|node| node.id == Some(id)))
+        }
+    };
+    let is_meant = |step: &Step| matches!(step, Step::Entry { node: found, .. } if Some(*found) == node);
+    let place = node.and_then(|_| reading.conversation.steps().iter().position(is_meant));
+    place.ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such entry in the session"))
+}

@@ -1,0 +1,372 @@
+//! JSON-RPC 2.0, one message a line.
+
+use std::io::{self, BufRead};
+
+use annals_proto::ErrorCode;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
+use serde_json::value::RawValue;
+
+use crate::line::json_line;
+
+/// The longest message that is taken.
+pub const LONGEST_FRAME: usize = 16 << 20;
+
+/// One line of a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A line without its end.
+    Line(Vec<u8>),
+    /// A line that was longer than [`LONGEST_FRAME`] and was passed over.
+    TooLong,
+}
+
+/// Reads lines of bounded length. Blank ones are passed over.
+#[derive(Debug)]
+pub struct Frames<R> {
+    source: R,
+}
+
+/// A message of a peer.
+#[derive(Clone, Debug)]
+pub enum Incoming {
+    /// Wants an answer.
+    Request(Request),
+    /// Wants none.
+    Notification {
+        /// What it is about.
+        method: String,
+        /// Its parameters.
+        params: Params,
+    },
+    /// Answers something: this server asks nothing, so it is passed over.
+    Response,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Names it in the answer.
+    pub id: Id,
+    /// What is asked.
+    pub method: String,
+    /// With which parameters.
+    pub params: Params,
+}
+
+/// What names a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Id {
+    /// A number.
+    Number(Number),
+    /// Text.
+    Text(String),
+    /// Nothing: where the request could not be read.
+    Null,
+}
+
+/// Parameters, not read yet.
+#[derive(Clone, Debug, Default)]
+pub struct Params(Option<Box<RawValue>>);
+
+/// Why a request failed. Never has text of a transcript in it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// The number of the reason.
+    pub code: ErrorCode,
+    /// The reason in words.
+    pub message: String,
+    /// More of it, for programs.
+    pub data: Option<Box<RawValue>>,
+}
+
+/// What comes of a request: the result, or why there is none.
+pub type Outcome = Result<Box<RawValue>, Error>;
+
+impl<R: BufRead> Frames<R> {
+    /// Reads from a source.
+    pub fn new(source: R) -> Self {
+        Self { source }
+    }
+
+    /// Returns the next line; none at the end.
+    pub fn read(&mut self) -> io::Result<Option<Frame>> {
+        let mut line = Vec::new();
+        let mut is_too_long = false;
+        loop {
+            let available = match self.source.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                available => available?,
+            };
+            let is_end = available.is_empty();
+            let newline = available.iter().position(|byte| *byte == b'\n');
+            let taken = newline.unwrap_or(available.len());
+            is_too_long |= line.len() + taken > LONGEST_FRAME;
+            if is_too_long {
+                line = Vec::new();
+            } else {
+                line.extend_from_slice(&available[..taken]);
+            }
+            self.source.consume(newline.map_or(taken, |newline| newline + 1));
+            if !is_end && newline.is_none() {
+                continue;
+            }
+            if is_too_long {
+                return Ok(Some(Frame::TooLong));
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(Frame::Line(line)));
+            }
+            if is_end {
+                return Ok(None);
+            }
+            line.clear();
+        }
+    }
+}
+
+/// A message as it is spelled. What is there although it is null is told from what is not there.
+#[derive(Deserialize)]
+struct Spelled<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Incoming {
+    /// Reads a message. What cannot be read is answered with the error, to the id as far as it is known.
+    pub fn read(line: &[u8]) -> Result<Self, (Id, Error)> {
+        let fail = |id, code, message: &str| Err((id, Error::new(code, message)));
+        let Ok(text) = std::str::from_utf8(line) else {
+            return fail(Id::Null, ErrorCode::Parse, "the message is not UTF-8");
+        };
+        if text.trim_start().starts_with('[') {
+            return fail(
+                Id::Null,
+                ErrorCode::InvalidRequest,
+                "batches are not supported: send one message a line",
+            );
+        }
+        let spelled: Spelled<'_> = match serde_json::from_str(text) {
+            Ok(spelled) => spelled,
+            Err(error) if error.is_data() => {
+                return fail(Id::Null, ErrorCode::InvalidRequest, "the message is not a request");
+            }
+            Err(error) => {
+                let place = format!("the message is not JSON (column {})", error.column());
+                return fail(Id::Null, ErrorCode::Parse, &place);
+            }
+        };
+        let id = match spelled.id.map(|id| serde_json::from_str::<Id>(id.get())) {
+            None => None,
+            Some(Ok(id)) => Some(id),
+            Some(Err(_)) => {
+                return fail(Id::Null, ErrorCode::InvalidRequest, "an id is a string or a number");
+            }
+        };
+        let known = || id.clone().unwrap_or(Id::Null);
+        if spelled.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+            return fail(known(), ErrorCode::InvalidRequest, "`jsonrpc` is not \"2.0\"");
+        }
+        let Some(method) = spelled.method else {
+            return match spelled.result.or(spelled.error) {
+                Some(_) => Ok(Incoming::Response),
+                None => fail(known(), ErrorCode::InvalidRequest, "there is no `method`"),
+            };
+        };
+        let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+            return fail(known(), ErrorCode::InvalidRequest, "`method` is not a string");
+        };
+        let params = Params(spelled.params.map(RawValue::to_owned));
+        Ok(match id {
+            Some(id) => Incoming::Request(Request { id, method, params }),
+            None => Incoming::Notification { method, params },
+        })
+    }
+}
+
+impl Params {
+    /// Spells parameters.
+    pub fn of(params: &impl Serialize) -> serde_json::Result<Self> {
+        serde_json::value::to_raw_value(params).map(|params| Self(Some(params)))
+    }
+
+    /// Reads the parameters; those that are left out are as if there were none in them.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let json = self.0.as_ref().map_or("null", |params| params.get());
+        let json = if json == "null" { "{}" } else { json };
+        if !json.starts_with('{') {
+            return Err(Error::invalid_params("parameters are an object, by name"));
+        }
+        serde_json::from_str(json).map_err(|error| Error::invalid_params(&error.to_string()))
+    }
+}
+
+impl Error {
+    /// Says why a request failed.
+    pub fn new(code: ErrorCode, message: &str) -> Self {
+        Self { code, message: message.to_owned(), data: None }
+    }
+
+    /// Says what is wrong with parameters.
+    pub fn invalid_params(message: &str) -> Self {
+        Self::new(ErrorCode::InvalidParams, message)
+    }
+
+    /// Adds something for programs.
+    #[must_use]
+    pub fn with_data(self, data: &impl Serialize) -> Self {
+        Self { data: serde_json::value::to_raw_value(data).ok(), ..self }
+    }
+}
+
+impl From<annals_engine::Error> for Error {
+    fn from(error: annals_engine::Error) -> Self {
+        let code = match &error {
+            error if error.is_not_found() || error.is_not_in_trash() || error.is_no_entry() => {
+                ErrorCode::NotFound
+            }
+            error if !error.candidates().is_empty() => ErrorCode::Ambiguous,
+            error if error.is_live() => ErrorCode::Busy,
+            error if error.is_outside() => ErrorCode::Refused,
+            error if error.is_no_title() => ErrorCode::InvalidParams,
+            error if error.is_in_the_way() || error.is_half_purged() => ErrorCode::Conflict,
+            error if error.is_unreadable() => ErrorCode::Unreadable,
+            _ => ErrorCode::Internal,
+        };
+        let failed = Self::new(code, &error.to_string());
+        match error.candidates() {
+            [] => failed,
+            candidates => {
+                let folder = |candidate: &annals_engine::Candidate| {
+                    let key = candidate.path.parent().and_then(std::path::Path::file_name);
+                    key.unwrap_or_default().to_string_lossy().into_owned()
+                };
+                let candidates: Vec<String> = candidates.iter().map(folder).collect();
+                failed.with_data(&serde_json::json!({ "candidates": candidates }))
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    jsonrpc: &'static str,
+    id: &'a Id,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Told<'a>>,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    code: i64,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct Notice<'a, P> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: &'a P,
+}
+
+/// Spells an answer on one line.
+pub fn answer(id: &Id, outcome: &Outcome) -> String {
+    let (result, error) = match outcome {
+        Ok(result) => (Some(&**result), None),
+        Err(Error { code, message, data }) => {
+            (None, Some(Told { code: code.number(), message, data: data.as_deref() }))
+        }
+    };
+    json_line(&Answer { jsonrpc: "2.0", id, result, error }).expect("an answer is made of JSON")
+}
+
+/// Spells a notification on one line.
+pub fn notification(method: &str, params: &impl Serialize) -> serde_json::Result<String> {
+    json_line(&Notice { jsonrpc: "2.0", method, params })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(bytes: &[u8], piece: usize) -> Vec<Frame> {
+        let mut frames = Frames::new(io::BufReader::with_capacity(piece, bytes));
+        std::iter::from_fn(|| frames.read().unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_are_taken_however_they_arrive() {
+        for piece in [1, 2, 7, 100] {
+            let found = frames(b"{}\r\n\n  \n[1]\nlast", piece);
+            let lines = [&b"{}\r"[..], b"[1]", b"last"].map(|line| Frame::Line(line.to_vec()));
+            assert_eq!(found, lines, "{piece}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_and_the_next_one_is_taken() {
+        let mut bytes = vec![b'x'; LONGEST_FRAME + 1];
+        bytes.extend(b"\n{}\n");
+        assert_eq!(frames(&bytes, 1 << 16), [Frame::TooLong, Frame::Line(b"{}".to_vec())]);
+        let longest = vec![b'x'; LONGEST_FRAME];
+        assert_eq!(frames(&longest, 1 << 16), [Frame::Line(longest)]);
+    }
+
+    #[test]
+    fn what_is_no_request_is_told_apart() {
+        for (line, id, code) in [
+            (&b"{"[..], Id::Null, ErrorCode::Parse),
+            (b"{} x", Id::Null, ErrorCode::Parse),
+            (b"\xff{}", Id::Null, ErrorCode::Parse),
+            (b"17", Id::Null, ErrorCode::InvalidRequest),
+            (b"[]", Id::Null, ErrorCode::InvalidRequest),
+            (b"{}", Id::Null, ErrorCode::InvalidRequest),
+            (br#"{"jsonrpc":"1.0","id":1,"method":"x"}"#, Id::Number(1.into()), ErrorCode::InvalidRequest),
+            (br#"{"jsonrpc":"2.0","id":"a"}"#, Id::Text("a".to_owned()), ErrorCode::InvalidRequest),
+            (br#"{"jsonrpc":"2.0","id":1,"method":7}"#, Id::Number(1.into()), ErrorCode::InvalidRequest),
+            (br#"{"jsonrpc":"2.0","id":{},"method":"x"}"#, Id::Null, ErrorCode::InvalidRequest),
+        ] {
+            let (found, error) = Incoming::read(line).unwrap_err();
+            assert_eq!((found, error.code), (id, code), "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_null_wants_an_answer_and_one_that_is_missing_none() {
+        let read = |line: &str| Incoming::read(line.as_bytes()).unwrap();
+        assert!(matches!(read(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#), Incoming::Request(_)));
+        assert!(matches!(read(r#"{"jsonrpc":"2.0","method":"x"}"#), Incoming::Notification { .. }));
+        assert!(matches!(read(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), Incoming::Response));
+    }
+
+    #[test]
+    fn parameters_may_be_left_out_but_not_be_a_list() {
+        let params = |json: &str| Params(Some(RawValue::from_string(json.to_owned()).unwrap()));
+        for none in [Params(None), params("null"), params("{}")] {
+            assert_eq!(none.read::<annals_proto::ListParams>().unwrap(), annals_proto::ListParams::default());
+        }
+        let error = params("[1]").read::<annals_proto::ListParams>().unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+    }
+}
