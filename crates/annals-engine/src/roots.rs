@@ -61,6 +61,14 @@ impl Roots {
         self.missing.iter().map(|path| Error::no_projects(path))
     }
 
+    /// Returns the same folders by their whole paths, for a program that goes on for long.
+    #[must_use]
+    pub fn absolute(self) -> Self {
+        let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let all = |paths: Vec<PathBuf>| paths.into_iter().map(whole).collect();
+        Self { folders: all(self.folders), missing: all(self.missing), first: self.first.map(whole) }
+    }
+
     /// Returns the `projects` folders.
     pub(crate) fn projects(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
         self.paths().map(|root| root.join("projects"))

@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use annals_proto::{CANCEL, ErrorCode};
+use annals_proto::{CANCEL, ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult};
 use serde::Deserialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::dispatch::Context;
+use crate::dispatch::{Context, spell};
 use crate::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Outcome, Params, Request};
 use crate::server::{Cancelled, Server};
 
@@ -74,6 +74,11 @@ impl Outbox {
     pub fn next_blocking(&mut self) -> Option<(String, OwnedSemaphorePermit)> {
         self.0.blocking_recv()
     }
+
+    /// Returns how many messages wait.
+    pub fn waiting(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// One peer.
@@ -82,6 +87,7 @@ pub struct Connection {
     server: Arc<Server>,
     outgoing: Outgoing,
     in_flight: Arc<InFlight>,
+    subscriptions: Arc<Subscriptions>,
     /// How much may be taken before something is answered.
     room: Arc<Semaphore>,
     tasks: JoinSet<()>,
@@ -90,6 +96,10 @@ pub struct Connection {
 /// The requests that are not answered yet.
 #[derive(Debug, Default)]
 struct InFlight(Mutex<HashMap<Id, Cancelled>>);
+
+/// What the peer is told unasked: each subscription has a task that waits for it.
+#[derive(Debug, Default)]
+struct Subscriptions(Mutex<HashMap<String, JoinHandle<()>>>);
 
 #[derive(Deserialize)]
 struct CancelParams {
@@ -100,7 +110,14 @@ impl Connection {
     /// Meets a peer.
     pub fn new(server: Arc<Server>, outgoing: Outgoing) -> Self {
         let room = Arc::new(Semaphore::new(TAKEN_KIB as usize));
-        Self { server, outgoing, in_flight: Arc::default(), room, tasks: JoinSet::new() }
+        Self {
+            server,
+            outgoing,
+            in_flight: Arc::default(),
+            subscriptions: Arc::default(),
+            room,
+            tasks: JoinSet::new(),
+        }
     }
 
     /// Takes a line; waits for room. Fails when the peer has gone.
@@ -129,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Waits until everything that was asked is answered.
+    /// Waits until everything that was asked is answered, and ends the subscriptions.
     pub async fn finish(mut self) {
         while self.tasks.join_next().await.is_some() {}
     }
@@ -156,15 +173,23 @@ impl Connection {
         };
         let taken = self.room.clone().acquire_many_owned(size).await.map_err(|_| Gone)?;
         let context = Context { cancelled, outgoing: Some(self.outgoing.clone()) };
-        let (server, outgoing, in_flight) =
-            (self.server.clone(), self.outgoing.clone(), self.in_flight.clone());
+        let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
+        let (in_flight, subscriptions) = (self.in_flight.clone(), self.subscriptions.clone());
         self.tasks.spawn(async move {
             let id = request.id.clone();
-            let (outcome, working) = work(server, request, context).await;
+            let done = match Method::from_name(&request.method) {
+                Some(Method::HistoryWatch) => subscriptions.add(server, &request.params, &outgoing).await,
+                Some(Method::HistoryUnwatch) => Done::only(subscriptions.remove(&request.params).await),
+                _ => work(server, request, context).await,
+            };
             in_flight.remove(&id);
             // Who does not read what he has asked for is given no more.
-            let _ = outgoing.send(rpc::answer(&id, &outcome)).await;
-            drop((working, taken));
+            let _ = outgoing.send(rpc::answer(&id, &done.outcome)).await;
+            // Only now does the peer know the name of the subscription.
+            if let Some(begin) = done.begin {
+                let _ = begin.send(());
+            }
+            drop((done.working, taken));
         });
         Ok(())
     }
@@ -174,23 +199,87 @@ impl Connection {
     }
 }
 
-/// Works on a request when it is its turn. Its place is kept until the answer has found room.
-async fn work(
-    server: Arc<Server>,
-    request: Request,
-    context: Context,
-) -> (Outcome, Option<OwnedSemaphorePermit>) {
+/// What came of a request, and what is to be done once it is answered.
+struct Done {
+    outcome: Outcome,
+    /// The place among the requests that are worked on: kept until the answer has found room.
+    working: Option<OwnedSemaphorePermit>,
+    /// Gives a subscription the word.
+    begin: Option<oneshot::Sender<()>>,
+}
+
+impl Done {
+    fn only(outcome: Outcome) -> Self {
+        Self { outcome, working: None, begin: None }
+    }
+}
+
+/// Works on a request when it is its turn.
+async fn work(server: Arc<Server>, request: Request, context: Context) -> Done {
     let working = tokio::select! {
         working = server.working.clone().acquire_owned() => working.ok(),
         () = context.cancelled.wait() => None,
     };
     if let Err(error) = context.cancelled.check() {
-        return (Err(error), working);
+        return Done::only(Err(error));
     }
     let done =
         tokio::task::spawn_blocking(move || server.dispatch(&request.method, &request.params, &context));
-    let broken = |_| Err(Error::new(ErrorCode::Internal, "the work broke off"));
-    (done.await.unwrap_or_else(broken), working)
+    Done { working, ..Done::only(done.await.unwrap_or_else(|_| Err(broken()))) }
+}
+
+fn broken() -> Error {
+    Error::new(ErrorCode::Internal, "the work broke off")
+}
+
+impl Subscriptions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, JoinHandle<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Subscribes. Nothing is told before the word is given.
+    async fn add(&self, server: Arc<Server>, params: &Params, outgoing: &Outgoing) -> Done {
+        let subscribed = match params.read::<WatchParams>() {
+            Ok(params) => tokio::task::spawn_blocking(move || server.subscribe(&params)).await,
+            Err(error) => Ok(Err(error)),
+        };
+        let mut subscription = match subscribed.unwrap_or_else(|_| Err(broken())) {
+            Ok(subscription) => subscription,
+            Err(error) => return Done::only(Err(error)),
+        };
+        let result = WatchResult { subscription: subscription.name(), offset: subscription.offset() };
+        let (begin, word) = oneshot::channel();
+        let outgoing = outgoing.clone();
+        let task = tokio::spawn(async move {
+            if word.await.is_err() {
+                return;
+            }
+            while let Some(notice) = subscription.next().await {
+                let Ok(message) = notice.message() else { continue };
+                if outgoing.send(message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.lock().insert(result.subscription.clone(), task);
+        Done { begin: Some(begin), ..Done::only(spell(&result)) }
+    }
+
+    /// Ends a subscription. Nothing more is told once this is done.
+    async fn remove(&self, params: &Params) -> Outcome {
+        let UnwatchParams { subscription } = params.read()?;
+        let task = self.lock().remove(&subscription);
+        let task = task.ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such subscription"))?;
+        task.abort();
+        let _ = task.await;
+        spell(&UnwatchResult { unwatched: true })
+    }
+}
+
+impl Drop for Subscriptions {
+    fn drop(&mut self) {
+        self.lock().values().for_each(JoinHandle::abort);
+    }
 }
 
 impl InFlight {

@@ -4,8 +4,10 @@
 //! after the other. Nothing here is needed: what was put away is opened again.
 
 use std::collections::hash_map::DefaultHasher;
+use std::fs::File;
 use std::hash::{Hash, Hasher};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 use annals_engine::{Conversation, Engine, Snapshot, TranscriptFile};
 use annals_proto::ErrorCode;
+use annals_transcript::line::read_span;
 use annals_transcript::write::fs::State;
 
 use crate::cursor::{self, PageCursor};
@@ -66,17 +69,17 @@ impl Desk {
         let state = State::of(&file.path).map_err(unreadable)?;
         let mut state = state.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
         if let Some(cursor) = cursor {
-            if state.length < cursor.length {
+            let is_long_enough = state.length >= cursor.length;
+            state.length = cursor.length;
+            // Where it lies open already, it may have been written anew since.
+            if !is_long_enough || mark(&file.path, &state).map_err(unreadable)? != cursor.mark {
                 return Err(cursor::stale());
             }
-            state.length = cursor.length;
         }
-        let mark = cursor.map(|cursor| cursor.mark);
         let (sender, receiver) = channel();
         let job: Job = Box::new(move |reading| {
             let done = match reading {
                 Err(error) => Err(error.clone()),
-                Ok(reading) if mark.is_some_and(|mark| mark != reading.mark) => Err(cursor::stale()),
                 Ok(reading) => work(reading),
             };
             // Nobody waits any more if the request was given up.
@@ -154,19 +157,25 @@ fn put_away(open: &mut Vec<Open>) {
     }
 }
 
+/// Returns what tells a file of some length from another one: which it is, and its last bytes.
+fn mark(path: &Path, state: &State) -> io::Result<u64> {
+    let start = state.length.saturating_sub(MARKED);
+    let end = read_span(&mut File::open(path)?, start, state.length - start)?;
+    let mut hasher = DefaultHasher::new();
+    (state.identity, state.length, end).hash(&mut hasher);
+    Ok(hasher.finish())
+}
+
 impl<'a> Reading<'a> {
     fn of(snapshot: &'a Snapshot, state: &State) -> Result<Self, Error> {
-        let length = snapshot.session().size();
-        let start = length.saturating_sub(MARKED);
-        let mut hasher = DefaultHasher::new();
-        (state.identity, length, snapshot.span(start, length - start)?).hash(&mut hasher);
+        let unreadable = |source| annals_engine::Error::read(snapshot.path(), source);
         Ok(Self {
             snapshot,
             conversation: Conversation::of(snapshot)?,
             to_wire: ToWire::of(snapshot).cut_above(crate::dispatch::LONGEST_ITEM),
             chat: Chat::default(),
-            length,
-            mark: hasher.finish(),
+            length: state.length,
+            mark: mark(snapshot.path(), state).map_err(unreadable)?,
         })
     }
 

@@ -90,7 +90,7 @@ impl Server {
             roots: self.engine.places().iter().map(|place| place.path.as_path().into()).collect(),
             home: self.engine.home().path().into(),
             read_only: self.options.read_only,
-            subscriptions: 0,
+            subscriptions: self.hub.count(),
             methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
         }
     }
@@ -113,7 +113,7 @@ fn limit(given: Option<usize>, usual: usize, most: usize) -> Result<usize, Error
     }
 }
 
-fn spell(result: &impl Serialize) -> Outcome {
+pub(crate) fn spell(result: &impl Serialize) -> Outcome {
     serde_json::value::to_raw_value(result).map_err(|_| internal())
 }
 

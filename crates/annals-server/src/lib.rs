@@ -13,8 +13,9 @@ pub mod rpc;
 mod server;
 mod stdio;
 pub mod to_wire;
+pub mod watch;
 
-pub use connection::{Connection, Outbox, Outgoing, outgoing};
+pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
 pub use dispatch::Context;
 pub use line::{has_harmful, is_harmful, json_line};
 pub use server::{Cancelled, Options, Server};

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use annals_engine::Engine;
-use annals_proto::ErrorCode;
-use tokio::sync::{Notify, Semaphore};
+use annals_proto::{ErrorCode, WatchParams};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::desk::Desk;
 use crate::rpc::Error;
+use crate::watch::{Hub, Subscription};
 
 /// How a server is set up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,16 +26,40 @@ pub struct Server {
     pub(crate) engine: Engine,
     pub(crate) options: Options,
     pub(crate) desk: Desk,
+    pub(crate) hub: Arc<Hub>,
     /// How many requests are worked on at once.
     pub(crate) working: Arc<Semaphore>,
+    places: usize,
 }
 
 impl Server {
     /// Sets a server up.
     pub fn new(engine: Engine, options: Options) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let working = Arc::new(Semaphore::new(cores.clamp(2, 8)));
-        Arc::new(Self { engine, options, desk: Desk::default(), working })
+        let places = cores.clamp(2, 8);
+        let working = Arc::new(Semaphore::new(places));
+        let hub = Hub::new(engine.clone(), options.poll);
+        Arc::new(Self { engine, options, desk: Desk::default(), hub, working, places })
+    }
+
+    /// Takes all places where work is done, so that requests wait until they are given back: for tests.
+    #[doc(hidden)]
+    pub async fn pause(&self) -> OwnedSemaphorePermit {
+        let all = u32::try_from(self.places).expect("there are few places");
+        self.working.clone().acquire_many_owned(all).await.expect("it is never closed")
+    }
+
+    /// Returns how many places are free: for tests.
+    #[doc(hidden)]
+    pub fn places_free(&self) -> usize {
+        self.working.available_permits()
+    }
+
+    /// Subscribes to what happens to sessions. It reads files: to be called from a thread that may wait.
+    pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
+        let session =
+            params.session_id.as_deref().map(|id| self.session(id, params.workspace_path.as_deref()));
+        self.hub.subscribe(session.transpose()?, params.offset)
     }
 }
 

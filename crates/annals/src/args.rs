@@ -40,12 +40,21 @@ pub(crate) struct Global {
 impl Global {
     /// Opens the folders that the user named, or the client's own.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open(self.roots()?, Home::from_environment()))
+    }
+
+    /// Does the same for a server: what it says of paths must mean something to others.
+    pub(crate) fn serving_engine(&self) -> Result<Engine, Failure> {
+        Ok(Engine::open(self.roots()?.absolute(), Home::from_environment()))
+    }
+
+    fn roots(&self) -> Result<Roots, Failure> {
         if self.root.is_empty() {
-            return Ok(Engine::open(Roots::from_environment(), Home::from_environment()));
+            return Ok(Roots::from_environment());
         }
         let roots = Roots::given(self.root.clone())?;
         roots.missing().for_each(|error| output::complain(&error.to_string()));
-        Ok(Engine::open(roots, Home::from_environment()))
+        Ok(roots)
     }
 
     /// Does the same, for recording: a folder that is not there yet is made.

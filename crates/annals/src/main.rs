@@ -26,6 +26,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
+        Command::Serve(_) => args.global.serving_engine()?,
         _ => args.global.engine()?,
     };
     match &args.command {

@@ -1,0 +1,320 @@
+//! Subscriptions: what happens to sessions, told to whoever asked.
+//!
+//! One follower watches all files, from the first subscription to the last. It only wakes subscriptions: each knows up to
+//! where in its file it has told, and reads on from there when its client has room. So a slow client costs no memory,
+//! nothing is lost or told twice, and who comes back with an offset goes on exactly there.
+
+mod changes;
+mod tail;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use annals_engine::{Engine, Following, Happening, TranscriptFile};
+use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, sleep_until};
+
+use crate::rpc::{self, Error};
+use changes::Changes;
+use tail::Tail;
+
+/// How many subscriptions there may be.
+const MOST: usize = 1000;
+/// How many subscriptions read at once.
+const READING: usize = 2;
+/// How often the follower looks whether anybody still listens.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Changes of sessions that come within this time are told together.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// All subscriptions of a server.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    engine: Engine,
+    poll: bool,
+    state: Mutex<State>,
+    /// Tells that the follower has begun.
+    begun: Condvar,
+    reading: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    follower: Follower,
+    last_number: u64,
+    watchers: BTreeMap<u64, Arc<Watcher>>,
+}
+
+/// Whether somebody follows the files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Follower {
+    #[default]
+    None,
+    Beginning,
+    Following,
+}
+
+/// What the follower knows of a subscription.
+#[derive(Debug)]
+struct Watcher {
+    wants: Wants,
+    woken: Notify,
+}
+
+#[derive(Debug)]
+enum Wants {
+    /// What is written to this file.
+    File(PathBuf),
+    /// What happens to all sessions.
+    Sessions(Mutex<Changes>),
+}
+
+/// A subscription. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Subscription {
+    hub: Arc<Hub>,
+    number: u64,
+    watcher: Arc<Watcher>,
+    source: Option<Source>,
+    told: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(Tail),
+    Sessions,
+}
+
+/// Something that a subscriber is told.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// Sessions were added, went on or are gone.
+    Changed(ChangedNotice),
+    /// A session has new entries.
+    Appended(AppendedNotice),
+}
+
+impl Notice {
+    /// Returns the name of the notification.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Notice::Changed(_) => notification::CHANGED,
+            Notice::Appended(_) => notification::APPENDED,
+        }
+    }
+
+    /// Returns where a subscription goes on that ends here; none for all sessions.
+    pub fn next_offset(&self) -> Option<u64> {
+        match self {
+            Notice::Changed(_) => None,
+            Notice::Appended(notice) => Some(notice.next_offset),
+        }
+    }
+
+    /// Spells it as a message.
+    pub fn message(&self) -> serde_json::Result<String> {
+        match self {
+            Notice::Changed(notice) => rpc::notification(self.method(), notice),
+            Notice::Appended(notice) => rpc::notification(self.method(), notice),
+        }
+    }
+}
+
+impl Hub {
+    pub(crate) fn new(engine: Engine, poll: bool) -> Arc<Self> {
+        let (state, begun, reading) = (Mutex::default(), Condvar::new(), Semaphore::new(READING));
+        Arc::new(Self { engine, poll, state, begun, reading })
+    }
+
+    /// Returns how many subscriptions there are.
+    pub(crate) fn count(&self) -> usize {
+        self.state().watchers.len()
+    }
+
+    /// Subscribes to a session from an offset on, or to all of them. Whatever happens from now on is told. Waits until the
+    /// follower has begun.
+    pub(crate) fn subscribe(
+        self: &Arc<Self>,
+        session: Option<TranscriptFile>,
+        offset: Option<u64>,
+    ) -> Result<Subscription, Error> {
+        let wants = match &session {
+            // The follower speaks of whole paths.
+            Some(file) => Wants::File(std::path::absolute(&file.path).unwrap_or_else(|_| file.path.clone())),
+            None => Wants::Sessions(Mutex::default()),
+        };
+        let watcher = Arc::new(Watcher { wants, woken: Notify::new() });
+        let number = self.add(watcher.clone())?;
+        let mut subscription = Subscription { hub: self.clone(), number, watcher, source: None, told: None };
+        self.ensure_follower()?;
+        subscription.source = Some(match session {
+            Some(file) => Source::File(Tail::new(file, subscription.name(), offset)?),
+            None => Source::Sessions,
+        });
+        // What lies behind the offset is told without anything having to happen.
+        subscription.watcher.woken.notify_one();
+        Ok(subscription)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, watcher: Arc<Watcher>) -> Result<u64, Error> {
+        let mut state = self.state();
+        if state.watchers.len() == MOST {
+            return Err(Error::new(ErrorCode::TooMany, "there are too many subscriptions"));
+        }
+        state.last_number += 1;
+        let number = state.last_number;
+        state.watchers.insert(number, watcher);
+        Ok(number)
+    }
+
+    /// Starts to follow, if nobody does, and waits until what is there already has been taken as read.
+    fn ensure_follower(self: &Arc<Self>) -> Result<(), Error> {
+        let mut state = self.state();
+        if state.follower == Follower::None {
+            let hub = self.clone();
+            let thread = std::thread::Builder::new().name("follower".to_owned());
+            let failed = |_| Error::new(ErrorCode::Internal, "no thread could be started");
+            thread.spawn(move || hub.follow()).map_err(failed)?;
+            state.follower = Follower::Beginning;
+        }
+        while state.follower == Follower::Beginning {
+            state = self.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    /// Follows all files and wakes subscriptions, until there are none.
+    fn follow(&self) {
+        let mut follower = self.engine.follow(&Following { only: None, poll: self.poll });
+        self.state().follower = Follower::Following;
+        self.begun.notify_all();
+        loop {
+            let mut happened = Vec::new();
+            follower.wait(PATIENCE, |file, happening| note(&mut happened, file, &happening));
+            let mut state = self.state();
+            if state.watchers.is_empty() {
+                state.follower = Follower::None;
+                return;
+            }
+            let watchers: Vec<_> = state.watchers.values().cloned().collect();
+            drop(state);
+            for watcher in watchers {
+                watcher.hear(&happened);
+            }
+        }
+    }
+}
+
+/// What happened to a file, as far as subscriptions ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Created,
+    Grown,
+    Removed,
+}
+
+/// Notes what happened, once for all entries of a file that came together.
+fn note(happened: &mut Vec<(TranscriptFile, What)>, file: &TranscriptFile, happening: &Happening) {
+    let what = match happening {
+        Happening::Created => What::Created,
+        Happening::Entry { .. } | Happening::Title { .. } | Happening::Replaced => What::Grown,
+        Happening::Removed => What::Removed,
+    };
+    if happened.last().is_none_or(|(last, was)| last != file || *was != what) {
+        happened.push((file.clone(), what));
+    }
+}
+
+impl Watcher {
+    fn hear(&self, happened: &[(TranscriptFile, What)]) {
+        let is_concerned = match &self.wants {
+            Wants::File(path) => happened.iter().any(|(file, _)| file.path == *path),
+            Wants::Sessions(changes) => {
+                let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
+                for (file, what) in happened {
+                    changes.note(file, *what);
+                }
+                !changes.is_empty()
+            }
+        };
+        if is_concerned {
+            self.woken.notify_one();
+        }
+    }
+}
+
+impl Subscription {
+    /// Returns its name.
+    pub fn name(&self) -> String {
+        format!("s{}", self.number)
+    }
+
+    /// Returns where in its file it stands; none for all sessions.
+    pub fn offset(&self) -> Option<u64> {
+        match &self.source {
+            Some(Source::File(tail)) => Some(tail.offset()),
+            _ => None,
+        }
+    }
+
+    /// Waits for what is to be told next; none if it broke.
+    pub async fn next(&mut self) -> Option<Notice> {
+        loop {
+            if matches!(self.watcher.wants, Wants::Sessions(_)) {
+                self.watcher.woken.notified().await;
+                if let Some(told) = self.told {
+                    sleep_until(told + TOGETHER).await;
+                }
+            }
+            let notice = self.read().await?;
+            let is_file = matches!(self.watcher.wants, Wants::File(_));
+            match notice {
+                Some(notice) => {
+                    self.told = Some(Instant::now());
+                    return Some(notice);
+                }
+                None if is_file => self.watcher.woken.notified().await,
+                None => {}
+            }
+        }
+    }
+
+    /// Reads what there is to tell, in a thread that may wait.
+    async fn read(&mut self) -> Option<Option<Notice>> {
+        let _turn = self.hub.reading.acquire().await.ok()?;
+        let (hub, watcher, name) = (self.hub.clone(), self.watcher.clone(), self.name());
+        let mut source = self.source.take()?;
+        let read = move || {
+            let notice = match (&mut source, &watcher.wants) {
+                (Source::File(tail), _) => tail.read().map(Notice::Appended),
+                (Source::Sessions, Wants::Sessions(changes)) => {
+                    let taken = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    let (notice, left) = changes::tell(&hub.engine, name, taken);
+                    let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
+                    if changes.put_back(left) {
+                        watcher.woken.notify_one();
+                    }
+                    notice.map(Notice::Changed)
+                }
+                (Source::Sessions, Wants::File(_)) => None,
+            };
+            (source, notice)
+        };
+        let (source, notice) = tokio::task::spawn_blocking(read).await.ok()?;
+        self.source = Some(source);
+        Some(notice)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.state().watchers.remove(&self.number);
+    }
+}

@@ -1,0 +1,242 @@
+//! One session as it grows: whole lines from an offset on.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use annals_engine::{TranscriptFile, end_of_lines};
+use annals_proto::AppendedNotice;
+use annals_transcript::line::read_span;
+use annals_transcript::session::Session;
+use annals_transcript::write::fs::State;
+
+use crate::dispatch::LONGEST_ITEM;
+use crate::rpc::Error;
+use crate::to_wire::ToWire;
+
+/// How many bytes of lines are told together; a longer line alone.
+const TOGETHER: u64 = 1 << 20;
+/// How many bytes are looked through at once for the end of a line.
+const PIECE: usize = 64 << 10;
+
+/// How far a session was told.
+#[derive(Debug)]
+pub(super) struct Tail {
+    file: TranscriptFile,
+    subscription: String,
+    identity: Option<(u64, u64)>,
+    /// Behind the last line that was told.
+    offset: u64,
+    /// Up to here there is no end of a line.
+    searched: u64,
+    /// Whether it was told that the file is gone.
+    gone: bool,
+}
+
+impl Tail {
+    /// Begins at an offset, or at the end of the lines that are there.
+    pub(super) fn new(
+        file: TranscriptFile,
+        subscription: String,
+        offset: Option<u64>,
+    ) -> Result<Self, annals_engine::Error> {
+        let failed = |source| annals_engine::Error::read(&file.path, source);
+        let state = State::of(&file.path).map_err(failed)?;
+        let length = state.map_or(0, |state| state.length);
+        let offset = offset.map_or_else(|| end_of_lines(&file.path, length).map_err(failed), Ok)?;
+        let identity = state.map(|state| state.identity);
+        Ok(Self { file, subscription, identity, offset, searched: offset, gone: false })
+    }
+
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Returns what has come since; none if nothing has, or nothing can be read now: then it is tried again when the file
+    /// is touched again.
+    pub(super) fn read(&mut self) -> Option<AppendedNotice> {
+        self.try_read().ok().flatten()
+    }
+
+    fn try_read(&mut self) -> Result<Option<AppendedNotice>, Error> {
+        let path = self.file.path.clone();
+        let failed = |source| annals_engine::Error::read(&path, source);
+        let Some(state) = State::of(&path).map_err(failed)? else {
+            let is_news = !std::mem::replace(&mut self.gone, true);
+            self.begin_again(None);
+            return Ok(is_news.then(|| AppendedNotice { reset: true, gone: true, ..self.notice() }));
+        };
+        let mut source = File::open(&path).map_err(failed)?;
+        let is_other = self.identity.is_some_and(|identity| identity != state.identity);
+        if is_other || !goes_on(&mut source, self.offset, state.length).map_err(failed)? {
+            self.begin_again(Some(state.identity));
+            return Ok(Some(AppendedNotice { reset: true, ..self.notice() }));
+        }
+        (self.identity, self.gone) = (Some(state.identity), false);
+        let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(None) };
+        let lines = read_span(&mut source, self.offset, end - self.offset).map_err(failed)?;
+        self.tell(&lines).map(Some)
+    }
+
+    fn begin_again(&mut self, identity: Option<(u64, u64)>) {
+        (self.identity, self.offset, self.searched) = (identity, 0, 0);
+    }
+
+    /// Finds the end of the last whole line among the next bytes, or of the next one if it is longer.
+    fn find_end(&mut self, source: &mut File) -> io::Result<Option<u64>> {
+        let mut at = self.searched.max(self.offset);
+        source.seek(SeekFrom::Start(at))?;
+        let mut piece = vec![0; PIECE];
+        let mut end = None;
+        while end.is_none() || at < self.offset + TOGETHER {
+            let count = match source.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                count => count?,
+            };
+            if count == 0 {
+                break;
+            }
+            if let Some(newline) = piece[..count].iter().rposition(|byte| *byte == b'\n') {
+                end = Some(at + newline as u64 + 1);
+            }
+            at += count as u64;
+        }
+        self.searched = if end.is_some() { 0 } else { at };
+        Ok(end)
+    }
+
+    /// Makes items of whole lines.
+    fn tell(&mut self, lines: &[u8]) -> Result<AppendedNotice, Error> {
+        let failed = |source| annals_engine::Error::read(&self.file.path, source);
+        let session = Session::read(lines).map_err(failed)?;
+        let to_wire = ToWire::of_lines(&self.file, &session, lines).cut_above(LONGEST_ITEM);
+        let items = (0..session.nodes().len()).map(|index| to_wire.entry_alone(index));
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        let offset = self.offset;
+        self.offset += lines.len() as u64;
+        Ok(AppendedNotice { items, offset, ..self.notice() })
+    }
+
+    fn notice(&self) -> AppendedNotice {
+        AppendedNotice {
+            session_id: self.file.session.clone().unwrap_or_default(),
+            subscription: self.subscription.clone(),
+            offset: self.offset,
+            next_offset: self.offset,
+            ..AppendedNotice::default()
+        }
+    }
+}
+
+/// Returns whether a line begins at an offset. If none does, the file is not the one that was told.
+fn goes_on(source: &mut File, offset: u64, length: u64) -> io::Result<bool> {
+    if offset == 0 {
+        return Ok(true);
+    }
+    Ok(offset <= length && read_span(source, offset - 1, 1)? == b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    fn line(number: usize) -> String {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"u{number}\",\"message\":{{\"content\":\"天气 {number}\"}}}}\n"
+        )
+    }
+
+    fn uuids(notice: &AppendedNotice) -> Vec<String> {
+        notice.items.iter().filter_map(|item| item.uuid.clone()).collect()
+    }
+
+    #[test]
+    fn lines_that_come_in_pieces_are_told_whole_in_order_and_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(0)).unwrap();
+        for size in [1, 7, 100, 1000] {
+            fs::write(&path, line(0)).unwrap();
+            let mut tail = Tail::new(TranscriptFile::at(&path), "s1".to_owned(), None).unwrap();
+            assert!(tail.read().is_none(), "nothing has come yet");
+            let lines: Vec<u8> = (1..50).flat_map(|number| line(number).into_bytes()).collect();
+            let mut file = fs::File::options().append(true).open(&path).unwrap();
+            let (mut told, mut offset) = (Vec::new(), tail.offset());
+            for piece in lines.chunks(size) {
+                file.write_all(piece).unwrap();
+                while let Some(notice) = tail.read() {
+                    assert_eq!((notice.offset, notice.reset), (offset, false));
+                    offset = notice.next_offset;
+                    told.extend(uuids(&notice));
+                }
+            }
+            let expected: Vec<_> = (1..50).map(|number| format!("u{number}")).collect();
+            assert_eq!((told, offset), (expected, fs::metadata(&path).unwrap().len()), "{size}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_cut_off_or_gone_is_told_from_its_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(1) + &line(2)).unwrap();
+        let mut tail = Tail::new(TranscriptFile::at(&path), "s1".to_owned(), None).unwrap();
+        let mut expect = |reset: bool, gone: bool, expected: &[&str]| {
+            let notice = tail.read().unwrap();
+            assert_eq!(
+                (notice.reset, notice.gone, uuids(&notice)),
+                (reset, gone, expected.iter().map(ToString::to_string).collect())
+            );
+        };
+        fs::write(&path, line(3)).unwrap();
+        expect(true, false, &[]);
+        expect(false, false, &["u3"]);
+        let other = folder.path().join("other");
+        fs::write(&other, line(4) + &line(5)).unwrap();
+        fs::rename(&other, &path).unwrap();
+        expect(true, false, &[]);
+        expect(false, false, &["u4", "u5"]);
+        // Another file of another length under the same name, which the offset does not fit.
+        fs::write(&path, line(100) + &line(1000) + &line(7)).unwrap();
+        expect(true, false, &[]);
+        expect(false, false, &["u100", "u1000", "u7"]);
+        fs::remove_file(&path).unwrap();
+        expect(true, true, &[]);
+        fs::write(&path, line(8)).unwrap();
+        expect(false, false, &["u8"]);
+        assert!(tail.read().is_none());
+    }
+
+    #[test]
+    fn an_offset_in_the_middle_of_a_line_begins_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(1) + &line(2)).unwrap();
+        let first = line(1).len() as u64;
+        let start = |offset| Tail::new(TranscriptFile::at(&path), "s1".to_owned(), Some(offset)).unwrap();
+        assert_eq!(uuids(&start(first).read().unwrap()), ["u2"]);
+        for offset in [1, first - 1, first + 1, 1 << 40, u64::MAX] {
+            assert!(start(offset).read().unwrap().reset, "{offset}");
+        }
+        assert_eq!(start(first).read().unwrap().next_offset, fs::metadata(&path).unwrap().len());
+    }
+
+    #[test]
+    fn items_are_made_from_their_entries_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        let call = r#"{"type":"assistant","uuid":"a","message":{"id":"m","content":[{"type":"text","text":"Hm"},{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
+        fs::write(&path, format!("{call}\nnot json\n")).unwrap();
+        let mut tail = Tail::new(TranscriptFile::at(&path), "s1".to_owned(), Some(0)).unwrap();
+        let items = tail.read().unwrap().items;
+        let [call, damage] = &items[..] else { panic!("{items:?}") };
+        let tool = call.tool.as_ref().unwrap();
+        assert_eq!((tool.name.as_deref(), &tool.state[..], call.parts.len()), (Some("Bash"), "pending", 2));
+        assert_eq!((call.turn, call.live, call.line), (None, None, None));
+        assert_eq!(damage.kind, "damage");
+    }
+}

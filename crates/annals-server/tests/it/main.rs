@@ -1,0 +1,9 @@
+//! The server as its clients meet it.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+mod abuse;
+mod connections;
+mod golden;
+mod pages;
+mod world;

@@ -1,0 +1,247 @@
+//! Pages: complete, stable while sessions grow, bounded in bytes.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use annals_proto::ErrorCode;
+use serde_json::{Value, json};
+
+use crate::world::{KETTLE, TEA, WEATHER, World, entry, reply};
+
+/// Asks for one page after the other and returns what is in all of them.
+fn all(world: &World, method: &str, params: &Value, key: &str, mut between: impl FnMut(usize)) -> Vec<Value> {
+    let (mut found, mut params, mut pages) = (Vec::new(), params.clone(), 0);
+    loop {
+        let result = world.get(method, &params);
+        found.extend(result[key].as_array().unwrap().iter().cloned());
+        pages += 1;
+        between(pages);
+        match result.get("nextCursor") {
+            None => return found,
+            Some(cursor) => params["cursor"] = cursor.clone(),
+        }
+    }
+}
+
+fn ids(values: &[Value], key: &str) -> Vec<String> {
+    values.iter().map(|value| value[key].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn append(path: &Path, entry: &Value) {
+    let mut file = fs::File::options().append(true).open(path).unwrap();
+    writeln!(file, "{entry}").unwrap();
+}
+
+#[test]
+fn every_size_of_page_gives_the_same_whole() {
+    let world = World::new();
+    for (method, key) in [
+        ("history/read", "items"),
+        ("history/load", "messages"),
+        ("history/tools", "calls"),
+        ("history/turns", "turns"),
+    ] {
+        let whole = all(&world, method, &json!({"sessionId": TEA}), key, |_| {});
+        assert!(!whole.is_empty());
+        for limit in 1..5 {
+            let found = all(&world, method, &json!({"sessionId": TEA, "limit": limit}), key, |_| {});
+            assert_eq!(found, whole, "{method} by {limit}");
+        }
+    }
+}
+
+#[test]
+fn the_history_is_read_backwards_too() {
+    let world = World::new();
+    let whole = all(&world, "history/read", &json!({"sessionId": TEA}), "items", |_| {});
+    for limit in 1..5 {
+        let mut params = json!({"sessionId": TEA, "limit": limit, "last": true});
+        let mut found = Vec::new();
+        loop {
+            let result = world.get("history/read", &params);
+            found.splice(0..0, result["items"].as_array().unwrap().iter().cloned());
+            let Some(cursor) = result.get("previousCursor") else { break };
+            params = json!({"sessionId": TEA, "limit": limit, "cursor": cursor});
+        }
+        assert_eq!(found, whole, "{limit}");
+    }
+}
+
+#[test]
+fn pages_stay_the_same_while_the_session_grows() {
+    let world = World::new();
+    let before = all(&world, "history/load", &json!({"sessionId": TEA}), "messages", |_| {});
+    let path = world.session(TEA);
+    let mut parent = "a5".to_owned();
+    let found = all(&world, "history/load", &json!({"sessionId": TEA, "limit": 1}), "messages", |page| {
+        let uuid = format!("n{page}");
+        append(
+            &path,
+            &entry("user", &uuid, Some(&parent), 5 + page, json!({"content": format!("More {page}")})),
+        );
+        parent = uuid;
+    });
+    assert_eq!(found, before, "what came since is on no page that was begun before");
+    let now = all(&world, "history/load", &json!({"sessionId": TEA}), "messages", |_| {});
+    assert_eq!(now.len(), before.len() + before.len());
+}
+
+#[test]
+fn pages_go_on_with_a_server_that_knows_nothing_of_the_first() {
+    let world = World::new();
+    let first = world.get("history/read", &json!({"sessionId": TEA, "limit": 3}));
+    append(&world.session(TEA), &entry("user", "n", Some("a5"), 9, json!({"content": "More"})));
+    // Nine other sessions push this one off the desk.
+    for number in 0..9 {
+        let id = format!("00000000-0000-4000-8000-00000000000{number}");
+        fs::copy(world.session(KETTLE), world.session(&id)).unwrap();
+        world.get("history/read", &json!({"sessionId": id}));
+    }
+    let second = world.get("history/read", &json!({"sessionId": TEA, "cursor": first["nextCursor"]}));
+    assert_eq!(second["total"], first["total"]);
+    assert_eq!(ids(second["items"].as_array().unwrap(), "uuid"), ["a3", "u2", "a4", "u3", "a5", ""]);
+}
+
+#[test]
+fn a_cursor_of_a_file_that_was_replaced_is_stale() {
+    let world = World::new();
+    let first = world.get("history/read", &json!({"sessionId": TEA, "limit": 3}));
+    let params = json!({"sessionId": TEA, "cursor": first["nextCursor"]});
+    let path = world.session(TEA);
+    let lines = fs::read_to_string(&path).unwrap();
+    fs::write(&path, lines.replace("Tea timer", "Teatimer!")).unwrap();
+    assert_eq!(world.refusal("history/read", &params), ErrorCode::StaleCursor, "as long, but another");
+    fs::write(&path, &lines[..100]).unwrap();
+    assert_eq!(world.refusal("history/read", &params), ErrorCode::StaleCursor, "shorter");
+    let params = json!({"sessionId": KETTLE, "cursor": first["nextCursor"]});
+    assert_eq!(world.refusal("history/read", &params), ErrorCode::StaleCursor, "of another session");
+}
+
+#[test]
+fn the_list_is_complete_and_nothing_is_listed_twice_while_sessions_are_added() {
+    let world = World::new();
+    for number in 0..20 {
+        let id = format!("00000000-0000-4000-8000-0000000000{number:02}");
+        // Some were active at the same time.
+        let prompt = entry("user", "x", None, number / 3, json!({"content": "Hello"}));
+        fs::write(world.session(&id), format!("{prompt}\n")).unwrap();
+    }
+    let whole = ids(&all(&world, "history/list", &json!({}), "sessions", |_| {}), "id");
+    assert_eq!(whole.len(), 23);
+    for limit in [1, 2, 7] {
+        let found = all(&world, "history/list", &json!({"limit": limit}), "sessions", |page| {
+            let id = format!("ffffffff-{limit:04}-4000-8000-0000000000{page:02}");
+            let prompt = entry("user", "x", None, 300 + limit + page, json!({"content": "New"}));
+            fs::write(world.session(&id), format!("{prompt}\n")).unwrap();
+        });
+        let old: Vec<_> = ids(&found, "id").into_iter().filter(|id| !id.starts_with("ffffffff")).collect();
+        assert_eq!(old, whole, "{limit}");
+    }
+}
+
+#[test]
+fn a_page_ends_when_it_has_enough_bytes_and_the_next_goes_on() {
+    let world = World::new();
+    let path = world.session(KETTLE);
+    let mut file = fs::File::options().append(true).open(&path).unwrap();
+    let mut parent = "k1".to_owned();
+    for number in 0..40 {
+        let uuid = format!("big{number}");
+        let block = json!({"type": "text", "text": "x".repeat(300_000)});
+        writeln!(file, "{}", reply(&uuid, &parent, number, &format!("m{number}"), block)).unwrap();
+        parent = uuid;
+    }
+    drop(file);
+    for (method, key, id) in [("history/read", "items", "uuid"), ("history/load", "messages", "id")] {
+        let mut sizes = Vec::new();
+        let mut params = json!({"sessionId": KETTLE, "limit": 1000});
+        let mut found = Vec::new();
+        loop {
+            let result = world.ask(method, &params).unwrap();
+            sizes.push(result.get().len());
+            let result: Value = serde_json::from_str(result.get()).unwrap();
+            found.extend(ids(result[key].as_array().unwrap(), id));
+            let Some(cursor) = result.get("nextCursor") else { break };
+            params["cursor"] = cursor.clone();
+        }
+        assert_eq!(found.len(), 41, "{method}");
+        assert!(sizes.len() > 2 && sizes.iter().all(|size| *size < 6 << 20), "{method}: {sizes:?}");
+    }
+}
+
+#[test]
+fn what_is_too_long_for_any_page_is_cut_and_says_so() {
+    let world = World::new();
+    let path = world.session(KETTLE);
+    let block = json!({"type": "text", "text": "y".repeat(9 << 20)});
+    append(&path, &reply("big", "k1", 91, "m1", block));
+    append(&path, &reply("small", "big", 92, "m1", json!({"type": "text", "text": "And then."})));
+    let read = world.get("history/read", &json!({"sessionId": KETTLE, "after": "k1"}));
+    let part = &read["items"][0]["parts"][0];
+    assert_eq!((&part["type"], &part["of"]), (&json!("cut"), &json!("text")));
+    assert!(part["bytes"].as_u64().unwrap() > 9 << 20);
+    assert!(part["beginning"].as_str().unwrap().contains("yyyy"));
+    assert_eq!(read["items"][1]["parts"][0]["text"], "And then.");
+    let load = world.get("history/load", &json!({"sessionId": KETTLE}));
+    assert_eq!(
+        (&load["messages"][1]["cut"], &load["messages"][1]["content"]),
+        (&json!(true), &json!("And then."))
+    );
+}
+
+#[test]
+fn sessions_of_one_id_are_told_apart_by_their_working_directory() {
+    let world = World::new();
+    let folder = world.projects().join("C--Users-Wei---");
+    fs::copy(world.session(TEA), folder.join(format!("{TEA}.jsonl"))).unwrap();
+    let error = world.ask("history/load", &json!({"sessionId": TEA})).unwrap_err();
+    assert_eq!(error.code, ErrorCode::Ambiguous);
+    let data: Value = serde_json::from_str(error.data.unwrap().get()).unwrap();
+    assert_eq!(data, json!({"candidates": ["-home-mia-tea", "C--Users-Wei---"]}));
+    let params = json!({"sessionId": TEA, "workspacePath": "/home/mia/tea"});
+    assert_eq!(world.get("history/load", &params)["messages"].as_array().unwrap().len(), 3);
+    // Where only one has it, the directory need not be right.
+    let params = json!({"sessionId": WEATHER, "workspacePath": "/somewhere/else"});
+    assert_eq!(world.get("history/load", &params)["messages"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn forks_and_the_trash() {
+    let world = World::new();
+    let rest = |id: &str| {
+        let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        let file = fs::File::options().append(true).open(world.session(id)).unwrap();
+        file.set_modified(an_hour_ago).unwrap();
+    };
+    let fork = world.get("history/fork", &json!({"sessionId": TEA, "upTo": "a2", "title": "Again"}));
+    assert_eq!(
+        (&fork["title"], &fork["forkedFrom"], &fork["entries"]),
+        (&json!("Again"), &json!(TEA), &json!(3))
+    );
+    let loaded = world.get("history/load", &json!({"sessionId": fork["session"]}));
+    assert_eq!(loaded["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(world.refusal("history/fork", &json!({"sessionId": TEA, "upTo": "zz"})), ErrorCode::NotFound);
+    rest(TEA);
+    let id = format!("claude:{TEA}");
+    assert_eq!(world.get("history/delete", &json!({"sessionId": id})), json!({"deleted": true}));
+    assert_eq!(world.get("history/delete", &json!({"sessionId": id})), json!({"deleted": false}));
+    assert_eq!(world.refusal("history/load", &json!({"sessionId": TEA})), ErrorCode::NotFound);
+    assert_eq!(ids(world.get("history/trash", &json!({}))["sessions"].as_array().unwrap(), "session"), [TEA]);
+    assert_eq!(world.get("history/restore", &json!({"sessionId": id}))["session"], TEA);
+    assert_eq!(world.refusal("history/restore", &json!({"sessionId": id})), ErrorCode::NotFound);
+    assert_eq!(
+        world.get("history/load", &json!({"sessionId": TEA}))["messages"].as_array().unwrap().len(),
+        3
+    );
+}
+
+#[test]
+fn a_session_that_a_client_has_open_is_not_deleted() {
+    let world = World::new();
+    let note = json!({"pid": std::process::id(), "sessionId": TEA});
+    fs::create_dir_all(world.path().join(".claude/sessions")).unwrap();
+    fs::write(world.path().join(".claude/sessions/1.json"), note.to_string()).unwrap();
+    assert_eq!(world.refusal("history/delete", &json!({"sessionId": TEA})), ErrorCode::Busy);
+    assert_eq!(world.get("history/list", &json!({"query": "Tea"}))["sessions"][0]["live"], true);
+}
