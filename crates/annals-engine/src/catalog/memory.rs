@@ -15,7 +15,7 @@ use super::folder::Candidate;
 /// What the catalogue remembers: all of it for a whole list, piece by piece for a short one.
 pub(super) struct Memory {
     cache: Option<Cache>,
-    all: Option<HashMap<OsString, Remembered<Facts>>>,
+    all: Option<HashMap<OsString, Box<Remembered<Facts>>>>,
 }
 
 /// Something about a transcript, and whether the catalogue has yet to learn it.
@@ -34,7 +34,7 @@ impl Memory {
     /// Returns what transcripts are.
     pub(super) fn facts(&mut self, candidates: &[Candidate]) -> Vec<io::Result<Facts>> {
         let remembered = candidates.iter().map(|candidate| match &mut self.all {
-            Some(all) => all.remove(candidate.path.as_os_str()),
+            Some(all) => all.remove(candidate.path.as_os_str()).map(|remembered| *remembered),
             None => self.cache.as_ref()?.facts(&candidate.path),
         });
         let known = know(candidates, remembered.collect(), |candidate, older| match older {
