@@ -215,7 +215,8 @@ impl Facts {
             forked_from: lite.forked_from,
             session: lite.session,
             messages: lite.whole.then_some(lite.messages),
-            git_branch: lite.git_branch,
+            // The client writes an empty name where there is no repository.
+            git_branch: words(lite.git_branch),
             version: lite.version,
             entrypoint: lite.entrypoint,
         })

@@ -175,6 +175,17 @@ fn sessions_are_found_by_what_was_done_in_them() {
 }
 
 #[test]
+fn a_session_without_repository_is_on_no_branch() {
+    let home = Home::new();
+    let outside = |day| prompt("Hello", "/tea", day).replace("\"main\"", "\"\"");
+    write(&home, "-tea", 1, 3, &outside(1));
+    write(&home, "-tea", 2, 3, &(prompt("Hello", "/tea", 1) + &outside(2)));
+    write(&home, "-tea", 3, 3, &(outside(1) + &prompt("Hello", "/tea", 3)));
+    let branches: Vec<_> = listed(&home, &[]).iter().map(|session| session["gitBranch"].clone()).collect();
+    assert_eq!(branches, [Value::from("main"), Value::Null, Value::Null]);
+}
+
+#[test]
 fn a_short_list_does_not_read_what_cannot_be_in_it() {
     let home = Home::new();
     for number in 1..=100 {
