@@ -41,7 +41,7 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz a target, or all of them, for a while
     Fuzz(fuzz::Args),
-    /// Have the real client resume what annals writes
+    /// Have the real client resume what annals writes, and its SDKs list it
     Oracle(oracle::Args),
 }
 

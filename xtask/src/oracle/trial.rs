@@ -154,6 +154,21 @@ impl Trial<'_> {
         Ok(serde_json::from_str(&output_for(&mut python, include_str!("sessions.py"))?)?)
     }
 
+    /// Returns the sessions of all projects, in the order in which the TypeScript SDK lists them.
+    pub(crate) fn list_by_typescript(&self) -> Result<Vec<Json>> {
+        let mut node = self.home.command("node");
+        node.args(["--input-type=module", "-"]).arg(self.client.packages());
+        node.env("CLAUDE_CONFIG_DIR", self.root());
+        Ok(serde_json::from_str(&output_for(&mut node, include_str!("list.mjs"))?)?)
+    }
+
+    /// Returns the same from the Python SDK.
+    pub(crate) fn list_by_python(&self) -> Result<Vec<Json>> {
+        let mut python = self.home.command(&self.client.python().to_string_lossy());
+        python.arg("-").env("CLAUDE_CONFIG_DIR", self.root());
+        Ok(serde_json::from_str(&output_for(&mut python, include_str!("list.py"))?)?)
+    }
+
     fn typescript(&self, what: &str, session: &str) -> Result<Json> {
         let mut node = self.home.command("node");
         node.args(["--input-type=module", "-"]).arg(self.client.packages()).arg(self.project());
