@@ -1,13 +1,14 @@
-//! `cargo x oracle`: the real client resumes what annals writes, and its SDKs list it.
+//! `cargo x oracle`: the real client resumes what annals writes, its SDKs list it, and annals follows what it writes.
 //!
 //! Every scenario has a home of its own. Most make sessions there with the built `annals`, have the client resume them, and
 //! compare what the client then sends to a mock of the model's API with `annals show --view model` and with what was
-//! meant. Others compare whole lists with those of the SDKs.
+//! meant. Others compare whole lists with those of the SDKs, or what the client wrote with what `annals tail` reported.
 
 mod changed;
 mod client;
 mod differences;
 mod drafts;
+mod followed;
 mod listed;
 mod lists;
 mod recorded;
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let annals = this.with_file_name("annals");
 
     let scenarios: Vec<Scenario> =
-        [recorded::SCENARIOS, changed::SCENARIOS, listed::SCENARIOS, lists::SCENARIOS]
+        [recorded::SCENARIOS, changed::SCENARIOS, listed::SCENARIOS, lists::SCENARIOS, followed::SCENARIOS]
             .concat()
             .into_iter()
             .filter(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)))

@@ -61,6 +61,14 @@ impl Trial<'_> {
         self.annals_reading(args, &[])
     }
 
+    /// Starts annals; the lines of JSON go to a file, and an interrupt ends it even if this program ignores those.
+    pub(crate) fn annals_prints_to(&self, args: &[&str], file: fs::File) -> Result<Child> {
+        let mut command = self.home.command("env");
+        command.arg("--default-signal=INT").arg(self.annals);
+        command.arg("--root").arg(self.root()).arg("--json").args(args);
+        Ok(command.stdin(Stdio::null()).stdout(file).spawn()?)
+    }
+
     fn annals_reading(&self, args: &[&str], drafts: &[Json]) -> Result<Vec<Json>> {
         let mut command = self.home.command(&self.annals.to_string_lossy());
         command.arg("--root").arg(self.root()).arg("--json").args(args);

@@ -1,0 +1,201 @@
+//! Scenarios of following: `annals tail` reports what the client writes while it writes it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+
+use super::Scenario;
+use super::trial::{Trial, text};
+use crate::Outcome;
+
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    ("followed", |trial| follow(trial, &[])),
+    ("followed by looking now and then", |trial| follow(trial, &["--poll"])),
+];
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// What happened to transcripts, each by its path: events in a line each, see [`spell`].
+type Events = BTreeMap<PathBuf, Vec<String>>;
+
+/// The client begins a session with calls, goes on with it before and after it is renamed, and begins others with
+/// subagents and with subagents of those.
+fn follow(trial: &Trial<'_>, options: &[&str]) -> Outcome {
+    let tail = Tail::start(trial, options)?;
+    let session = trial.client_begins("Begin SCRIPT:tools")?;
+    trial.client_goes_on(&session, "Go on SCRIPT:parallel")?;
+    trial.annals(&["rename", &session, "天气 \u{1f326}"])?;
+    trial.client_goes_on(&session, "Go on SCRIPT:qa")?;
+    // A title that is recorded again is none that is new.
+    trial.annals(&["rename", &session, "Other weather"])?;
+    trial.annals(&["rename", &session, "Other weather"])?;
+    trial.client_begins("Begin SCRIPT:subfg")?;
+    trial.client_begins("Begin SCRIPT:subnest")?;
+    let mut meant = Events::new();
+    add_transcripts(&trial.root().join("projects"), &mut meant)?;
+    meant.remove(&tail.sign);
+    has_all_kinds(&meant)?;
+    compare(&meant, &tail.stop(&meant)?)
+}
+
+/// Adds what has to be reported of every transcript below a folder.
+fn add_transcripts(folder: &Path, meant: &mut Events) -> Outcome {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            add_transcripts(&path, meant)?;
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            meant.insert(path.clone(), events_of(&path)?);
+        }
+    }
+    Ok(())
+}
+
+/// Returns what has to be reported of a transcript, in order: that it is there, each of its lines, byte for byte and
+/// with where it stands, and each new title behind the line that gives it.
+fn events_of(path: &Path) -> Result<Vec<String>> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    // <session>.jsonl, or <session>/subagents/agent-<agent>.jsonl
+    let (session, agent) = match name.strip_prefix("agent-") {
+        None => (name.to_string(), ""),
+        Some(agent) => {
+            let folder = path.ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
+            (folder.to_string_lossy().into_owned(), agent)
+        }
+    };
+    let spell = |event: &str, said: &str| spell(event, &session, agent, said);
+    let mut events = vec![spell("created", "")];
+    let (mut offset, mut called) = (0, String::new());
+    for line in fs::read_to_string(path)?.split_inclusive('\n') {
+        events.push(spell("appended", &format!("{offset} {}", line.trim_end())));
+        offset += line.len();
+        let entry: Json = serde_json::from_str(line)?;
+        let title = if entry["type"] == "ai-title" { &entry["aiTitle"] } else { &entry["customTitle"] };
+        if title.is_string() && text(title) != called {
+            called = text(title);
+            events.push(spell("title", &called));
+        }
+    }
+    Ok(events)
+}
+
+fn spell(event: &str, session: &str, agent: &str, said: &str) -> String {
+    format!("{event} {session} {agent} {said}")
+}
+
+/// Makes sure that the client did what was to be followed.
+fn has_all_kinds(events: &Events) -> Outcome {
+    let is_agent = |path: &&PathBuf| path.to_string_lossy().contains("/subagents/");
+    let agents = events.keys().filter(is_agent).count();
+    let titles = events.values().flatten().filter(|event| event.starts_with("title ")).count();
+    if events.len() - agents == 3 && agents >= 4 && titles == 2 {
+        return Ok(());
+    }
+    Err(format!("the client wrote {} files, of {agents} agents, with {titles} titles", events.len()).into())
+}
+
+fn compare(meant: &Events, reported: &Events) -> Outcome {
+    for path in meant.keys().chain(reported.keys()) {
+        let none = Vec::new();
+        let (meant, reported) = (meant.get(path).unwrap_or(&none), reported.get(path).unwrap_or(&none));
+        let differs = |index: &usize| meant.get(*index) != reported.get(*index);
+        if let Some(index) = (0..meant.len().max(reported.len())).find(differs) {
+            let short = |event: Option<&String>| {
+                event.map_or("(nothing)".to_owned(), |event| event.chars().take(200).collect())
+            };
+            let (meant, said) = (short(meant.get(index)), short(reported.get(index)));
+            let place = format!("{}, event {}", path.display(), index + 1);
+            return Err(format!("{place}\n    written   {meant}\n    reported  {said}").into());
+        }
+    }
+    Ok(())
+}
+
+/// An `annals tail --all --json` that follows. It is ended when it goes.
+struct Tail {
+    process: Child,
+    /// The file that it prints to.
+    output: PathBuf,
+    /// A transcript that is written only to see that it follows.
+    sign: PathBuf,
+}
+
+/// How long tail may take for what it has to do.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Tail {
+    fn start(trial: &Trial<'_>, options: &[&str]) -> Result<Self> {
+        let folder = trial.root().join("projects/-sign");
+        fs::create_dir_all(&folder)?;
+        let sign = folder.join("00000000-0000-4000-8000-000000000000.jsonl");
+        let mut file = File::create(&sign)?;
+        let output = trial.root().with_file_name("tail.jsonl");
+        let args = [&["tail", "--all"], options].concat();
+        let process = trial.annals_prints_to(&args, File::create(&output)?)?;
+        let tail = Self { process, output, sign };
+        // What is there when it begins counts as read: nobody may write before.
+        wait_until("it does not follow", || {
+            writeln!(file, r#"{{"type":"sign"}}"#)?;
+            Ok(fs::metadata(&tail.output)?.len() > 0)
+        })?;
+        Ok(tail)
+    }
+
+    /// Has it end once it has reported so much, and looked again; returns what it has reported.
+    fn stop(mut self, meant: &Events) -> Result<Events> {
+        let count = |events: &Events| events.values().map(Vec::len).sum::<usize>();
+        // What is missing in the end is told by who compares; a line that is being printed is not.
+        let has_all = |reported: Result<Events>| reported.is_ok_and(|events| count(&events) >= count(meant));
+        let _ = wait_until("", || Ok(has_all(self.reported())));
+        thread::sleep(Duration::from_secs(1));
+        Command::new("kill").arg("-INT").arg(self.process.id().to_string()).status()?;
+        wait_until("it does not end", || Ok(self.process.try_wait()?.is_some()))?;
+        let status = self.process.wait()?;
+        if status.code() != Some(130) && !status.to_string().starts_with("signal: 2") {
+            return Err(format!("interrupted, it ended with {status}").into());
+        }
+        self.reported()
+    }
+
+    fn reported(&self) -> Result<Events> {
+        let mut reported = Events::new();
+        for line in fs::read_to_string(&self.output)?.split_inclusive('\n') {
+            let event: Json = serde_json::from_str(line).map_err(|error| format!("half a line: {error}"))?;
+            // The entry stands last, as it stands in the file.
+            let entry = line.split_once(r#","entry":"#).and_then(|(_, entry)| entry.strip_suffix("}\n"));
+            let said = match entry {
+                Some(entry) => format!("{} {entry}", event["offset"]),
+                None => text(&event["title"]),
+            };
+            let spelled =
+                spell(&text(&event["event"]), &text(&event["session"]), &text(&event["agentId"]), &said);
+            reported.entry(text(&event["path"]).into()).or_default().push(spelled);
+        }
+        reported.remove(&self.sign);
+        Ok(reported)
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn wait_until(otherwise: &str, mut done: impl FnMut() -> Result<bool>) -> Outcome {
+    let start = Instant::now();
+    while !done()? {
+        if start.elapsed() > PATIENCE {
+            return Err(otherwise.into());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
