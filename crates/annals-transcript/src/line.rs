@@ -131,9 +131,12 @@ impl<R: Read> Reader<R> {
     }
 
     fn fill(&mut self) -> io::Result<usize> {
-        if self.filled == self.buffer.len() {
+        if self.buffer.is_empty() {
+            // Pages that a short file does not reach are not touched.
+            self.buffer = vec![0; CHUNK];
+        } else if self.filled == self.buffer.len() {
             // A quarter at a time keeps the buffer close to the longest line.
-            let length = CHUNK.max(self.filled + self.filled / 4);
+            let length = self.filled + self.filled / 4;
             self.buffer.reserve_exact(length - self.filled);
             self.buffer.resize(length, 0);
         }
