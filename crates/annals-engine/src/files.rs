@@ -1,7 +1,7 @@
 //! Transcripts on disk: those of the client's folders, and those of any folder.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -79,31 +79,32 @@ pub(crate) fn agents_beside(folder: &Path) -> Vec<TranscriptFile> {
 impl Selection {
     /// Finds the transcripts below a `projects` folder, by place.
     pub(crate) fn add_projects(&mut self, projects: &Path) {
-        match project_folders(projects) {
-            Ok(folders) => folders.iter().for_each(|project| self.add_project(project)),
-            Err(error) => self.errors.push(error),
-        }
+        walk_projects(projects, &mut |met| self.add_by_place(projects, met));
     }
 
     /// Finds the transcripts in a project's folder.
     pub(crate) fn add_project(&mut self, project: &Path) {
-        let files = &mut self.files;
-        walk(project, &mut self.errors, &mut |path| {
-            let role = path.strip_prefix(project).map_or(Role::Other, Role::of);
-            if role.is_transcript() {
-                files.push(TranscriptFile::with_role(path.to_owned(), role));
-            }
-        });
+        let projects = project.parent().unwrap_or(project);
+        walk(project, &mut |met| self.add_by_place(projects, met));
+    }
+
+    fn add_by_place(&mut self, projects: &Path, met: Met<'_>) {
+        let errors = &mut self.errors;
+        let Some(path) = met.file(errors) else { return };
+        let role = role_below(projects, path);
+        if role.is_transcript() {
+            self.files.push(TranscriptFile::with_role(path.to_owned(), role));
+        }
     }
 
     /// Finds the transcripts of subagents in a session's own folder.
     pub(crate) fn add_subagents_below(&mut self, session: &TranscriptFile) {
         let below = session.path.with_extension("").join("subagents");
         if below.is_dir() {
-            let files = &mut self.files;
-            walk(&below, &mut self.errors, &mut |path| {
+            walk(&below, &mut |met| {
+                let Some(path) = met.file(&mut self.errors) else { return };
                 let file = TranscriptFile::at(path);
-                files.extend(file.agent.is_some().then_some(file));
+                self.files.extend(file.agent.is_some().then_some(file));
             });
         }
     }
@@ -121,17 +122,17 @@ impl Selection {
 
     /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.
     pub(crate) fn add_folder(&mut self, folder: &Path) {
-        let (files, passed_over) = (&mut self.files, &mut self.passed_over);
-        walk(folder, &mut self.errors, &mut |path| {
+        walk(folder, &mut |met| {
+            let Some(path) = met.file(&mut self.errors) else { return };
             if path.extension().is_none_or(|extension| extension != "jsonl") {
                 return;
             }
             let file = TranscriptFile::at(path);
             // A file that cannot be read is kept, so that reading it says why.
             if file.session.is_some() || file.agent.is_some() || !is_another_programs(path).unwrap_or(false) {
-                files.push(file);
+                self.files.push(file);
             } else {
-                *passed_over += 1;
+                self.passed_over += 1;
             }
         });
     }
@@ -183,29 +184,77 @@ fn is_another_programs(path: &Path) -> io::Result<bool> {
     Ok(has_objects && !project::is_transcript(&beginning))
 }
 
-/// Visits all regular files below a folder in a stable order. Links to folders are not followed, so there are no
-/// cycles; folders that cannot be read are noted.
-fn walk(folder: &Path, errors: &mut Vec<Error>, visit: &mut impl FnMut(&Path)) {
-    let mut waiting = vec![folder.to_owned()];
-    while let Some(path) = waiting.pop() {
-        let is_link = path != folder && path.is_symlink();
-        if path.is_dir() {
-            match sorted_entries(&path) {
-                _ if is_link => {}
-                Ok(entries) => waiting.extend(entries.into_iter().rev()),
-                Err(error) => errors.push(error),
+/// What a walk comes across.
+pub(crate) enum Met<'a> {
+    /// A folder that is about to be read.
+    Folder(&'a Path),
+    /// A regular file, or a link that leads nowhere.
+    File(&'a Path),
+    /// A folder that could not be read.
+    Unreadable(Error),
+}
+
+impl<'a> Met<'a> {
+    /// Returns the file that was met, if it was one; errors are noted.
+    fn file(self, errors: &mut Vec<Error>) -> Option<&'a Path> {
+        match self {
+            Met::Folder(_) => None,
+            Met::File(path) => Some(path),
+            Met::Unreadable(error) => {
+                errors.push(error);
+                None
             }
-        } else if path.is_file() || !path.exists() {
-            visit(&path);
         }
     }
 }
 
-fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>();
-    let mut paths = read().map_err(|source| Error::read(folder, source))?;
-    paths.sort();
-    Ok(paths)
+/// Returns the role of a file below a `projects` folder.
+pub(crate) fn role_below(projects: &Path, path: &Path) -> Role {
+    let mut below = path.strip_prefix(projects).unwrap_or(Path::new("")).components();
+    below.next();
+    Role::of(below.as_path())
+}
+
+/// Visits everything below a `projects` folder. Projects may be links to folders elsewhere, each visited once.
+pub(crate) fn walk_projects(projects: &Path, visit: &mut impl FnMut(Met<'_>)) {
+    visit(Met::Folder(projects));
+    match project_folders(projects) {
+        Ok(folders) => folders.iter().for_each(|project| walk(project, visit)),
+        Err(error) => visit(Met::Unreadable(error)),
+    }
+}
+
+/// Visits everything below a folder in a stable order. Links to folders are not followed, so there are no cycles.
+pub(crate) fn walk(folder: &Path, visit: &mut impl FnMut(Met<'_>)) {
+    let mut waiting = vec![(folder.to_owned(), true)];
+    while let Some((path, is_folder)) = waiting.pop() {
+        if !is_folder {
+            visit(Met::File(&path));
+            continue;
+        }
+        visit(Met::Folder(&path));
+        let is_met = |path: &Path, kind: FileType| {
+            kind.is_dir() || kind.is_file() || (kind.is_symlink() && (path.is_file() || !path.exists()))
+        };
+        match sorted_entries(&path) {
+            Ok(entries) => {
+                let met = entries.into_iter().rev().filter(|(path, kind)| is_met(path, *kind));
+                waiting.extend(met.map(|(path, kind)| (path, kind.is_dir())));
+            }
+            Err(error) => visit(Met::Unreadable(error)),
+        }
+    }
+}
+
+fn sorted_entries(folder: &Path) -> Result<Vec<(PathBuf, FileType)>, Error> {
+    let read = || {
+        let entries =
+            fs::read_dir(folder)?.map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))));
+        entries.collect::<io::Result<Vec<_>>>()
+    };
+    let mut entries = read().map_err(|source| Error::read(folder, source))?;
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(entries)
 }
 
 #[cfg(test)]

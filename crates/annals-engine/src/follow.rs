@@ -1,29 +1,27 @@
 //! Following: what is written to transcripts, as it is written.
 //!
 //! The system tells which files were touched, or a look at all of them now and then where it does not; what came of it is
-//! found by comparing each with where it was read last. So nothing is lost when a thousand files change at once, and a
+//! found by comparing each with how far it was read. So nothing is lost when a thousand files change at once, and a
 //! notice too many costs nothing.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+mod notices;
+mod seen;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use annals_transcript::entry::view::{AiTitle, CustomTitle};
-use annals_transcript::project::Role;
 use annals_transcript::write::fs::State;
-use annals_transcript::{Entry, Position, Reader};
-use notify::{EventKind, RecursiveMode, Watcher};
 
 use crate::engine::Engine;
-use crate::files::{Selection, TranscriptFile};
+use crate::files::{Met, TranscriptFile, role_below, walk, walk_projects};
 
-/// How long notices are gathered before files are looked at.
-const GATHER: Duration = Duration::from_millis(5);
-/// In a storm of notices, how long they are gathered at most.
-const GATHER_LONGEST: Duration = Duration::from_millis(100);
+use notices::{Notices, Touched};
+use seen::Seen;
+
 /// How often all files are looked at where the system gives no notice.
 const LOOK: Duration = Duration::from_millis(500);
 /// How often they are looked at although it does: notices may be lost, and some file systems give none.
@@ -39,8 +37,8 @@ pub struct Following {
 }
 
 /// Something that happened to a transcript.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happening {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening<'a> {
     /// It is new.
     Created,
     /// It has this entry more.
@@ -48,12 +46,12 @@ pub enum Happening {
         /// Where the entry starts in the file.
         offset: u64,
         /// Its bytes, with the newline.
-        bytes: Vec<u8>,
+        bytes: &'a [u8],
     },
     /// Its title is this now.
     Title {
         /// The title.
-        title: String,
+        title: &'a str,
     },
     /// It was replaced or cut off, and is read from its start again.
     Replaced,
@@ -61,60 +59,42 @@ pub enum Happening {
     Removed,
 }
 
+/// Whom to tell what happened to which transcript.
+type Tell<'a> = &'a mut dyn FnMut(&TranscriptFile, Happening<'_>);
+
 /// Follows transcripts.
 #[derive(Debug)]
 pub struct Follower {
-    folders: Vec<PathBuf>,
-    only: Option<PathBuf>,
-    seen: HashMap<PathBuf, Seen>,
+    what: What,
+    seen: BTreeMap<PathBuf, Seen>,
+    /// None where all files are looked at now and then.
     notices: Option<Notices>,
     looked: Instant,
 }
 
-/// How far a transcript was read.
+/// What is followed, by whole paths, which the system gives notice of.
 #[derive(Debug)]
-struct Seen {
-    file: TranscriptFile,
-    identity: (u64, u64),
-    /// Behind the last whole line.
-    end: u64,
-    /// The title that was recorded last, since it is followed.
-    title: Option<String>,
-}
-
-impl Seen {
-    fn new(file: TranscriptFile, identity: (u64, u64), end: u64) -> Self {
-        Self { file, identity, end, title: None }
-    }
-}
-
-/// Notices of the system: paths that were touched.
-struct Notices {
-    receiver: Receiver<notify::Result<notify::Event>>,
-    /// Ends the notices when it is dropped.
-    _watcher: Box<dyn Watcher + Send>,
-}
-
-impl std::fmt::Debug for Notices {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Notices")
-    }
+enum What {
+    One(PathBuf),
+    /// `projects` folders, whether they are there yet or not.
+    All(Vec<PathBuf>),
 }
 
 impl Engine {
     /// Starts to follow: what is there already is taken as read.
     pub fn follow(&self, following: &Following) -> Follower {
-        // The system gives notice of whole paths only.
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let only = following.only.as_ref().map(|file| whole(&file.path));
-        let folders: Vec<PathBuf> = match &only {
-            Some(path) => path.parent().map(Path::to_owned).into_iter().collect(),
-            None => self.roots().projects().map(|projects| whole(&projects)).collect(),
+        let what = match &following.only {
+            Some(file) => What::One(whole(&file.path)),
+            None => What::All(self.roots().projects_to_come().map(|projects| whole(&projects)).collect()),
         };
-        let notices = if following.poll { None } else { Notices::of(&folders, only.is_none()) };
-        let mut follower = Follower { folders, only, seen: HashMap::new(), notices, looked: Instant::now() };
-        for file in follower.files() {
-            follower.take_as_read(file);
+        let notices = if following.poll { None } else { Notices::start() };
+        let mut follower = Follower { what, seen: BTreeMap::new(), notices, looked: Instant::now() };
+        for path in follower.paths() {
+            if let Found::File(state) = Found::at(&path) {
+                let seen = Seen::taken_as_read(&path, state);
+                follower.seen.insert(path, seen);
+            }
         }
         follower
     }
@@ -126,196 +106,197 @@ impl Follower {
     pub fn wait(
         &mut self,
         patience: Duration,
-        mut happened: impl FnMut(&TranscriptFile, Happening),
+        mut happened: impl FnMut(&TranscriptFile, Happening<'_>),
     ) -> usize {
         let deadline = Instant::now() + patience;
-        let mut count = 0;
-        while count == 0 {
-            let paths = self.touched(deadline);
-            let out_of_time = Instant::now() >= deadline;
-            for path in paths {
-                count += self.look_at(&path, &mut happened);
-            }
-            if out_of_time {
-                break;
+        let count = Cell::new(0);
+        let mut tell = |file: &TranscriptFile, happening: Happening<'_>| {
+            count.set(count.get() + 1);
+            happened(file, happening);
+        };
+        loop {
+            self.look(deadline, &mut tell);
+            if count.get() > 0 || Instant::now() >= deadline {
+                return count.get();
             }
         }
-        count
     }
 
-    /// Returns the paths that may have changed; waits for some until the deadline.
-    fn touched(&mut self, deadline: Instant) -> BTreeSet<PathBuf> {
-        let every = if self.notices.is_some() { LOOK_ANYWAY } else { LOOK };
-        let until = deadline.min(self.looked + every);
-        let touched = if let Some(notices) = &self.notices {
-            notices.gather(until)
+    /// Waits for notices until the deadline, or until it is time to look at everything, and looks.
+    fn look(&mut self, deadline: Instant, tell: Tell<'_>) {
+        let is_told = self.notices.as_ref().is_some_and(|notices| !notices.are_partial());
+        let next = self.looked + if is_told { LOOK_ANYWAY } else { LOOK };
+        let until = deadline.min(next);
+        let touched = if let Some(notices) = &mut self.notices {
+            notices.wait(until)
         } else {
             std::thread::sleep(until.saturating_duration_since(Instant::now()));
-            Some(BTreeSet::new())
+            Touched::default()
         };
-        match touched {
-            Some(paths) if Instant::now() < self.looked + every => paths,
-            _ => self.all(),
+        for path in touched.paths {
+            self.look_at(&path, tell);
+        }
+        if touched.are_lost || Instant::now() >= next {
+            self.look_at_all(tell);
         }
     }
 
-    /// Returns all transcripts, those that are gone included.
-    fn all(&mut self) -> BTreeSet<PathBuf> {
+    fn look_at_all(&mut self, tell: Tell<'_>) {
         self.looked = Instant::now();
-        let there = self.files().into_iter().map(|file| file.path);
-        there.chain(self.seen.keys().cloned()).collect()
-    }
-
-    fn files(&self) -> Vec<TranscriptFile> {
-        if let Some(path) = &self.only {
-            return path.exists().then(|| TranscriptFile::at(path)).into_iter().collect();
-        }
-        let mut found = Selection::default();
-        self.folders.iter().for_each(|projects| found.add_projects(projects));
-        found.files
-    }
-
-    /// Takes a transcript as read up to its last whole line.
-    fn take_as_read(&mut self, file: TranscriptFile) {
-        let Ok(Some(state)) = State::of(&file.path) else { return };
-        let offset = end_of_lines(&file.path, state.length).unwrap_or(0);
-        self.seen.insert(file.path.clone(), Seen::new(file, state.identity, offset));
-    }
-
-    /// Finds out what happened to a file; returns how much it was.
-    fn look_at(&mut self, path: &Path, happened: &mut impl FnMut(&TranscriptFile, Happening)) -> usize {
-        if self.only.as_ref().is_some_and(|only| only != path) {
-            return 0;
-        }
-        let state = State::of(path).ok().flatten();
-        let Some(state) = state else {
-            let Some(seen) = self.seen.remove(path) else { return 0 };
-            happened(&seen.file, Happening::Removed);
-            return 1;
-        };
-        let mut count = 0;
-        if !self.seen.contains_key(path) {
-            let Some(file) = self.transcript(path) else { return 0 };
-            happened(&file, Happening::Created);
-            count += 1;
-            self.seen.insert(path.to_owned(), Seen::new(file, state.identity, 0));
-        }
-        let Some(seen) = self.seen.get_mut(path) else { return count };
-        if seen.identity != state.identity || state.length < seen.end {
-            happened(&seen.file, Happening::Replaced);
-            count += 1;
-            (seen.identity, seen.end) = (state.identity, 0);
-        }
-        // A file that cannot be read now is looked at again when it is touched again.
-        count + seen.read(state.length, happened).unwrap_or(0)
-    }
-
-    /// Returns the transcript at a path, if its place makes it one.
-    fn transcript(&self, path: &Path) -> Option<TranscriptFile> {
-        if self.only.is_some() {
-            return Some(TranscriptFile::at(path));
-        }
-        let below = self.folders.iter().find_map(|projects| path.strip_prefix(projects).ok())?;
-        let in_project: PathBuf = below.components().skip(1).collect();
-        Role::of(&in_project).is_transcript().then(|| TranscriptFile::at(path))
-    }
-}
-
-impl Seen {
-    /// Hands over the entries behind what was read; a line without its end waits.
-    fn read(
-        &mut self,
-        length: u64,
-        happened: &mut impl FnMut(&TranscriptFile, Happening),
-    ) -> io::Result<usize> {
-        if length <= self.end {
-            return Ok(0);
-        }
-        let mut source = File::open(&self.file.path)?;
-        source.seek(SeekFrom::Start(self.end))?;
-        let mut reader = Reader::resume(source, Position { offset: self.end, line: 1 });
-        let mut count = 0;
-        // Entries of a line are handed over together, when its end is there.
-        let mut line: Vec<(u64, Vec<u8>)> = Vec::new();
-        while let Some(entry) = reader.read()? {
-            let is_last = entry.ends_in_newline();
-            line.push((entry.at().offset, entry.bytes().to_vec()));
-            if is_last {
-                for (offset, bytes) in line.drain(..) {
-                    let title = title_in(&bytes).filter(|title| self.title.as_ref() != Some(title));
-                    happened(&self.file, Happening::Entry { offset, bytes });
-                    count += 1;
-                    if let Some(title) = title {
-                        self.title = Some(title.clone());
-                        happened(&self.file, Happening::Title { title });
-                    }
-                }
-                self.end = reader.position().offset;
+        for path in self.paths() {
+            if !self.seen.contains_key(&path) {
+                self.look_at_file(&path, tell);
             }
         }
-        Ok(count)
+        self.seen.retain(|path, seen| match Found::at(path) {
+            Found::File(state) => {
+                seen.look(path, &state, tell);
+                true
+            }
+            Found::Unknown => true,
+            Found::Folder | Found::Nothing => {
+                tell(&seen.file(path), Happening::Removed);
+                false
+            }
+        });
     }
-}
 
-/// Returns the title that an entry gives its session. Clients record it again after every turn.
-fn title_in(bytes: &[u8]) -> Option<String> {
-    let entry = Entry::new(bytes);
-    let custom = || entry.view::<CustomTitle>()?.title();
-    custom().or_else(|| entry.view::<AiTitle>()?.title()).map(std::borrow::Cow::into_owned)
+    /// Finds out what happened to a path that was touched.
+    fn look_at(&mut self, path: &Path, tell: Tell<'_>) {
+        if self.is_transcript(path) {
+            return self.look_at_file(path, tell);
+        }
+        let (is_on_the_way, is_project, is_below) = match &self.what {
+            What::One(one) => (one.starts_with(path), false, false),
+            What::All(all) => (
+                all.iter().any(|projects| projects.starts_with(path)),
+                all.iter().any(|projects| path.parent() == Some(projects)),
+                all.iter().any(|projects| path.starts_with(projects)),
+            ),
+        };
+        // Which of several links to a folder counts is known when all are looked at.
+        let is_link = path.is_symlink();
+        if is_on_the_way || (is_project && is_link) {
+            self.forget(path);
+            self.look_at_all(tell);
+        } else if is_below && !is_link {
+            self.look_at_folder(path, tell);
+        }
+    }
+
+    /// Forgets that a folder and those below are watched: they may be others now.
+    fn forget(&mut self, folder: &Path) {
+        if let Some(notices) = &mut self.notices {
+            notices.forget(folder);
+        }
+    }
+
+    /// Looks at what lies below a folder, which may be new or gone.
+    fn look_at_folder(&mut self, folder: &Path, tell: Tell<'_>) {
+        self.forget(folder);
+        let mut paths = Vec::new();
+        if folder.is_dir() {
+            walk(folder, &mut |met| self.meet(&met, &mut paths));
+        }
+        paths.retain(|path| !self.seen.contains_key(path));
+        let known = self.seen.range(folder.to_owned()..).map(|(path, _)| path);
+        paths.extend(known.take_while(|path| path.starts_with(folder)).cloned());
+        for path in paths {
+            self.look_at_file(&path, tell);
+        }
+    }
+
+    /// Finds out what happened to a transcript.
+    fn look_at_file(&mut self, path: &Path, tell: Tell<'_>) {
+        match Found::at(path) {
+            Found::File(state) => {
+                let seen = self.seen.entry(path.to_owned()).or_insert_with(|| {
+                    let mut seen = Seen::default();
+                    tell(&seen.file(path), Happening::Created);
+                    seen
+                });
+                seen.look(path, &state, tell);
+            }
+            // What cannot be looked at now is looked at again when it is touched again.
+            Found::Unknown => {}
+            Found::Folder | Found::Nothing => {
+                if let Some(mut seen) = self.seen.remove(path) {
+                    tell(&seen.file(path), Happening::Removed);
+                }
+            }
+        }
+    }
+
+    /// Returns the paths of all transcripts that may be there.
+    fn paths(&mut self) -> Vec<PathBuf> {
+        let (places, is_one) = match &self.what {
+            What::One(path) => (vec![path.clone()], true),
+            What::All(all) => (all.clone(), false),
+        };
+        let mut paths = Vec::new();
+        for place in places {
+            if let Some(notices) = &mut self.notices {
+                notices.watch_above(&place);
+            }
+            if is_one {
+                paths.push(place);
+            } else {
+                walk_projects(&place, &mut |met| self.meet(&met, &mut paths));
+            }
+        }
+        paths
+    }
+
+    /// Keeps the transcripts that a walk comes across. Folders are watched before they are read.
+    fn meet(&mut self, met: &Met<'_>, paths: &mut Vec<PathBuf>) {
+        match met {
+            Met::Folder(folder) => {
+                if let Some(notices) = &mut self.notices {
+                    notices.watch(folder);
+                }
+            }
+            Met::File(path) => paths.extend(self.is_transcript(path).then(|| path.to_path_buf())),
+            Met::Unreadable(_) => {}
+        }
+    }
+
+    /// Returns whether the place of a file makes it a transcript that is followed.
+    fn is_transcript(&self, path: &Path) -> bool {
+        match &self.what {
+            What::One(one) => one == path,
+            What::All(all) => all.iter().any(|projects| role_below(projects, path).is_transcript()),
+        }
+    }
 }
 
 /// Returns where the last whole line among the first `length` bytes of a file ends.
 pub fn end_of_lines(path: &Path, length: u64) -> io::Result<u64> {
-    let mut file = File::open(path)?;
-    let mut end = length;
-    while end > 0 {
-        let start = end.saturating_sub(64 * 1024);
-        let bytes = annals_transcript::line::read_span(&mut file, start, end - start)?;
-        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + newline as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(0)
+    let mut file = fs::File::open(path)?;
+    Ok(seen::end_of_lines(&mut file, 0, length)?.unwrap_or(0))
 }
 
-impl Notices {
-    /// Asks the system for notices; none if it gives none.
-    fn of(folders: &[PathBuf], recursive: bool) -> Option<Self> {
-        let (sender, receiver) = channel();
-        let mut watcher = notify::recommended_watcher(sender).ok()?;
-        let mode = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
-        for folder in folders {
-            watcher.watch(folder, mode).ok()?;
-        }
-        Some(Self { receiver, _watcher: Box::new(watcher) })
-    }
+/// What is found at a path.
+enum Found {
+    File(State),
+    Folder,
+    Nothing,
+    /// It cannot be told now.
+    Unknown,
+}
 
-    /// Waits for notices and gathers those that come together. Returns none if some were lost.
-    fn gather(&self, until: Instant) -> Option<BTreeSet<PathBuf>> {
-        let mut paths = BTreeSet::new();
-        let mut wait = until.saturating_duration_since(Instant::now());
-        let mut lost = false;
-        let mut enough = None;
-        while enough.is_none_or(|enough| Instant::now() < enough) {
-            match self.receiver.recv_timeout(wait) {
-                Ok(Ok(event)) if matches!(event.kind, EventKind::Access(_)) => {}
-                Ok(Ok(event)) => {
-                    lost |= event.need_rescan() || is_new_folder(&event);
-                    paths.extend(event.paths);
-                    wait = GATHER;
-                    enough.get_or_insert_with(|| Instant::now() + GATHER_LONGEST);
-                }
-                Ok(Err(_)) => lost = true,
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-            }
+impl Found {
+    fn at(path: &Path) -> Self {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Found::File(metadata.into()),
+            Ok(metadata) if metadata.is_dir() => Found::Folder,
+            Ok(_) => Found::Nothing,
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Found::Nothing,
+                _ => Found::Unknown,
+            },
         }
-        if lost { None } else { Some(paths) }
     }
 }
 
-/// What lies in a folder that has just been made may have been written before it was watched.
-fn is_new_folder(event: &notify::Event) -> bool {
-    matches!(event.kind, EventKind::Create(_) | EventKind::Modify(notify::event::ModifyKind::Name(_)))
-        && event.paths.iter().any(|path| path.is_dir())
-}
+#[cfg(test)]
+mod tests;

@@ -79,6 +79,11 @@ impl Roots {
         self.folders.iter().chain(&self.missing).map(PathBuf::as_path)
     }
 
+    /// Returns the `projects` folders, those included that are not there yet.
+    pub(crate) fn projects_to_come(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
+        self.named().map(|root| root.join("projects"))
+    }
+
     /// Returns the folders.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.folders.iter().map(PathBuf::as_path)

@@ -41,10 +41,11 @@ fn append(path: &Path, text: &str) {
     OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-/// Waits until so much has happened, but not for ever; returns it as text, a line each.
+/// Waits until so much has happened, but not for ever; returns it as text, a line each. A look at all files, which comes
+/// every ten seconds whatever is noticed, would be too late.
 fn happened(follower: &mut Follower, count: usize) -> Vec<String> {
     let mut told = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(9);
     while told.len() < count && Instant::now() < deadline {
         follower.wait(Duration::from_millis(200), |file, happening| {
             told.push(format!("{} {}", name(file), spelled(&happening)));
@@ -61,7 +62,7 @@ fn name(file: &TranscriptFile) -> String {
     file.agent.clone().unwrap_or_else(|| file.session.as_deref().unwrap_or("-")[..4].to_owned())
 }
 
-fn spelled(happening: &Happening) -> String {
+fn spelled(happening: &Happening<'_>) -> String {
     match happening {
         Happening::Created => "created".to_owned(),
         Happening::Entry { offset, bytes } => {
@@ -184,4 +185,247 @@ fn in_a_storm_of_files_nothing_is_lost() {
     let entries = told.iter().filter(|told| told.contains("{\"n\":")).count();
     let created = told.iter().filter(|told| told.ends_with("created")).count();
     assert_eq!((entries, created, told.len()), (5000, 5000, 10_000));
+}
+
+#[test]
+fn pieces_of_any_size_make_the_same_lines() {
+    let text = "{\"t\":\"天气 😀\"}\n{\"a\":1}{\"b\":2}\nnoise\n\n{\"last\":\"é\"}\n".repeat(5);
+    for size in [1, 2, 3, 5, 11, 64, text.len()] {
+        let place = Place::new();
+        append(&place.session(), "{\"old\":1}\n");
+        let mut follower = place.follow(false);
+        let mut told = Vec::new();
+        for piece in text.as_bytes().chunks(size) {
+            OpenOptions::new().append(true).open(place.session()).unwrap().write_all(piece).unwrap();
+            follower.wait(Duration::ZERO, |_, happening| told.push(spelled(&happening)));
+        }
+        let deadline = Instant::now() + Duration::from_secs(9);
+        while told.len() < 30 && Instant::now() < deadline {
+            follower.wait(Duration::from_millis(200), |_, happening| told.push(spelled(&happening)));
+        }
+        let mut offset = 10;
+        let mut entries = Vec::new();
+        for line in text.split_inclusive('\n') {
+            for entry in line.split_inclusive("1}") {
+                entries.push(format!("{offset}: {}", entry.trim_end()));
+                offset += entry.len();
+            }
+        }
+        assert_eq!(told, entries, "in pieces of {size}");
+    }
+}
+
+#[test]
+fn a_long_line_is_told_once_when_its_end_is_there() {
+    let place = Place::new();
+    append(&place.session(), "{}\n");
+    let mut follower = place.follow(false);
+    let long = format!("{{\"long\":\"{}\"}}\n", "天".repeat(7_000_000));
+    let mut file = OpenOptions::new().append(true).open(place.session()).unwrap();
+    let mut lengths = Vec::new();
+    for piece in long.as_bytes().chunks(100_001) {
+        assert_eq!(lengths, [] as [usize; 0]);
+        file.write_all(piece).unwrap();
+        let _ = follower.wait(Duration::ZERO, |_, happening| {
+            let Happening::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
+            lengths.push(bytes.len());
+        });
+    }
+    let deadline = Instant::now() + Duration::from_secs(9);
+    while lengths.is_empty() && Instant::now() < deadline {
+        follower.wait(Duration::from_millis(200), |_, happening| {
+            let Happening::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
+            lengths.push(bytes.len());
+        });
+    }
+    assert_eq!(lengths, [long.len()]);
+}
+
+#[test]
+fn a_file_that_is_cut_and_grows_past_its_old_length_unseen_is_told_as_replaced() {
+    for poll in [false, true] {
+        for after in ["{\"c\":1}\n{\"d\":1}\n{\"e\":1}\n", "{\"c\":1}\n{\"d\":1}\n"] {
+            let place = Place::new();
+            append(&place.session(), "{\"a\":1}\n{\"b\":1}\n");
+            let mut follower = place.follow(poll);
+            // A clock that ticks slowly tells no difference within one tick.
+            let old = fs::metadata(place.session()).unwrap().modified().unwrap();
+            while fs::metadata(place.session()).unwrap().modified().unwrap() == old {
+                fs::write(place.session(), after).unwrap();
+            }
+            let told = happened(&mut follower, 1 + after.lines().count());
+            assert_eq!(told[..2], ["3e11 replaced", "3e11 0: {\"c\":1}"]);
+            assert_eq!(told.len(), 1 + after.lines().count());
+            append(&place.session(), "{\"f\":1}\n");
+            assert_eq!(happened(&mut follower, 1), [format!("3e11 {}: {{\"f\":1}}", after.len())]);
+        }
+    }
+}
+
+#[test]
+fn a_file_is_not_replaced_when_a_line_that_never_ended_is_cut_off() {
+    for poll in [false, true] {
+        for seen in [false, true] {
+            let place = Place::new();
+            append(&place.session(), if seen { "{\"a\":1}\n" } else { "{\"a\":1}\n{\"torn" });
+            let mut follower = place.follow(poll);
+            if seen {
+                append(&place.session(), "{\"torn");
+                assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+            }
+            File::options().write(true).open(place.session()).unwrap().set_len(8).unwrap();
+            // The newline lies before where the torn line ended, and nothing behind it ends.
+            append(&place.session(), "{}\n{\"b\":");
+            assert_eq!(happened(&mut follower, 1), ["3e11 8: {}"]);
+            append(&place.session(), "1}\n");
+            assert_eq!(happened(&mut follower, 1), ["3e11 11: {\"b\":1}"]);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_at_rest_for_long_is_taken_as_read_like_any_other() {
+    for poll in [false, true] {
+        let place = Place::new();
+        append(&place.session(), "{\"old\":1}\n{\"be");
+        let years = Duration::from_secs(100_000_000);
+        let times = fs::FileTimes::new().set_modified(std::time::SystemTime::now() - years);
+        File::options().append(true).open(place.session()).unwrap().set_times(times).unwrap();
+        let mut follower = place.follow(poll);
+        append(&place.session(), "gun\":1}\n{\"a");
+        assert_eq!(happened(&mut follower, 1), ["3e11 10: {\"begun\":1}"]);
+        append(&place.session(), "\":1}\n");
+        assert_eq!(happened(&mut follower, 1), ["3e11 22: {\"a\":1}"]);
+    }
+}
+
+#[test]
+fn a_file_that_is_removed_and_made_again_is_told_so() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let path = place.session();
+        append(&path, "{\"a\":1}\n");
+        let mut follower = place.follow(poll);
+        fs::remove_file(&path).unwrap();
+        append(&path, "{\"b\":1}\n{\"c\":1}\n");
+        let again = ["3e11 replaced", "3e11 0: {\"b\":1}", "3e11 8: {\"c\":1}"];
+        assert_eq!(happened(&mut follower, 3), again, "unseen");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 removed"]);
+        append(&path, "{\"d\":1}\n");
+        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"d\":1}"]);
+    }
+}
+
+#[test]
+fn folders_that_are_moved_take_their_transcripts_along() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let outside = place.root.path().join("outside");
+        fs::create_dir_all(outside.join(format!("{SESSION}/subagents"))).unwrap();
+        append(&outside.join(format!("{SESSION}.jsonl")), "{\"a\":1}\n");
+        append(&outside.join(format!("{SESSION}/subagents/agent-a1.jsonl")), "{\"b\":1}\n");
+        let mut follower = place.follow(poll);
+        fs::rename(&outside, place.path("-new")).unwrap();
+        let mut told = happened(&mut follower, 4);
+        told.sort();
+        assert_eq!(told, ["3e11 0: {\"a\":1}", "3e11 created", "a1 0: {\"b\":1}", "a1 created"]);
+        append(&place.path(&format!("-new/{SESSION}/subagents/agent-a1.jsonl")), "{\"c\":1}\n");
+        assert_eq!(happened(&mut follower, 1), ["a1 8: {\"c\":1}"]);
+        fs::rename(place.path("-new"), place.path("-newer")).unwrap();
+        assert_eq!(happened(&mut follower, 7).len(), 7, "two are gone, two are new with three entries");
+        append(&place.path(&format!("-newer/{SESSION}.jsonl")), "{\"d\":1}\n");
+        assert_eq!(happened(&mut follower, 1), ["3e11 8: {\"d\":1}"]);
+        fs::rename(place.path("-newer"), &outside).unwrap();
+        let mut told = happened(&mut follower, 2);
+        told.sort();
+        assert_eq!(told, ["3e11 removed", "a1 removed"]);
+        append(&outside.join(format!("{SESSION}.jsonl")), "{\"e\":1}\n");
+        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
+    for poll in [false, true] {
+        let place = Place { root: tempfile::tempdir().unwrap() };
+        let root = place.root.path().join("deep/down");
+        let session = root.join(format!("projects/-p/{SESSION}.jsonl"));
+        let engine = Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at("none"));
+        let mut follower = engine.follow(&Following { only: None, poll });
+        for gone in [root.join("projects"), root.clone(), place.root.path().join("deep")] {
+            fs::create_dir_all(session.parent().unwrap()).unwrap();
+            append(&session, "{\"a\":1}\n");
+            assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
+            append(&session, "{\"b\":1}\n");
+            assert_eq!(happened(&mut follower, 1), ["3e11 8: {\"b\":1}"]);
+            fs::remove_dir_all(&gone).unwrap();
+            assert_eq!(happened(&mut follower, 1), ["3e11 removed"]);
+        }
+    }
+}
+
+#[test]
+fn folders_are_watched_before_they_are_read() {
+    let place = Place::new();
+    let mut follower = place.follow(false);
+    let projects = place.path("");
+    let writer = std::thread::spawn(move || {
+        for number in 0..200 {
+            let folder = projects.join(format!("-p{number}/{SESSION}/subagents"));
+            fs::create_dir_all(&folder).unwrap();
+            let mut file = File::create(folder.join("agent-a1.jsonl")).unwrap();
+            file.write_all(b"{\"a\":1}\n").unwrap();
+            file.write_all(b"{\"b\":1}\n").unwrap();
+        }
+    });
+    let told = happened(&mut follower, 600);
+    writer.join().unwrap();
+    assert_eq!(told.len(), 600);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_followed_as_in_lists_and_never_in_circles() {
+    use std::os::unix::fs::symlink;
+
+    for poll in [false, true] {
+        let place = Place::new();
+        append(&place.session(), "{}\n");
+        let elsewhere = place.root.path().join("elsewhere");
+        fs::create_dir_all(&elsewhere).unwrap();
+        symlink(&elsewhere, place.path("-linked")).unwrap();
+        symlink(place.path("-p"), place.path("-same")).unwrap();
+        symlink(place.root.path(), place.path("-p/loop")).unwrap();
+        let mut follower = place.follow(poll);
+        append(&place.session(), "{\"a\":1}\n");
+        assert_eq!(happened(&mut follower, 1), ["3e11 3: {\"a\":1}"], "by one of its names");
+        append(&elsewhere.join(format!("{SESSION}.jsonl")), "{\"b\":1}\n");
+        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"b\":1}"]);
+        // Links that appear later are treated alike.
+        let later = place.root.path().join("later");
+        fs::create_dir_all(&later).unwrap();
+        append(&later.join(format!("{SESSION}.jsonl")), "{\"c\":1}\n");
+        symlink(place.path("-p"), place.path("-same-again")).unwrap();
+        symlink(&later, place.path("-p/inside")).unwrap();
+        symlink(&later, place.path("-later")).unwrap();
+        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"c\":1}"]);
+        append(&place.session(), "{\"d\":1}\n");
+        assert_eq!(happened(&mut follower, 1), ["3e11 11: {\"d\":1}"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_no_transcript_whatever_its_name() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let mut follower = place.follow(poll);
+        fs::create_dir(place.path("-p/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl")).unwrap();
+        let pipe = place.path("-p/00000002-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        append(&place.session(), "{\"a\":1}\n");
+        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
+    }
 }

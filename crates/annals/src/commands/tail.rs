@@ -55,7 +55,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn print(&mut self, file: &TranscriptFile, happening: &Happening) -> Result<(), Failure> {
+    fn print(&mut self, file: &TranscriptFile, happening: &Happening<'_>) -> Result<(), Failure> {
         if self.json {
             return output::json_line(&mut self.out, &to_wire(file, happening));
         }
@@ -84,15 +84,15 @@ impl<W: Write> Printer<W> {
     }
 }
 
-fn to_wire(file: &TranscriptFile, happening: &Happening) -> Followed {
+fn to_wire(file: &TranscriptFile, happening: &Happening<'_>) -> Followed {
     let (event, offset, bytes) = match happening {
         Happening::Created => ("created", None, None),
         Happening::Title { .. } => ("title", None, None),
         Happening::Replaced => ("replaced", None, None),
         Happening::Removed => ("removed", None, None),
-        Happening::Entry { offset, bytes } => ("appended", Some(*offset), Some(bytes)),
+        Happening::Entry { offset, bytes } => ("appended", Some(*offset), Some(*bytes)),
     };
-    let json = |bytes: &Vec<u8>| {
+    let json = |bytes: &[u8]| {
         let body = Entry::new(bytes).body()?.bytes().to_vec();
         RawValue::from_string(String::from_utf8(body).ok()?).ok()
     };
@@ -104,7 +104,7 @@ fn to_wire(file: &TranscriptFile, happening: &Happening) -> Followed {
         agent_id: file.agent.clone(),
         path: file.path.as_path().into(),
         title: match happening {
-            Happening::Title { title } => Some(title.clone()),
+            Happening::Title { title } => Some((*title).to_owned()),
             _ => None,
         },
         offset,

@@ -48,6 +48,24 @@ fn feed(home: &Home, args: &[&str], input: &[u8]) -> Ran {
     home.ran(&child.wait_with_output().unwrap())
 }
 
+/// Returns annals as a command for which files may be forbidden: to root nothing is, so it then runs as nobody.
+#[cfg(unix)]
+fn without_privileges(home: &Home) -> std::process::Command {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The program may lie where nobody may look: it is copied to the home.
+    let program = home.path().join("annals");
+    // By a program of its own: a file that this process has just written may still be open in a child of another test.
+    assert!(home.command("cp").arg(ANNALS).arg(&program).status().unwrap().success());
+    let mut command = home.command(program.to_str().unwrap());
+    if std::fs::metadata(home.path()).unwrap().uid() == 0 {
+        command.uid(65534).gid(65534);
+    }
+    command
+}
+
 /// Makes a file look as if nobody had written to it for an hour.
 fn rest(path: &Path) {
     let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);

@@ -1,7 +1,7 @@
 //! Following sessions from the command line.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 use testkit::command::Home;
@@ -13,7 +13,10 @@ struct Tail(Child, BufReader<ChildStdout>);
 
 impl Tail {
     fn start(home: &Home, args: &[&str]) -> Self {
-        let mut command = home.command(ANNALS);
+        Self::start_as(home.command(ANNALS), args)
+    }
+
+    fn start_as(mut command: Command, args: &[&str]) -> Self {
         command.arg("tail").args(args).args(["--seconds", "30"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -28,6 +31,11 @@ impl Tail {
         let mut line = String::new();
         self.1.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
+    }
+
+    /// Returns the next lines, with ids cut short.
+    fn lines<const COUNT: usize>(&mut self) -> [String; COUNT] {
+        std::array::from_fn(|_| self.line().replace("-93c1-4d41-9f0c-2a6f0f9f7a55", "…"))
     }
 }
 
@@ -84,4 +92,46 @@ fn the_json_of_all_sessions_has_every_entry() {
     let nothing = annals(&home, &["tail"]);
     assert_eq!(nothing.code, Some(2));
     assert_eq!(annals(&home, &["tail", "nope"]).code, Some(1));
+}
+
+#[test]
+fn sessions_of_a_client_that_has_not_run_yet_are_shown_once_it_does() {
+    let home = Home::new();
+    let mut tail = Tail::start(&home, &["--all"]);
+    record(&home, "The first of all");
+    assert_eq!(tail.lines(), ["── new: 3e11a6b4…", "── 3e11a6b4…", "❯", "  The first of all"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_for_a_while_is_neither_gone_nor_new() {
+    use std::fs::{File, Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    const OTHER: &str = "0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55";
+    let said = |text: &str| format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{text}\"}}}}\n");
+    let allow = |path: &std::path::Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    let home = Home::new();
+    let file = home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), said("old"));
+    let beside = home.write(format!(".claude/projects/-q/{OTHER}.jsonl"), said("old"));
+    let folder = beside.parent().unwrap();
+    let open = |path| File::options().append(true).open(path).unwrap();
+    let (mut writer, mut writer_beside) = (open(&file), open(&beside));
+    allow(&file, 0o000);
+    allow(folder, 0o000);
+    let mut tail = Tail::start_as(crate::without_privileges(&home), &["--all"]);
+    allow(&file, 0o644);
+    writer.write_all(said("one").as_bytes()).unwrap();
+    assert_eq!(tail.lines(), ["── 3e11a6b4…", "❯", "  one"]);
+    allow(folder, 0o755);
+    assert_eq!(tail.lines(), ["── new: 0b0b0b0b…", "── 0b0b0b0b…", "❯", "  old"]);
+    allow(folder, 0o000);
+    allow(&file, 0o000);
+    for (writer, text) in [(&mut writer_beside, "unseen"), (&mut writer, "two")] {
+        writer.write_all(said(text).as_bytes()).unwrap();
+    }
+    allow(&file, 0o644);
+    assert_eq!(tail.lines(), ["── 3e11a6b4…", "❯", "  two"]);
+    allow(folder, 0o755);
+    assert_eq!(tail.lines(), ["── 0b0b0b0b…", "❯", "  unseen"]);
 }

@@ -1,0 +1,174 @@
+//! How far a transcript was read, and what has come since.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use annals_transcript::entry::view::{AiTitle, CustomTitle};
+use annals_transcript::line::read_span;
+use annals_transcript::write::fs::State;
+use annals_transcript::{Entry, Position, Reader};
+
+use super::{Happening, Tell};
+use crate::files::TranscriptFile;
+
+/// How far a transcript was read. There are as many as files that are followed: it is small.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// What the file was when it was read; none if it has yet to be.
+    state: Option<State>,
+    /// Behind the last whole line.
+    lines: Mark,
+    /// Behind that, as far as no line ends: a long line is not searched again each time that a piece of it comes.
+    searched: Mark,
+    /// Known once something was told.
+    told: Option<Box<Told>>,
+}
+
+#[derive(Debug)]
+struct Told {
+    file: TranscriptFile,
+    /// The title that was recorded last.
+    title: Option<String>,
+}
+
+/// A place in a file, and what stood before it: a file that was cut off may have grown again since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Mark {
+    offset: u64,
+    /// None if it is not known; then the mark may lie within a line.
+    before: Option<u32>,
+}
+
+/// A file that was not written for so long is not about to be, as far as one can tell.
+const AT_REST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many bytes before a mark are compared.
+const COMPARED: u64 = 64;
+/// How much is searched for the end of a line at once.
+const PIECE: u64 = 64 * 1024;
+
+impl Seen {
+    /// Takes a transcript as read up to its last whole line. One that has been at rest for long is not opened: of ten
+    /// thousand, most are.
+    pub(super) fn taken_as_read(path: &Path, state: State) -> Self {
+        let at_end = Mark { offset: state.length, before: None };
+        let mut seen = Self { state: None, lines: at_end, searched: at_end, told: None };
+        let age = state.modified.and_then(|modified| modified.elapsed().ok());
+        if age.is_none_or(|age| age < AT_REST) {
+            let _ = File::open(path).and_then(|mut file| seen.find_marks(&mut file, state.length));
+        }
+        seen.state = Some(state);
+        seen
+    }
+
+    /// Finds the marks of a file that was taken as read without opening it.
+    fn find_marks(&mut self, file: &mut File, length: u64) -> io::Result<()> {
+        let end = end_of_lines(file, 0, self.lines.offset.min(length))?.unwrap_or(0);
+        self.lines = Mark::at(file, end)?;
+        self.searched = self.lines;
+        Ok(())
+    }
+
+    /// Returns the transcript.
+    pub(super) fn file(&mut self, path: &Path) -> TranscriptFile {
+        self.told(path).file.clone()
+    }
+
+    fn told(&mut self, path: &Path) -> &mut Told {
+        let told = || Box::new(Told { file: TranscriptFile::at(path), title: None });
+        self.told.get_or_insert_with(told)
+    }
+
+    /// Tells what happened to the file. One that cannot be read now is read when it is looked at again.
+    pub(super) fn look(&mut self, path: &Path, state: &State, tell: Tell<'_>) {
+        if self.state.as_ref() != Some(state) {
+            let _ = self.read(path, tell);
+        }
+    }
+
+    /// Tells the entries behind what was read; a line without its end waits.
+    fn read(&mut self, path: &Path, tell: Tell<'_>) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let state = State::from(file.metadata()?);
+        let is_same = self.state.as_ref().is_none_or(|before| before.identity == state.identity);
+        if !is_same || !self.lines.holds(&mut file, state.length)? {
+            tell(&self.told(path).file, Happening::Replaced);
+            (self.lines, self.searched) = (Mark::default(), Mark::default());
+        }
+        self.state = None;
+        if self.lines.before.is_none() {
+            self.find_marks(&mut file, state.length)?;
+        }
+        let is_searched = self.searched.holds(&mut file, state.length)?;
+        let from = if is_searched { self.searched.offset } else { self.lines.offset };
+        if let Some(end) = end_of_lines(&mut file, from, state.length)? {
+            self.read_lines(path, &mut file, end, tell)?;
+            self.lines = Mark::at(&mut file, end)?;
+        }
+        self.searched = self.lines.or_at(&mut file, state.length)?;
+        self.state = Some(state);
+        Ok(())
+    }
+
+    /// Tells the entries of the lines up to `end`, one at a time.
+    fn read_lines(&mut self, path: &Path, file: &mut File, end: u64, tell: Tell<'_>) -> io::Result<()> {
+        let start = self.lines.offset;
+        file.seek(SeekFrom::Start(start))?;
+        let mut reader = Reader::resume(file.take(end - start), Position { offset: start, line: 1 });
+        while let Some(entry) = reader.read()? {
+            let (offset, bytes) = (entry.at().offset, entry.bytes());
+            let told = self.told(path);
+            tell(&told.file, Happening::Entry { offset, bytes });
+            // Clients record the title again after every turn.
+            if let Some(title) = title_in(bytes).filter(|title| told.title.as_ref() != Some(title)) {
+                tell(&told.file, Happening::Title { title: &title });
+                told.title = Some(title);
+            }
+            self.lines = Mark { offset: offset + bytes.len() as u64, before: None };
+        }
+        Ok(())
+    }
+}
+
+impl Mark {
+    fn at(file: &mut File, offset: u64) -> io::Result<Self> {
+        let length = offset.min(COMPARED);
+        let mut hasher = DefaultHasher::new();
+        read_span(file, offset - length, length)?.hash(&mut hasher);
+        #[expect(clippy::cast_possible_truncation, reason = "half of the hash is enough")]
+        Ok(Self { offset, before: Some(hasher.finish() as u32) })
+    }
+
+    /// Returns the mark at another place, or this one if it is the same.
+    fn or_at(self, file: &mut File, offset: u64) -> io::Result<Self> {
+        if self.offset == offset { Ok(self) } else { Self::at(file, offset) }
+    }
+
+    /// Returns whether the file of this length still has the same before the mark.
+    fn holds(self, file: &mut File, length: u64) -> io::Result<bool> {
+        Ok(self.offset <= length && (self.before.is_none() || Self::at(file, self.offset)? == self))
+    }
+}
+
+/// Returns the title that an entry gives its session.
+fn title_in(bytes: &[u8]) -> Option<String> {
+    let entry = Entry::new(bytes);
+    let custom = || entry.view::<CustomTitle>()?.title();
+    custom().or_else(|| entry.view::<AiTitle>()?.title()).map(std::borrow::Cow::into_owned)
+}
+
+/// Returns where the last line that ends in a part of a file does so.
+pub(super) fn end_of_lines(file: &mut File, from: u64, to: u64) -> io::Result<Option<u64>> {
+    let (mut end, mut length) = (to, COMPARED);
+    while end > from {
+        let start = end.saturating_sub(length).max(from);
+        let bytes = read_span(file, start, end - start)?;
+        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(Some(start + newline as u64 + 1));
+        }
+        (end, length) = (start, PIECE);
+    }
+    Ok(None)
+}
