@@ -4,6 +4,7 @@
 //! bytes, and the best of several rounds counts; of conversations, the median.
 
 mod append;
+mod following;
 mod lists;
 
 use std::fs::{self, File};
@@ -44,6 +45,12 @@ pub(crate) struct Args {
     /// Does the same for the conversation of one file
     #[arg(long, hide = true, value_name = "FILE")]
     memory_of_conversation: Option<PathBuf>,
+    /// Does the same for following all sessions of a client's folder
+    #[arg(long, hide = true, value_name = "DIR")]
+    memory_of_following: Option<PathBuf>,
+    /// Appends to many sessions of a client's folder at once and says when all was told
+    #[arg(long, hide = true, value_name = "DIR")]
+    storm_over: Option<PathBuf>,
 }
 
 /// A part of the benchmark.
@@ -54,6 +61,7 @@ enum Part {
     Conversations,
     Appends,
     Lists,
+    Following,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -62,6 +70,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(file) = &args.memory_of_conversation {
         return print_memory_of(|| Ok(resolve(file)?.nodes().len() as u64));
+    }
+    if let Some(root) = &args.memory_of_following {
+        return print_memory_of(|| following::follow(root));
+    }
+    if let Some(root) = &args.storm_over {
+        return following::storm(root);
     }
     if cfg!(debug_assertions) {
         let mut again = vec!["run", "--quiet", "--release", "--package", "xtask", "--"];
@@ -85,6 +99,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Lists) {
         lists::run(scratch.path(), args.lists.as_deref(), args.rounds)?;
+    }
+    if wanted(Part::Following) {
+        following::run(scratch.path(), args.rounds)?;
     }
     Ok(())
 }
@@ -245,7 +262,7 @@ fn memory(scratch: &Path, size: u64) -> Outcome {
 }
 
 /// Prints how much more memory this process took for some work, in megabytes.
-fn print_memory_of(work: impl FnOnce() -> Result<u64, Box<dyn std::error::Error>>) -> Outcome {
+fn print_memory_of<T>(work: impl FnOnce() -> Result<T, Box<dyn std::error::Error>>) -> Outcome {
     let before = peak_memory()?;
     black_box(work()?);
     println!("{:.3}", peak_memory()? - before);

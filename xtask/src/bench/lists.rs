@@ -11,10 +11,10 @@ use annals_engine::{Engine, Home, Roots, Wanted};
 use annals_transcript::lite::Lite;
 use testkit::generate;
 
-use crate::{Outcome, project};
+use crate::{Outcome, call};
 
 /// How many sessions are made, and how large each is.
-const SESSIONS: u64 = 2000;
+const SESSIONS: u64 = 10_000;
 const BYTES: u64 = 30_000;
 
 pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outcome {
@@ -22,40 +22,41 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outco
         Some(root) => root.to_owned(),
         None => generated(&scratch.join("lists"))?,
     };
+    in_process(scratch, &root, rounds)?;
+    as_programs(scratch, &root, rounds.min(2))
+}
+
+/// Compares lists with a mere walk over the files.
+fn in_process(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
     let home = scratch.join("home");
-    let engine = Engine::open(Roots::given(vec![root.clone()])?, Home::at(&home));
+    // What is appended goes into a folder of its own: the other may be somebody's.
+    let beside = scratch.join("beside");
+    let growing = session_in(&beside, 0)?;
+    let engine = Engine::open(Roots::given(vec![root.to_owned(), beside])?, Home::at(&home));
     let forget = || fs::remove_dir_all(&home).unwrap_or_default();
     let all = Wanted::default();
     let short = Wanted { limit: Some(20), ..Wanted::default() };
-    let sessions = engine.list(&all).sessions.len();
-    println!("\nlists of {sessions} sessions");
+    println!("\nlists of {} sessions, best of {rounds} rounds", engine.list(&all).sessions.len());
     println!("{:<36} {:>12} {:>12}", "", "ms", "× the walk");
-    let newest = engine.list(&short).sessions.first().map(|listed| listed.file.path.clone());
     let contenders: [Contender<'_>; 6] = [
-        ("walk and stat", &|| {}, &|| _ = black_box(walk(&root))),
+        ("walk and stat", &|| {}, &|| _ = black_box(walk(root))),
         ("list, nothing remembered", &forget, &|| drop(engine.list(&all))),
         ("list, remembered", &|| {}, &|| drop(engine.list(&all))),
-        ("list after one append", &|| append_to(newest.as_deref()), &|| drop(engine.list(&all))),
+        ("list after one append", &|| append_to(&growing), &|| drop(engine.list(&all))),
         ("--limit 20, nothing remembered", &forget, &|| drop(engine.list(&short))),
         ("--limit 20, remembered", &|| {}, &|| drop(engine.list(&short))),
     ];
-    let mut first = None;
-    for (name, prepare, work) in contenders {
-        let mut best = f64::INFINITY;
-        for _ in 0..rounds {
+    let mut best = [f64::INFINITY; 6];
+    for _ in 0..rounds {
+        for ((_, prepare, work), best) in contenders.iter().zip(&mut best) {
             prepare();
             let begun = Instant::now();
             work();
-            best = best.min(begun.elapsed().as_secs_f64() * 1e3);
+            *best = best.min(begun.elapsed().as_secs_f64() * 1e3);
         }
-        println!("{name:<36} {best:>12.2} {:>12.2}", best / *first.get_or_insert(best));
     }
-    match sdk(&root) {
-        Ok(ms) => {
-            let ratio = ms / first.unwrap_or(ms);
-            println!("{:<36} {ms:>12.2} {ratio:>12.2}", "the client's SDK, listSessions");
-        }
-        Err(reason) => println!("the client's SDK: not measured ({reason})"),
+    for ((name, ..), ms) in contenders.iter().zip(best) {
+        println!("{name:<36} {ms:>12.2} {:>12.2}", ms / best[0]);
     }
     Ok(())
 }
@@ -63,51 +64,127 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outco
 /// Its name, what is done before each round, and what is measured.
 type Contender<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
 
-/// Makes a folder of sessions in twenty projects.
-fn generated(root: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
-    for number in 0..SESSIONS {
-        let folder = root.join(format!("projects/-home-dev-work-{}", number % 20));
-        fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("{number:08x}-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"));
-        let mut out = BufWriter::new(File::create(&path)?);
-        generate::session(&mut out, number, BYTES)?;
-        // Each was written last when its last entry was.
-        let file = out.into_inner()?;
-        if let Some(last) = Lite::read(&mut File::open(&path)?)?.last_at {
-            file.set_times(FileTimes::new().set_modified(last.into()))?;
+/// Compares the program with the client's SDK, each in a process of its own, from its start to its end.
+fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
+    call(env!("CARGO"), &["build", "--quiet", "--release", "--package", "annals"])?;
+    let this = std::env::current_exe()?;
+    let target = this.parent().and_then(Path::parent).ok_or("not in a target folder")?;
+    let sdk = target.join("oracle/npm/node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs");
+    let (home, empty) = (scratch.join("home"), scratch.join("empty"));
+    fs::create_dir_all(empty.join("projects"))?;
+    let annals = |root: &Path, more: &[&str]| {
+        let mut command = Command::new(this.with_file_name("annals"));
+        command.args(["list", "--json", "--root"]).arg(root).args(more);
+        command.env("ANNALS_HOME", if root == empty { &empty } else { &home }).env("HOME", scratch);
+        command
+    };
+    let listed_by_sdk = |root: &Path| {
+        let script = "const sdk = await import(process.argv[1]); await sdk.listSessions({})";
+        let mut command = Command::new("node");
+        command.args(["--input-type=module", "-e", script]).arg(&sdk);
+        command.env("CLAUDE_CONFIG_DIR", root).env("HOME", scratch);
+        command
+    };
+    let mut programs = vec![
+        ("annals list, nothing remembered", annals(root, &[])),
+        ("annals list, remembered", annals(root, &[])),
+        ("annals list --limit 20, remembered", annals(root, &["--limit", "20"])),
+        ("annals list of nothing", annals(&empty, &[])),
+    ];
+    if sdk.exists() {
+        programs.push(("the client's SDK, listSessions", listed_by_sdk(root)));
+        programs.push(("the client's SDK, of nothing", listed_by_sdk(&empty)));
+    }
+    let mut best = vec![Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 }; programs.len()];
+    for _ in 0..rounds {
+        fs::remove_dir_all(&home).unwrap_or_default();
+        for ((_, program), best) in programs.iter().zip(&mut best) {
+            best.improve(cost(program)?);
+        }
+    }
+    println!("\n{:<36} {:>12} {:>12} {:>12}", "as programs", "ms", "ms of CPU", "MB at peak");
+    for ((name, _), cost) in programs.iter().zip(&best) {
+        println!("{name:<36} {:>12.1} {:>12.1} {:>12.1}", cost.seconds * 1e3, cost.cpu * 1e3, cost.memory);
+    }
+    match &best[..] {
+        [ours, _, _, ours_of_nothing, theirs, theirs_of_nothing] => {
+            let list = (theirs.cpu - theirs_of_nothing.cpu) / (ours.cpu - ours_of_nothing.cpu);
+            println!("CPU of the SDK: {:.1} × ours; without the start {list:.1} ×", theirs.cpu / ours.cpu);
+        }
+        _ => println!("the client's SDK: not measured (`cargo x oracle` installs it)"),
+    }
+    Ok(())
+}
+
+/// What a program took, with the processes that it started.
+#[derive(Clone, Copy)]
+struct Cost {
+    seconds: f64,
+    cpu: f64,
+    /// The peak, in megabytes. What is less than that of the Python that measures it does not show.
+    memory: f64,
+}
+
+impl Cost {
+    /// Keeps the shorter times and the larger memory.
+    fn improve(&mut self, other: Cost) {
+        self.seconds = self.seconds.min(other.seconds);
+        self.cpu = self.cpu.min(other.cpu);
+        self.memory = self.memory.max(other.memory);
+    }
+}
+
+/// Runs a program by Python, which can ask the system what a process took.
+fn cost(program: &Command) -> Result<Cost, Box<dyn std::error::Error>> {
+    const SCRIPT: &str = "import os, subprocess, sys, time; begun = time.monotonic(); \
+        child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL); \
+        _, status, used = os.wait4(child.pid, 0); \
+        print(time.monotonic() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6, os.waitstatus_to_exitcode(status))";
+    let mut python = Command::new("python3");
+    python.args(["-c", SCRIPT]).arg(program.get_program()).args(program.get_args());
+    python.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = python.output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let figures = text.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>()?;
+    match figures[..] {
+        // That nothing was found is an answer too.
+        [seconds, cpu, memory, 0.0 | 1.0] => Ok(Cost { seconds, cpu, memory }),
+        _ => Err(format!("{program:?} failed: {}", String::from_utf8_lossy(&output.stderr)).into()),
+    }
+}
+
+/// Makes a folder of sessions in twenty projects, once.
+pub(super) fn generated(root: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    if !root.exists() {
+        for number in 0..SESSIONS {
+            session_in(root, number)?;
         }
     }
     Ok(root.to_owned())
 }
 
-fn walk(root: &Path) -> u64 {
+fn session_in(root: &Path, number: u64) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let folder = root.join(format!("projects/-home-dev-work-{}", number % 20));
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{number:08x}-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"));
+    let mut out = BufWriter::new(File::create(&path)?);
+    generate::session(&mut out, number, BYTES)?;
+    // Each was written last when its last entry was.
+    let file = out.into_inner()?;
+    if let Some(last) = Lite::read(&mut File::open(&path)?)?.last_at {
+        file.set_times(FileTimes::new().set_modified(last.into()))?;
+    }
+    Ok(path)
+}
+
+pub(super) fn walk(root: &Path) -> u64 {
     let folders = fs::read_dir(root.join("projects")).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path())).flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
-fn append_to(path: Option<&Path>) {
-    let file = path.and_then(|path| fs::OpenOptions::new().append(true).open(path).ok());
-    if let Some(mut file) = file {
-        let _ = file.write_all(b"{\"type\":\"mode\",\"mode\":\"normal\"}\n");
-    }
-}
-
-/// Returns how long the SDK takes, in milliseconds, without the start of its program.
-fn sdk(root: &Path) -> Result<f64, Box<dyn std::error::Error>> {
-    let packages = project().join("target/oracle/npm/node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs");
-    if !packages.exists() {
-        return Err("`cargo x oracle` installs it".into());
-    }
-    let script = "const sdk = await import(process.argv[1]); const begun = performance.now(); \
-                  await sdk.listSessions({}); console.log(performance.now() - begun)";
-    let output = Command::new("node")
-        .args(["--input-type=module", "-e", script])
-        .arg(&packages)
-        .env("CLAUDE_CONFIG_DIR", root)
-        .env("HOME", root)
-        .output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let ms: f64 = text.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
-    Ok(ms)
+fn append_to(path: &Path) {
+    let file = fs::OpenOptions::new().append(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(b"{\"type\":\"mode\",\"mode\":\"normal\"}\n"));
+    written.expect("a session can be written");
 }
