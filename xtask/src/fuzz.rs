@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{Outcome, call_with, project};
 
 /// The targets in `fuzz/fuzz_targets`.
-const TARGETS: [&str; 4] = ["read", "patch", "chain", "draft"];
+const TARGETS: [&str; 5] = ["read", "patch", "chain", "draft", "rpc_frame"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         fuzz.args(["+nightly", "fuzz", "run", target]);
         let corpus = project().join("fuzz/corpus").join(target);
         std::fs::create_dir_all(&corpus)?;
-        fuzz.args([corpus, project().join("corpus")]);
+        fuzz.args([corpus, project().join("corpus"), project().join("crates/annals-server/tests/it/rpc")]);
         fuzz.args(["--", "-max_len=65536", "-timeout=10", &format!("-max_total_time={}", args.seconds)]);
         call_with(&mut fuzz)?;
     }

@@ -7,6 +7,7 @@ mod ci;
 mod corpus;
 mod fuzz;
 mod oracle;
+mod schema;
 mod tidy;
 
 use std::error::Error;
@@ -37,6 +38,8 @@ enum Chore {
         #[arg(long)]
         update: bool,
     },
+    /// Write the JSON Schema and the TypeScript types of the protocol anew
+    Schema,
     /// Measure speed and memory, as ratios in one run
     Bench(bench::Args),
     /// Fuzz a target, or all of them, for a while
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Ci => ci::run(),
         Chore::Tidy => tidy::run(),
         Chore::Corpus { update } => corpus::run(update),
+        Chore::Schema => schema::run(),
         Chore::Bench(args) => bench::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Oracle(args) => oracle::run(&args),

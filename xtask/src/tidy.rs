@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use annals_proto::{ErrorCode, Method, notification};
 use annals_transcript::Kind;
 use annals_transcript::entry::view::AttachmentKind;
 
-use crate::{Outcome, files_below, project};
+use crate::{Outcome, files_below, project, schema};
 
 pub(crate) fn run() -> Outcome {
     let mut complaints = Vec::new();
@@ -15,6 +16,8 @@ pub(crate) fn run() -> Outcome {
     complaints.extend(cases_without_a_readme()?);
     complaints.extend(arrows_that_turn_round()?);
     complaints.extend(paths_of_a_machine()?);
+    complaints.extend(methods_and_codes_without_a_row()?);
+    complaints.extend(schema::stale()?);
     complaints.extend(inner_types_that_serialize()?);
     if complaints.is_empty() {
         return Ok(());
@@ -38,6 +41,18 @@ fn kinds_without_a_row_or_case() -> Result<Vec<String>, Box<dyn std::error::Erro
         }
     }
     Ok(missing)
+}
+
+/// Every method, notification and error code has a row in PROTOCOL.md.
+fn methods_and_codes_without_a_row() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let protocol = fs::read_to_string(project().join("docs/PROTOCOL.md"))?;
+    let names = Method::ALL.iter().map(|method| method.name()).chain(notification::ALL.iter().copied());
+    let rows = names.map(|name| format!("| `{name}` |"));
+    let rows = rows.chain(ErrorCode::ALL.iter().map(|code| format!("| {} |", code.number())));
+    Ok(rows
+        .filter(|row| !protocol.lines().any(|line| line.starts_with(row)))
+        .map(|row| format!("docs/PROTOCOL.md has no row {row}"))
+        .collect())
 }
 
 /// Every case says in one line what it shows.

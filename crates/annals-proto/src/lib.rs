@@ -14,6 +14,8 @@ mod model;
 mod prompt;
 mod record;
 mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod session;
 mod stats;
 mod text;

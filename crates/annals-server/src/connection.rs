@@ -61,6 +61,11 @@ impl Outgoing {
     pub fn send_blocking(&self, message: String) -> Result<(), Gone> {
         tokio::runtime::Handle::current().block_on(self.send(message))
     }
+
+    /// Waits until the peer has gone.
+    pub async fn gone(&self) {
+        self.queue.closed().await;
+    }
 }
 
 impl Outbox {

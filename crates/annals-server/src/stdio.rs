@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::connection::{Connection, Outbox, outgoing};
+use crate::connection::{Connection, Gone, Outbox, outgoing};
 use crate::rpc::{Frame, Frames};
 use crate::server::Server;
 
@@ -45,22 +45,24 @@ async fn run(server: Arc<Server>) -> io::Result<Ended> {
         write(outbox);
         let _ = written.send(());
     })?;
-    let mut connection = Connection::new(server, out);
+    let mut connection = Connection::new(server, out.clone());
     let mut stop = Signals::new()?;
     let ended = loop {
+        let next = async {
+            match incoming.recv().await {
+                Some(frame) => connection.receive(frame).await,
+                None => Err(Gone),
+            }
+        };
         tokio::select! {
             ended = stop.wait() => break ended,
-            frame = incoming.recv() => match frame {
-                None => break Ended::Peer,
-                Some(frame) => tokio::select! {
-                    ended = stop.wait() => break ended,
-                    received = connection.receive(frame) => if received.is_err() {
-                        break Ended::Peer;
-                    },
-                },
+            () = out.gone() => break Ended::Peer,
+            received = next => if received.is_err() {
+                break Ended::Peer;
             },
         }
     };
+    drop(out);
     let last_words = async {
         connection.finish().await;
         let _ = all_written.await;

@@ -13,6 +13,7 @@ mod oracle;
 mod processes;
 mod prompts;
 mod record;
+mod serve;
 mod show;
 mod stats;
 mod tail;

@@ -1,0 +1,72 @@
+//! JSON Schema of everything on the wire, made from the types and their comments.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    AppendedNotice, Changed, ChangedNotice, DeleteResult, ErrorCode, ForkParams, Forked, ListParams,
+    ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams, ProjectsResult, ReadParams,
+    ReadResult, RenameParams, RestoreParams, SessionParams, Stats, StatusResult, TagParams, ToolsParams,
+    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams,
+    WatchResult, notification,
+};
+
+/// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
+/// parameters, the error codes, and the types that they are made of.
+pub fn schema() -> Value {
+    let mut made = Made {
+        params: SchemaSettings::draft2020_12().for_deserialize().into_generator(),
+        results: SchemaSettings::draft2020_12().for_serialize().into_generator(),
+    };
+    let methods: Map<_, _> =
+        Method::ALL.iter().map(|method| (method.name().to_owned(), made.method(*method))).collect();
+    let notifications = json!({
+        notification::CHANGED: made.results.subschema_for::<ChangedNotice>(),
+        notification::APPENDED: made.results.subschema_for::<AppendedNotice>(),
+    });
+    let codes: Vec<i64> = ErrorCode::ALL.iter().map(|code| code.number()).collect();
+    let mut types = made.params.take_definitions(true);
+    types.extend(made.results.take_definitions(true));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The history protocol of annals",
+        "methods": methods,
+        "notifications": notifications,
+        "errorCodes": codes,
+        "$defs": types,
+    })
+}
+
+struct Made {
+    params: SchemaGenerator,
+    results: SchemaGenerator,
+}
+
+impl Made {
+    fn method(&mut self, method: Method) -> Value {
+        let (params, result) = match method {
+            Method::HistoryList => self.both::<ListParams, ListResult>(),
+            Method::HistoryLoad => self.both::<LoadParams, LoadResult>(),
+            Method::HistoryRead => self.both::<ReadParams, ReadResult>(),
+            Method::HistoryProjects => self.both::<ProjectsParams, ProjectsResult>(),
+            Method::HistoryStats => self.both::<SessionParams, Stats>(),
+            Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
+            Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
+            Method::HistoryRename => self.both::<RenameParams, Changed>(),
+            Method::HistoryTag => self.both::<TagParams, Changed>(),
+            Method::HistoryFork => self.both::<ForkParams, Forked>(),
+            Method::HistoryDelete => self.both::<SessionParams, DeleteResult>(),
+            Method::HistoryRestore => self.both::<RestoreParams, Changed>(),
+            Method::HistoryTrash => self.both::<NoParams, TrashResult>(),
+            Method::HistoryWatch => self.both::<WatchParams, WatchResult>(),
+            Method::HistoryUnwatch => self.both::<UnwatchParams, UnwatchResult>(),
+            Method::HistoryStatus => self.both::<NoParams, StatusResult>(),
+        };
+        json!({ "params": params, "result": result })
+    }
+
+    fn both<P: JsonSchema, R: JsonSchema>(&mut self) -> (Schema, Schema) {
+        (self.params.subschema_for::<P>(), self.results.subschema_for::<R>())
+    }
+}
