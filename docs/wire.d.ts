@@ -372,6 +372,8 @@ export interface Session {
   cwd: string | null;
   /** How the client was started. */
   entrypoint: string | null;
+  /** Why it could not be read; then nothing is known of what is in it. */
+  error?: string | null;
   /** The first words of a person. */
   firstPrompt: string | null;
   /** The session that it was forked from. */
@@ -693,4 +695,4 @@ export interface Notifications {
 }
 
 /** Why a request failed. */
-export type ErrorCode = -32700 | -32600 | -32601 | -32602 | -32603 | -32800 | -32002 | -32010 | -32011 | -32012 | -32013 | -32014 | -32015 | -32016 | -32017 | -32018 | -32019;
+export type ErrorCode = -32700 | -32600 | -32601 | -32602 | -32603 | -32800 | -32002 | -32010 | -32011 | -32012 | -32013 | -32015 | -32016 | -32017 | -32018 | -32019;

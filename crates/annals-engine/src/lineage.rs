@@ -210,7 +210,7 @@ mod tests {
             fs::write(folder.join(format!("{session}.jsonl")), lines.join("\n")).unwrap();
         }
         let engine =
-            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at("none"));
+            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at(home.path()));
         let file = engine.session(A.as_ref()).unwrap();
         let relations = engine.lineage(&file).unwrap();
         relations

@@ -161,7 +161,7 @@ mod tests {
         write("{}/subagents/agent-a5.meta.json", "broken".to_owned());
         write("agent-a2.jsonl", result("tx", "ax"));
         let engine =
-            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at("none"));
+            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at(home.path()));
         let session = engine.snapshot(engine.session(SESSION.as_ref()).unwrap()).unwrap();
         let agents = engine.subagents(&session).unwrap();
         let mut linked: Vec<_> = agents

@@ -132,8 +132,6 @@ codes! {
     Refused -32012,
     /// The cursor belongs to a file that was replaced or cut off: begin again.
     StaleCursor -32013,
-    /// This server cannot do that yet.
-    NotSupported -32014,
     /// Something else stands in the way.
     Conflict -32015,
     /// A file cannot be read.

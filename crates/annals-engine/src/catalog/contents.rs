@@ -110,16 +110,16 @@ mod tests {
 
     #[test]
     fn files_are_found_by_place_by_end_and_by_folder() {
-        let files = ["/work/app/src/main.rs", r"c:\Work\App\lib.rs", "notes/todo.md", "/work/天气/表.csv"];
+        let files = ["/srv/app/src/main.rs", r"c:\Work\App\lib.rs", "notes/todo.md", "/srv/天气/表.csv"];
         let contents =
             Contents { files: files.iter().map(ToString::to_string).collect(), ..Contents::default() };
-        let cwd = Some("/work/app");
+        let cwd = Some("/srv/app");
         for (wanted, found) in [
-            ("/work/app/src/main.rs", true),
-            ("/work/app/src", true),
-            ("/work/app/src/", true),
+            ("/srv/app/src/main.rs", true),
+            ("/srv/app/src", true),
+            ("/srv/app/src/", true),
             ("/src/main.rs", false),
-            ("/work/app/src/main", false),
+            ("/srv/app/src/main", false),
             ("main.rs", true),
             ("./main.rs", true),
             ("src/main.rs", true),
@@ -128,14 +128,14 @@ mod tests {
             (r"C:\Work\App\lib.rs", true),
             ("c:/Work/App", true),
             (r"App\lib.rs", true),
-            ("/work/app/notes/todo.md", true),
+            ("/srv/app/notes/todo.md", true),
             ("todo.md", true),
             ("天气", true),
             ("表.csv", true),
         ] {
             assert_eq!(contents.has_file(wanted, cwd), found, "{wanted}");
         }
-        assert!(!contents.has_file("/work/app/notes/todo.md", None));
+        assert!(!contents.has_file("/srv/app/notes/todo.md", None));
     }
 
     #[test]

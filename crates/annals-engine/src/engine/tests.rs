@@ -23,7 +23,7 @@ fn engine(home: &Path) -> Engine {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(format!("{session}.jsonl")), content).unwrap();
     }
-    Engine::open(Roots::given(vec![home.to_owned()]).unwrap(), crate::Home::at("none"))
+    Engine::open(Roots::given(vec![home.to_owned()]).unwrap(), crate::Home::at(home))
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn told_after(notices: &dyn Fn(&Path) -> Vec<Event>) -> usize {
     let path = root.path().join(format!("projects/-p/{SESSION}.jsonl"));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "{}\n").unwrap();
-    let engine = Engine::open(Roots::given(vec![root.path().to_owned()]).unwrap(), Home::at("none"));
+    let engine = Engine::open(Roots::given(vec![root.path().to_owned()]).unwrap(), Home::at(root.path()));
     let mut follower = engine.follow(&Following::default());
     let inbox = Arc::new(Inbox::default());
     follower.notices = Some(Notices::with(Box::new(NullWatcher), Arc::clone(&inbox)));

@@ -33,7 +33,7 @@ impl Place {
     }
 
     fn engine(&self) -> Engine {
-        Engine::open(Roots::given(vec![self.root.path().to_owned()]).unwrap(), Home::at("none"))
+        Engine::open(Roots::given(vec![self.root.path().to_owned()]).unwrap(), Home::at(self.root.path()))
     }
 }
 
@@ -351,7 +351,7 @@ fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
         let place = Place { root: tempfile::tempdir().unwrap() };
         let root = place.root.path().join("deep/down");
         let session = root.join(format!("projects/-p/{SESSION}.jsonl"));
-        let engine = Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at("none"));
+        let engine = Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at(&root));
         let mut follower = engine.follow(&Following { only: None, poll });
         for gone in [root.join("projects"), root.clone(), place.root.path().join("deep")] {
             fs::create_dir_all(session.parent().unwrap()).unwrap();

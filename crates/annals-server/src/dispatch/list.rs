@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use annals_engine::Wanted;
-use annals_proto::{self as wire, ErrorCode};
+use annals_proto as wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -28,11 +28,13 @@ impl Server {
             project: workspace(params.workspace_path.as_deref())?,
             since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
             until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
-            text: params.query.clone().filter(|text| !text.is_empty()),
+            text: given(params.query.as_ref()),
+            tool: given(params.tool_name.as_ref()),
+            file: given(params.file_path.as_ref()),
             all: params.all.unwrap_or_default(),
             behind: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(limit + 1),
-            ..by_what_was_done(params)?
+            ..Wanted::default()
         });
         let has_more = listing.sessions.len() > limit;
         listing.sessions.truncate(limit);
@@ -62,18 +64,13 @@ impl Server {
     }
 }
 
-/// Filters by tools that were called and files that they touched.
-fn by_what_was_done(params: &wire::ListParams) -> Result<Wanted, Error> {
-    let is_given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-    if is_given(&params.tool_name) || is_given(&params.file_path) {
-        let message = "filters by `toolName` and `filePath` are not supported yet";
-        return Err(Error::new(ErrorCode::NotSupported, message));
-    }
-    Ok(Wanted::default())
+/// Returns a filter; editors send an empty text for none.
+fn given(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
 }
 
-/// Reads the path of a working directory. It is only compared with what sessions tell, and never opened; an empty one is
-/// none.
+/// Reads the path of a working directory; an empty one is none. It names sessions, and nothing in it is opened but a
+/// repository's list of worktrees.
 pub(super) fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
     let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(None) };
     let is_drive =
@@ -107,6 +104,8 @@ fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
 
 #[cfg(test)]
 mod tests {
+    use annals_proto::ErrorCode;
+
     use super::*;
 
     #[test]
