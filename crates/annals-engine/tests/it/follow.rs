@@ -42,10 +42,11 @@ fn append(path: &Path, text: &str) {
 }
 
 /// Waits until so much has happened, but not for ever; returns it as text, a line each. A look at all files, which comes
-/// every ten seconds whatever is noticed, would be too late.
+/// every ten seconds whatever is noticed, would be too late; for thousands of files there is more time.
 fn happened(follower: &mut Follower, count: usize) -> Vec<String> {
     let mut told = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(9);
+    let patience = Duration::from_millis(10 * count as u64).max(Duration::from_secs(9));
+    let deadline = Instant::now() + patience;
     while told.len() < count && Instant::now() < deadline {
         follower.wait(Duration::from_millis(200), |file, happening| {
             told.push(format!("{} {}", name(file), spelled(&happening)));
