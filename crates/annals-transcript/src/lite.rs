@@ -61,10 +61,17 @@ pub struct Lite {
     records: BTreeMap<Kind, Vec<u8>>,
     /// Those of `records` that stand at the end of the file.
     at_end: BTreeSet<Kind>,
-    /// Titles of this session or of others, in order.
-    summaries: Vec<Vec<u8>>,
+    summaries: Summaries,
     /// From where on everything was read.
     tail_from: u64,
+}
+
+/// Titles as old clients wrote them, in order.
+#[derive(Clone, Debug, Default)]
+struct Summaries {
+    lines: Vec<Vec<u8>>,
+    /// Whether those of other sessions are left out.
+    are_own: bool,
 }
 
 impl Lite {
@@ -74,7 +81,9 @@ impl Lite {
         let mut lite = Lite { size, ..Lite::default() };
         if size <= 2 * CHUNK {
             lite.whole = true;
-            lite.add_lines(&read_span(file, 0, size)?);
+            let bytes = read_span(file, 0, size)?;
+            lite.add_lines(&bytes);
+            lite.keep_summaries_of(&bytes);
             return Ok(lite);
         }
         let read = lite.read_head(file)?;
@@ -103,17 +112,27 @@ impl Lite {
     /// Returns the last summary that was seen whose leaf is an entry of the file: a title, as old clients wrote them.
     /// Summaries of other sessions stand in the same places.
     pub fn summary(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
-        for line in self.summaries.iter().rev() {
+        for line in self.summaries.lines.iter().rev() {
             let entry = Entry::new(line);
             let summary = entry.view::<Summary>();
             let leaf = summary.as_ref().and_then(Summary::leaf);
             if let (Some(text), Some(leaf)) = (summary.as_ref().and_then(Summary::summary), leaf)
-                && contains(file, format!("\"uuid\":{}", quote(&leaf)).as_bytes())?
+                && (self.summaries.are_own || contains(file, uuid(&leaf).as_bytes())?)
             {
                 return Ok(Some(text.into_owned()));
             }
         }
         Ok(None)
+    }
+
+    /// Keeps only summaries whose leaf is in a file that is in memory already, of which the last counts.
+    fn keep_summaries_of(&mut self, file: &[u8]) {
+        let is_own = |line: &Vec<u8>| {
+            let leaf = Entry::new(line).view::<Summary>().as_ref().and_then(Summary::leaf);
+            leaf.is_some_and(|leaf| memmem::find(file, uuid(&leaf).as_bytes()).is_some())
+        };
+        self.summaries.lines.retain(is_own);
+        self.summaries.are_own = true;
     }
 
     /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
@@ -201,7 +220,7 @@ impl Lite {
         self.has_main_messages |= tail.has_main_messages;
         self.at_end = tail.records.keys().copied().collect();
         self.records.extend(tail.records);
-        self.summaries.extend(tail.summaries);
+        self.summaries.lines.extend(tail.summaries.lines);
         [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));
         if nothing_between {
             self.whole = true;
@@ -222,8 +241,8 @@ impl Lite {
         if head.kind.last_one_wins() || head.kind == Kind::PrLink {
             self.records.insert(head.kind, entry.bytes().to_vec());
         }
-        if head.kind == Kind::Summary && self.summaries.len() < SUMMARIES {
-            self.summaries.push(entry.bytes().to_vec());
+        if head.kind == Kind::Summary && self.summaries.lines.len() < SUMMARIES {
+            self.summaries.lines.push(entry.bytes().to_vec());
         }
         if self.session.is_none() {
             self.session = head.session.map(|session| session.decode().into_owned());
@@ -249,9 +268,9 @@ impl Lite {
     fn add_surroundings(&mut self, entries: &[Entry<'_>]) {
         let messages = || entries.iter().filter(|entry| entry.kind().is_message());
         let text = |key: &'static str| {
-            let spelled = format!("\"{key}\"");
+            let spelled = memmem::Finder::new(&format!("\"{key}\"")).into_owned();
             move |entry: &Entry<'_>| {
-                memmem::find(entry.bytes(), spelled.as_bytes())?;
+                spelled.find(entry.bytes())?;
                 entry.body()?.text(key).map(Cow::into_owned)
             }
         };
@@ -300,6 +319,11 @@ impl Lite {
             *slot = slot.take().or_else(|| field(key).map(Cow::into_owned));
         }
     }
+}
+
+/// Returns how the id of an entry is spelled in it.
+fn uuid(id: &str) -> String {
+    format!("\"uuid\":{}", quote(id))
 }
 
 /// Returns whether a file has these bytes in it.

@@ -30,7 +30,8 @@ impl Agents {
             below.add_subagents_below(&listed.file);
             found.extend(below.files.iter().filter_map(|file| Candidate::of(&file.path)));
         }
-        if let Some(folder) = listed.file.path.parent() {
+        let are_beside = !self.beside.is_empty() || !self.known.is_empty();
+        if let Some(folder) = listed.file.path.parent().filter(|_| are_beside) {
             if let Some(beside) = self.beside.remove(folder) {
                 self.known.insert(folder.to_owned(), by_session(beside, memory));
             }

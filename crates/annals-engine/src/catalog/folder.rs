@@ -43,7 +43,9 @@ impl Folder {
             match folder {
                 Ok(folder) => {
                     sessions.extend(folder.sessions);
-                    agents.insert(path.clone(), folder.agents);
+                    if !folder.agents.is_empty() {
+                        agents.insert(path.clone(), folder.agents);
+                    }
                 }
                 Err(source) => errors.push(Error::read(path, source)),
             }
