@@ -83,15 +83,15 @@ fn write_fields(
 }
 
 fn doc(out: &mut String, schema: &Value, indent: &str) {
-    if let Some(text) = schema["description"].as_str() {
-        let text = text.replace("*/", "* /").replace('\n', &format!("\n{indent} * "));
-        let text = text.replace(" * \n", " *\n");
-        let gap = if indent.is_empty() { "\n" } else { "" };
-        if text.contains('\n') {
-            *out += &format!("{gap}{indent}/**\n{indent} * {text}\n{indent} */\n");
-        } else {
-            *out += &format!("{gap}{indent}/** {text} */\n");
-        }
+    let Some(text) = schema["description"].as_str() else { return };
+    if indent.is_empty() {
+        out.push('\n');
+    }
+    let text = text.replace("*/", "* /");
+    let lines: Vec<_> = text.lines().map(|line| format!("{indent} * {line}").trim_end().to_owned()).collect();
+    match &lines[..] {
+        [_] => out.extend([indent, "/** ", &text, " */\n"]),
+        lines => out.extend([indent, "/**\n", &lines.join("\n"), "\n", indent, " */\n"]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The engine: what annals can do. Read this first.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -43,6 +43,35 @@ pub struct Report {
     pub stats: Stats,
     /// What is wrong with it.
     pub findings: Vec<Finding>,
+}
+
+/// The client's folders, wherever they really are.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    projects: Vec<PathBuf>,
+    /// Whether what lies in a folder lies inside.
+    folders: HashMap<PathBuf, bool>,
+}
+
+impl Inside {
+    /// Returns whether a file lies inside.
+    pub fn holds(&mut self, path: &Path) -> bool {
+        let (Some(folder), Ok(metadata)) = (path.parent(), path.symlink_metadata()) else { return false };
+        let is_inside = |path: &Path| {
+            let real = path.canonicalize();
+            real.is_ok_and(|real| self.projects.iter().any(|projects| real.starts_with(projects)))
+        };
+        if metadata.is_symlink() {
+            return is_inside(path);
+        }
+        // Most sessions share their folder with others.
+        if let Some(known) = self.folders.get(folder) {
+            return *known;
+        }
+        let holds = is_inside(folder);
+        self.folders.insert(folder.to_owned(), holds);
+        holds
+    }
 }
 
 impl Engine {
@@ -159,19 +188,18 @@ impl Engine {
         }
         match &paths[..] {
             [] => Err(not_found(id)),
-            [path] if !self.holds(path) => Err(Error::new(ErrorKind::Outside { session: id.to_owned() })),
+            [path] if !self.inside().holds(path) => {
+                Err(Error::new(ErrorKind::Outside { session: id.to_owned() }))
+            }
             [path] => Ok(TranscriptFile { path: path.clone(), session: Some(id.to_owned()), agent: None }),
             several => Err(Error::ambiguous(id, several.iter().map(|path| (id, path)))),
         }
     }
 
-    /// Returns whether a path really lies in the client's folders, wherever links lead.
-    pub fn holds(&self, path: &Path) -> bool {
-        let Ok(real) = path.canonicalize() else { return false };
-        self.roots
-            .projects()
-            .filter_map(|projects| projects.canonicalize().ok())
-            .any(|inside| real.starts_with(inside))
+    /// Returns what tells whether paths really lie in the client's folders, wherever links lead.
+    pub fn inside(&self) -> Inside {
+        let real = self.roots.projects().filter_map(|projects| projects.canonicalize().ok());
+        Inside { projects: real.collect(), folders: HashMap::new() }
     }
 
     /// Opens one transcript: its entries in memory, their bodies on disk.

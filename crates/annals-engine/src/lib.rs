@@ -30,7 +30,7 @@ pub use catalog::{
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;
-pub use engine::{Engine, Report};
+pub use engine::{Engine, Inside, Report};
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile};
 pub use follow::{Follower, Following, Happening, end_of_lines};

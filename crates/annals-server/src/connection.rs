@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::dispatch::{Context, spell};
+use crate::dispatch::{Context, Notifier, spell};
 use crate::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Outcome, Params, Request};
 use crate::server::{Cancelled, Server};
 
@@ -55,11 +55,6 @@ impl Outgoing {
             () = self.queue.closed() => return Err(Gone),
         };
         self.queue.send((message, room)).await.map_err(|_| Gone)
-    }
-
-    /// Does the same from a thread that may wait.
-    pub fn send_blocking(&self, message: String) -> Result<(), Gone> {
-        tokio::runtime::Handle::current().block_on(self.send(message))
     }
 
     /// Waits until the peer has gone.
@@ -177,7 +172,7 @@ impl Connection {
             return self.tell(&request.id, Err(error)).await;
         };
         let taken = self.room.clone().acquire_many_owned(size).await.map_err(|_| Gone)?;
-        let context = Context { cancelled, outgoing: Some(self.outgoing.clone()) };
+        let context = Context { cancelled, notifier: Some(Notifier::new(self.outgoing.clone())) };
         let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
         let (in_flight, subscriptions) = (self.in_flight.clone(), self.subscriptions.clone());
         self.tasks.spawn(async move {
@@ -185,7 +180,10 @@ impl Connection {
             let done = match Method::from_name(&request.method) {
                 Some(Method::HistoryWatch) => subscriptions.add(server, &request.params, &outgoing).await,
                 Some(Method::HistoryUnwatch) => Done::only(subscriptions.remove(&request.params).await),
-                _ => work(server, request, context).await,
+                _ => {
+                    let (outcome, working) = server.work(request.method, request.params, context).await;
+                    Done { working, ..Done::only(outcome) }
+                }
             };
             in_flight.remove(&id);
             // Who does not read what he has asked for is given no more.
@@ -219,24 +217,6 @@ impl Done {
     }
 }
 
-/// Works on a request when it is its turn.
-async fn work(server: Arc<Server>, request: Request, context: Context) -> Done {
-    let working = tokio::select! {
-        working = server.working.clone().acquire_owned() => working.ok(),
-        () = context.cancelled.wait() => None,
-    };
-    if let Err(error) = context.cancelled.check() {
-        return Done::only(Err(error));
-    }
-    let done =
-        tokio::task::spawn_blocking(move || server.dispatch(&request.method, &request.params, &context));
-    Done { working, ..Done::only(done.await.unwrap_or_else(|_| Err(broken()))) }
-}
-
-fn broken() -> Error {
-    Error::new(ErrorCode::Internal, "the work broke off")
-}
-
 impl Subscriptions {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, JoinHandle<()>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -248,7 +228,7 @@ impl Subscriptions {
             Ok(params) => tokio::task::spawn_blocking(move || server.subscribe(&params)).await,
             Err(error) => Ok(Err(error)),
         };
-        let mut subscription = match subscribed.unwrap_or_else(|_| Err(broken())) {
+        let mut subscription = match subscribed.unwrap_or_else(|_| Err(Error::broken_off())) {
             Ok(subscription) => subscription,
             Err(error) => return Done::only(Err(error)),
         };

@@ -86,7 +86,7 @@ impl Desk {
             let _ = sender.send(done);
         });
         self.hand_over(engine, file, &state, cursor.is_some(), job)?;
-        receiver.recv().map_err(|_| Error::new(ErrorCode::Internal, "reading the session broke off"))?
+        receiver.recv().map_err(|_| Error::broken_off())?
     }
 
     /// Gives a job to the thread in which the session lies open; opens it if there is none.

@@ -10,8 +10,9 @@ use annals_engine::TranscriptFile;
 use annals_proto::{self as wire, ErrorCode, Method};
 use annals_transcript::project::is_session_id;
 use serde::Serialize;
+use tokio::runtime::Handle;
 
-use crate::connection::Outgoing;
+use crate::connection::{Gone, Outgoing};
 use crate::rpc::{self, Error, Outcome, Params};
 use crate::server::{Cancelled, Server};
 use crate::to_wire;
@@ -27,16 +28,31 @@ pub struct Context {
     /// Whether the request was taken back.
     pub cancelled: Cancelled,
     /// Takes notifications; there is none where a request gets one answer and nothing else.
-    pub outgoing: Option<Outgoing>,
+    pub notifier: Option<Notifier>,
+}
+
+/// Sends notifications from threads that may wait.
+#[derive(Clone, Debug)]
+pub struct Notifier {
+    outgoing: Outgoing,
+    runtime: Handle,
+}
+
+impl Notifier {
+    /// Sends to a peer. To be called where the peer is served.
+    pub fn new(outgoing: Outgoing) -> Self {
+        Self { outgoing, runtime: Handle::current() }
+    }
 }
 
 impl Context {
     /// Sends a notification before the answer; waits for room. To be called from a thread that may wait.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Error> {
         self.cancelled.check()?;
-        let outgoing = self.outgoing.as_ref().ok_or_else(needs_connection)?;
+        let notifier = self.notifier.as_ref().ok_or_else(needs_connection)?;
         let message = rpc::notification(method, params).map_err(|_| internal())?;
-        outgoing.send_blocking(message).map_err(|_| Error::new(ErrorCode::Cancelled, "the client has gone"))
+        let sent = notifier.runtime.block_on(notifier.outgoing.send(message));
+        sent.map_err(|Gone| Error::new(ErrorCode::Cancelled, "the client has gone"))
     }
 }
 

@@ -16,7 +16,7 @@ pub mod to_wire;
 pub mod watch;
 
 pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
-pub use dispatch::Context;
+pub use dispatch::{Context, Notifier};
 pub use line::{has_harmful, is_harmful, json_line};
 pub use server::{Cancelled, Options, Server};
 pub use stdio::{Ended, serve};

@@ -229,6 +229,11 @@ impl Error {
         Self::new(ErrorCode::InvalidParams, message)
     }
 
+    /// Says that the thread that worked on something ended.
+    pub(crate) fn broken_off() -> Self {
+        Self::new(ErrorCode::Internal, "the work broke off")
+    }
+
     /// Adds something for programs.
     #[must_use]
     pub fn with_data(self, data: &impl Serialize) -> Self {

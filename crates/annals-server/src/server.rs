@@ -8,7 +8,8 @@ use annals_proto::{ErrorCode, WatchParams};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::desk::Desk;
-use crate::rpc::Error;
+use crate::dispatch::Context;
+use crate::rpc::{Error, Outcome, Params};
 use crate::watch::{Hub, Subscription};
 
 /// How a server is set up.
@@ -40,6 +41,25 @@ impl Server {
         let working = Arc::new(Semaphore::new(places));
         let hub = Hub::new(engine.clone(), options.poll);
         Arc::new(Self { engine, options, desk: Desk::default(), hub, working, places })
+    }
+
+    /// Answers a request when it is its turn, in a thread that may wait. Whoever sends the answer keeps its place until that
+    /// has found room, so that no more answers are made than are taken.
+    pub async fn work(
+        self: Arc<Self>,
+        method: String,
+        params: Params,
+        context: Context,
+    ) -> (Outcome, Option<OwnedSemaphorePermit>) {
+        let place = tokio::select! {
+            place = self.working.clone().acquire_owned() => place.ok(),
+            () = context.cancelled.wait() => None,
+        };
+        if let Err(error) = context.cancelled.check() {
+            return (Err(error), None);
+        }
+        let done = tokio::task::spawn_blocking(move || self.dispatch(&method, &params, &context)).await;
+        (done.unwrap_or_else(|_| Err(Error::broken_off())), place)
     }
 
     /// Takes all places where work is done, so that requests wait until they are given back: for tests.

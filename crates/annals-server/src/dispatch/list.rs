@@ -40,7 +40,8 @@ impl Server {
         listing.sessions.truncate(limit);
         let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
         // What leads out of the client's folders could not be loaded either.
-        listing.sessions.retain(|listed| self.engine.holds(&listed.file.path));
+        let mut inside = self.engine.inside();
+        listing.sessions.retain(|listed| inside.holds(&listed.file.path));
         let live = self.engine.live_sessions();
         let sessions = listing.sessions.iter().map(|listed| {
             let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));

@@ -16,7 +16,7 @@ pub(super) struct Page<T> {
 
 /// Gathers what `make` gives for one place after another, until there are so many or the page has enough bytes. The first
 /// one is taken whatever its size.
-pub(super) fn gather<T: Sized_>(
+pub(super) fn gather<T: Weigh>(
     places: impl Iterator<Item = usize>,
     limit: usize,
     bytes: usize,
@@ -39,7 +39,7 @@ pub(super) fn gather<T: Sized_>(
 }
 
 /// Gathers a page from a place on.
-pub(super) fn forward<T: Sized_>(
+pub(super) fn forward<T: Weigh>(
     start: usize,
     count: usize,
     limit: usize,
@@ -56,7 +56,7 @@ pub(super) fn forward<T: Sized_>(
 }
 
 /// What has a size on the wire, near enough.
-pub(super) trait Sized_ {
+pub(super) trait Weigh {
     /// Returns how many bytes it takes.
     fn size(&self) -> usize;
 }
@@ -64,13 +64,13 @@ pub(super) trait Sized_ {
 /// What every item takes besides its texts.
 const FRAME: usize = 500;
 
-impl Sized_ for wire::HistoryItem {
+impl Weigh for wire::HistoryItem {
     fn size(&self) -> usize {
         FRAME + self.parts.iter().map(|part| part.get().len()).sum::<usize>()
     }
 }
 
-impl Sized_ for wire::ChatMessage {
+impl Weigh for wire::ChatMessage {
     fn size(&self) -> usize {
         let value = |value: &Option<Box<RawValue>>| value.as_ref().map_or(0, |value| value.get().len());
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -83,14 +83,58 @@ impl Sized_ for wire::ChatMessage {
     }
 }
 
-impl Sized_ for wire::Turn {
+impl Weigh for wire::Turn {
     fn size(&self) -> usize {
         FRAME + self.prompt.len()
     }
 }
 
-impl Sized_ for wire::ToolCall {
+impl Weigh for wire::ToolCall {
     fn size(&self) -> usize {
         FRAME + self.subject.len() + self.files.iter().map(String::len).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Weigh for usize {
+        fn size(&self) -> usize {
+            *self
+        }
+    }
+
+    #[test]
+    fn a_page_has_at_most_so_many_and_enough_bytes_end_it() {
+        let page = |limit, bytes| {
+            let gathered = gather(0..10, limit, bytes, &Cancelled::default(), |place| Ok(Some(place)));
+            gathered.unwrap().into_iter().map(|(_, size)| size).collect::<Vec<_>>()
+        };
+        assert_eq!(page(3, 100), [0, 1, 2]);
+        assert_eq!(page(100, 6), [0, 1, 2, 3], "the one that fills it is whole");
+        assert_eq!(page(100, 1000).len(), 10);
+    }
+
+    #[test]
+    fn what_is_passed_over_is_not_asked_for_again() {
+        let page =
+            forward(2, 10, 2, &Cancelled::default(), |place| Ok(Some(place).filter(|place| place % 2 == 1)));
+        let page = page.unwrap();
+        assert_eq!((page.things, page.end), (vec![3, 5], 6));
+    }
+
+    #[test]
+    fn work_that_is_taken_back_ends_between_two_things() {
+        let cancelled = Cancelled::default();
+        let mut made = 0;
+        let gathered = gather(0..10, 10, 1000, &cancelled, |place| {
+            made += 1;
+            if place == 3 {
+                cancelled.cancel();
+            }
+            Ok(Some(place))
+        });
+        assert_eq!((gathered.unwrap_err().code, made), (annals_proto::ErrorCode::Cancelled, 4));
     }
 }

@@ -106,7 +106,7 @@ pub(super) fn tell(
         left.waiting = changes.split_off(&path);
     }
     let mut notice = ChangedNotice { subscription, ..ChangedNotice::default() };
-    let live = engine.live_sessions();
+    let (live, mut inside) = (engine.live_sessions(), engine.inside());
     for (path, change) in changes {
         let file = TranscriptFile::at(&path);
         let Some(session) = file.session.clone() else { continue };
@@ -116,7 +116,7 @@ pub(super) fn tell(
         }
         // What cannot be read now, or is gone again, is told when it is touched again.
         let Ok(listed) = engine.listed(&file) else { continue };
-        if !engine.holds(&path) {
+        if !inside.holds(&path) {
             continue;
         }
         match change {

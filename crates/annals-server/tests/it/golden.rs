@@ -16,7 +16,9 @@ fn requests_are_answered_as_they_are_written_down() {
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert!(paths.len() > 3, "{paths:?}");
-    paths.iter().for_each(|path| check(path));
+    for path in &paths {
+        check(path);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use annals_engine::{Engine, Home, Roots};
 use annals_proto::ErrorCode;
-use annals_server::rpc::{Id, Incoming, Outcome, Params, Request, answer};
+use annals_server::rpc::{Incoming, Outcome, Params, Request, answer};
 use annals_server::{Context, Options, Server};
 use serde_json::{Value, json};
 
@@ -79,21 +79,24 @@ impl World {
             Ok(Incoming::Request(Request { id, method, params })) => {
                 answer(&id, &self.server.dispatch(&method, &params, &Context::default()))
             }
-            Ok(other) => panic!("{other:?} has no answer ({})", answer(&Id::Null, &Ok(Default::default()))),
+            Ok(other) => panic!("{other:?} has no answer"),
         }
     }
 }
 
 pub(crate) fn entry(kind: &str, uuid: &str, parent: Option<&str>, minute: usize, message: Value) -> Value {
-    json!({
-        "parentUuid": parent, "isSidechain": false, "type": kind, "message": message, "uuid": uuid,
+    let mut entry = json!({
+        "parentUuid": parent, "isSidechain": false, "type": kind, "uuid": uuid,
         "timestamp": format!("2026-03-01T{:02}:{:02}:00.000Z", 10 + minute / 60, minute % 60),
         "cwd": "/home/mia/tea", "sessionId": TEA, "version": "2.1.325", "gitBranch": "main",
-    })
+    });
+    entry["message"] = message;
+    entry
 }
 
 pub(crate) fn reply(uuid: &str, parent: &str, minute: usize, id: &str, block: Value) -> Value {
-    let message = json!({"id": id, "role": "assistant", "model": "claude-opus-5-5", "content": [block]});
+    let mut message = json!({"id": id, "role": "assistant", "model": "claude-opus-5-5"});
+    message["content"] = Value::Array(vec![block]);
     entry("assistant", uuid, Some(parent), minute, message)
 }
 

@@ -74,8 +74,8 @@ fn whatever_comes_in_is_answered_and_the_server_goes_on() {
     let mut server = Server::start(&home, &[]);
     let mut huge = br#"{"jsonrpc":"2.0","id":1,"method":"history/list","params":{"query":""#.to_vec();
     huge.resize(17 << 20, b'x');
-    let deep =
-        [&br#"{"jsonrpc":"2.0","id":1,"method":"history/list","params":"#[..], &[b'['; 100_000]].concat();
+    let mut deep = br#"{"jsonrpc":"2.0","id":1,"method":"history/list","params":"#.to_vec();
+    deep.resize(100_000, b'[');
     for (line, id, code) in [
         (&b"nonsense"[..], Value::Null, -32700),
         (b"\xff\xfe\x00", Value::Null, -32700),
