@@ -187,11 +187,12 @@ impl Hub {
         while state.follower == Follower::Beginning {
             state = self.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(())
+        if state.follower == Follower::Following { Ok(()) } else { Err(Error::broken_off()) }
     }
 
     /// Follows all files and wakes subscriptions, until there are none.
     fn follow(&self) {
+        let broken_off = EndOfFollowing(self);
         let mut follower = self.engine.follow(&Following { only: None, poll: self.poll });
         self.state().follower = Follower::Following;
         self.begun.notify_all();
@@ -201,6 +202,8 @@ impl Hub {
             let mut state = self.state();
             if state.watchers.is_empty() {
                 state.follower = Follower::None;
+                // From here on somebody else may begin.
+                std::mem::forget(broken_off);
                 return;
             }
             let watchers: Vec<_> = state.watchers.values().cloned().collect();
@@ -209,6 +212,16 @@ impl Hub {
                 watcher.hear(&happened);
             }
         }
+    }
+}
+
+/// If following breaks off, nobody waits for it to begin.
+struct EndOfFollowing<'a>(&'a Hub);
+
+impl Drop for EndOfFollowing<'_> {
+    fn drop(&mut self) {
+        self.0.state().follower = Follower::None;
+        self.0.begun.notify_all();
     }
 }
 
