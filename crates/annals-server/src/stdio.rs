@@ -63,6 +63,9 @@ async fn run(server: Arc<Server>) -> io::Result<Ended> {
         }
     };
     drop(out);
+    if ended != Ended::Peer {
+        connection.cancel_all();
+    }
     let last_words = async {
         connection.finish().await;
         let _ = all_written.await;
