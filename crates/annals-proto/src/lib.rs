@@ -3,6 +3,7 @@
 //! Fields are added freely and never change their meaning. Unknown values are null, never invented. Times are
 //! RFC 3339 in UTC with milliseconds.
 
+pub mod acp;
 mod answer;
 mod change;
 mod check;

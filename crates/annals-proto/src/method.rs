@@ -39,6 +39,8 @@ macro_rules! methods {
     (@changes) => { true };
 }
 
+pub(crate) use methods;
+
 methods! {
     /// Lists sessions, the last active first.
     HistoryList "history/list" reads,
@@ -132,6 +134,8 @@ codes! {
     Refused -32012,
     /// The cursor belongs to a file that was replaced or cut off: begin again.
     StaleCursor -32013,
+    /// This server does not do that: it reads what others wrote.
+    NotSupported -32014,
     /// Something else stands in the way.
     Conflict -32015,
     /// A file cannot be read.

@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use annals_proto::{CANCEL, ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult};
+use annals_proto::{CANCEL, ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult, acp};
 use serde::Deserialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::acp::{Acp, Slot};
 use crate::dispatch::{Context, Notifier, spell};
 use crate::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Outcome, Params, Request};
 use crate::server::{Cancelled, Server};
@@ -88,6 +89,7 @@ pub struct Connection {
     outgoing: Outgoing,
     in_flight: Arc<InFlight>,
     subscriptions: Arc<Subscriptions>,
+    acp: Arc<Acp>,
     /// How much may be taken before something is answered.
     room: Arc<Semaphore>,
     tasks: JoinSet<()>,
@@ -115,6 +117,7 @@ impl Connection {
             outgoing,
             in_flight: Arc::default(),
             subscriptions: Arc::default(),
+            acp: Arc::default(),
             room,
             tasks: JoinSet::new(),
         }
@@ -158,6 +161,9 @@ impl Connection {
 
     /// Hears something that wants no answer. What nobody knows is passed over.
     fn notified(&self, method: &str, params: &Params) {
+        if method == acp::CANCEL {
+            self.acp.cancel(params);
+        }
         if method == CANCEL
             && let Ok(CancelParams { id }) = params.read()
             && let Some(cancelled) = self.in_flight.lock().get(&id)
@@ -171,19 +177,25 @@ impl Connection {
             let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
             return self.tell(&request.id, Err(error)).await;
         };
+        if let Err(error) = self.acp.hear(&request, &cancelled) {
+            self.in_flight.remove(&request.id);
+            return self.tell(&request.id, Err(error)).await;
+        }
         let taken = self.room.clone().acquire_many_owned(size).await.map_err(|_| Gone)?;
         let context = Context { cancelled, notifier: Some(Notifier::new(self.outgoing.clone())) };
         let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
         let (in_flight, subscriptions) = (self.in_flight.clone(), self.subscriptions.clone());
+        let acp = self.acp.clone();
         self.tasks.spawn(async move {
             let id = request.id.clone();
             let done = match Method::from_name(&request.method) {
                 Some(Method::HistoryWatch) => subscriptions.add(server, &request.params, &outgoing).await,
                 Some(Method::HistoryUnwatch) => Done::only(subscriptions.remove(&request.params).await),
-                _ => {
-                    let (outcome, working) = server.work(request.method, request.params, context).await;
-                    Done { working, ..Done::only(outcome) }
-                }
+                Some(_) => dispatched(server, request, context).await,
+                None => match acp::Method::from_name(&request.method) {
+                    Some(method) => acp.answer(server, method, request, context).await,
+                    None => dispatched(server, request, context).await,
+                },
             };
             in_flight.remove(&id);
             // Who does not read what he has asked for is given no more.
@@ -192,7 +204,7 @@ impl Connection {
             if let Some(begin) = done.begin {
                 let _ = begin.send(());
             }
-            drop((done.working, taken));
+            drop((done.working, done.held, taken));
         });
         Ok(())
     }
@@ -203,18 +215,35 @@ impl Connection {
 }
 
 /// What came of a request, and what is to be done once it is answered.
-struct Done {
-    outcome: Outcome,
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
     /// The place among the requests that are worked on: kept until the answer has found room.
-    working: Option<OwnedSemaphorePermit>,
+    pub(crate) working: Option<OwnedSemaphorePermit>,
     /// Gives a subscription the word.
-    begin: Option<oneshot::Sender<()>>,
+    pub(crate) begin: Option<oneshot::Sender<()>>,
+    /// A session that nobody else may open or close before the answer is sent.
+    pub(crate) held: Option<OwnedMutexGuard<Slot>>,
 }
 
 impl Done {
-    fn only(outcome: Outcome) -> Self {
-        Self { outcome, working: None, begin: None }
+    pub(crate) fn only(outcome: Outcome) -> Self {
+        Self { outcome, working: None, begin: None, held: None }
     }
+}
+
+async fn dispatched(server: Arc<Server>, request: Request, context: Context) -> Done {
+    let (outcome, working) = server.work(request.method, request.params, context).await;
+    Done { working, ..Done::only(outcome) }
+}
+
+/// Works on a request in a thread that may wait, when it is its turn.
+pub(crate) async fn work(
+    server: Arc<Server>,
+    context: Context,
+    work: impl FnOnce(&Server) -> Outcome + Send + 'static,
+) -> Done {
+    let (outcome, working) = server.work_on(&context.cancelled, work).await;
+    Done { working, ..Done::only(outcome) }
 }
 
 impl Subscriptions {

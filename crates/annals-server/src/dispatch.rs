@@ -12,6 +12,8 @@ use annals_transcript::project::is_session_id;
 use serde::Serialize;
 use tokio::runtime::Handle;
 
+pub(crate) use list::{is_absolute, workspace};
+
 use crate::connection::{Gone, Outgoing};
 use crate::rpc::{self, Error, Outcome, Params};
 use crate::server::{Cancelled, Server};
@@ -48,11 +50,26 @@ impl Notifier {
 impl Context {
     /// Sends a notification before the answer; waits for room. To be called from a thread that may wait.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Error> {
-        self.cancelled.check()?;
         let notifier = self.notifier.as_ref().ok_or_else(needs_connection)?;
         let message = rpc::notification(method, params).map_err(|_| internal())?;
-        let sent = notifier.runtime.block_on(notifier.outgoing.send(message));
-        sent.map_err(|Gone| Error::new(ErrorCode::Cancelled, "the client has gone"))
+        notifier.runtime.block_on(self.send(message))
+    }
+
+    /// Returns where messages to the peer go.
+    pub(crate) fn outgoing(&self) -> Result<Outgoing, Error> {
+        Ok(self.notifier.as_ref().ok_or_else(needs_connection)?.outgoing.clone())
+    }
+
+    /// Sends a message before the answer when there is room; fails when the request is taken back meanwhile.
+    pub(crate) async fn send(&self, message: String) -> Result<(), Error> {
+        self.cancelled.check()?;
+        let notifier = self.notifier.as_ref().ok_or_else(needs_connection)?;
+        tokio::select! {
+            sent = notifier.outgoing.send(message) => {
+                sent.map_err(|Gone| Error::new(ErrorCode::Cancelled, "the client has gone"))
+            }
+            () = self.cancelled.wait() => self.cancelled.check(),
+        }
     }
 }
 
@@ -137,6 +154,6 @@ fn internal() -> Error {
     Error::new(ErrorCode::Internal, "the result could not be spelled")
 }
 
-fn needs_connection() -> Error {
+pub(crate) fn needs_connection() -> Error {
     Error::new(ErrorCode::InvalidRequest, "this needs a connection that stays open")
 }

@@ -4,6 +4,7 @@
 //! and nothing of transports, and sends what comes of it. Subscriptions are the one thing that is remembered about a
 //! client: [`watch`] has them. Start reading at `dispatch.rs`.
 
+mod acp;
 mod connection;
 mod cursor;
 mod desk;

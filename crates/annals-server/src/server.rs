@@ -51,14 +51,24 @@ impl Server {
         params: Params,
         context: Context,
     ) -> (Outcome, Option<OwnedSemaphorePermit>) {
+        let cancelled = context.cancelled.clone();
+        self.work_on(&cancelled, move |server| server.dispatch(&method, &params, &context)).await
+    }
+
+    /// Does a piece of work in the same way.
+    pub(crate) async fn work_on<T: Send + 'static>(
+        self: Arc<Self>,
+        cancelled: &Cancelled,
+        work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
+    ) -> (Result<T, Error>, Option<OwnedSemaphorePermit>) {
         let place = tokio::select! {
             place = self.working.clone().acquire_owned() => place.ok(),
-            () = context.cancelled.wait() => None,
+            () = cancelled.wait() => None,
         };
-        if let Err(error) = context.cancelled.check() {
+        if let Err(error) = cancelled.check() {
             return (Err(error), None);
         }
-        let done = tokio::task::spawn_blocking(move || self.dispatch(&method, &params, &context)).await;
+        let done = tokio::task::spawn_blocking(move || work(&self)).await;
         (done.unwrap_or_else(|_| Err(Error::broken_off())), place)
     }
 

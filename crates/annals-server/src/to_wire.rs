@@ -203,7 +203,7 @@ pub fn trashed(trashed: &Trashed) -> wire::Trashed {
     }
 }
 
-fn time(time: Timestamp) -> String {
+pub(crate) fn time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 

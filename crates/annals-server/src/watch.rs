@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::rpc::{self, Error};
 use changes::Changes;
+pub(crate) use tail::Growth;
 use tail::Tail;
 
 /// How many subscriptions there may be.
@@ -295,6 +296,25 @@ impl Subscription {
                 }
                 None if is_file => self.watcher.woken.notified().await,
                 None => {}
+            }
+        }
+    }
+
+    /// Waits for what is written to its file next, as it stands there; none if it broke, or is one to all sessions.
+    pub(crate) async fn next_growth(&mut self) -> Option<Growth> {
+        loop {
+            let turn = self.hub.reading.acquire().await.ok()?;
+            let Some(Source::File(mut tail)) = self.source.take() else { return None };
+            let read = move || {
+                let growth = tail.read_growth();
+                (tail, growth)
+            };
+            let (tail, growth) = tokio::task::spawn_blocking(read).await.ok()?;
+            self.source = Some(Source::File(tail));
+            drop(turn);
+            match growth {
+                Some(growth) => return Some(growth),
+                None => self.watcher.woken.notified().await,
             }
         }
     }

@@ -72,16 +72,20 @@ fn given(text: Option<&String>) -> Option<String> {
 
 /// Reads the path of a working directory; an empty one is none. It names sessions, and nothing in it is opened but a
 /// repository's list of worktrees.
-pub(super) fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
+pub(crate) fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
     let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(None) };
-    let is_drive =
-        matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
-    let is_absolute = path.starts_with('/') || path.starts_with("\\\\") || is_drive;
     let goes_up = path.split(['/', '\\']).any(|name| name == "..");
-    if !is_absolute || goes_up || path.contains('\0') {
+    if !is_absolute(path) || goes_up || path.contains('\0') {
         return Err(Error::invalid_params("`workspacePath` is not an absolute path"));
     }
     Ok(Some(PathBuf::from(path)))
+}
+
+/// Returns whether a path begins at a root, on whatever system.
+pub(crate) fn is_absolute(path: &str) -> bool {
+    let is_drive =
+        matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    path.starts_with('/') || path.starts_with("\\\\") || is_drive
 }
 
 #[derive(Clone, Copy)]

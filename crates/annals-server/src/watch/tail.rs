@@ -18,6 +18,17 @@ const TOGETHER: u64 = 1 << 20;
 /// How many bytes are looked through at once for the end of a line.
 const PIECE: usize = 64 << 10;
 
+/// What has come of a session, as it stands in its file.
+#[derive(Debug)]
+pub(crate) enum Growth {
+    /// Whole lines.
+    Lines(Vec<u8>),
+    /// The file was replaced or cut off. All that is in it now is taken as read.
+    Replaced,
+    /// The file is not there any more.
+    Gone,
+}
+
 /// How far a session was told.
 #[derive(Debug)]
 pub(super) struct Tail {
@@ -57,24 +68,47 @@ impl Tail {
         self.try_read().ok().flatten()
     }
 
+    /// Returns what has come since as it stands in the file; none as above.
+    pub(super) fn read_growth(&mut self) -> Option<Growth> {
+        let growth = self.try_growth().ok().flatten()?;
+        match &growth {
+            Growth::Lines(lines) => self.offset += lines.len() as u64,
+            Growth::Replaced => {
+                let length = State::of(&self.file.path).ok().flatten().map_or(0, |state| state.length);
+                self.offset = end_of_lines(&self.file.path, length).unwrap_or_default();
+            }
+            Growth::Gone => {}
+        }
+        Some(growth)
+    }
+
     fn try_read(&mut self) -> Result<Option<AppendedNotice>, Error> {
+        Ok(match self.try_growth()? {
+            None => None,
+            Some(Growth::Lines(lines)) => Some(self.tell(&lines)?),
+            Some(Growth::Replaced) => Some(AppendedNotice { reset: true, ..self.notice() }),
+            Some(Growth::Gone) => Some(AppendedNotice { reset: true, gone: true, ..self.notice() }),
+        })
+    }
+
+    fn try_growth(&mut self) -> Result<Option<Growth>, Error> {
         let path = self.file.path.clone();
         let failed = |source| annals_engine::Error::read(&path, source);
         let Some(state) = State::of(&path).map_err(failed)? else {
             let is_news = !std::mem::replace(&mut self.gone, true);
             self.begin_again(None);
-            return Ok(is_news.then(|| AppendedNotice { reset: true, gone: true, ..self.notice() }));
+            return Ok(is_news.then_some(Growth::Gone));
         };
         let mut source = File::open(&path).map_err(failed)?;
         let is_other = self.identity.is_some_and(|identity| identity != state.identity);
         if is_other || !goes_on(&mut source, self.offset, state.length).map_err(failed)? {
             self.begin_again(Some(state.identity));
-            return Ok(Some(AppendedNotice { reset: true, ..self.notice() }));
+            return Ok(Some(Growth::Replaced));
         }
         (self.identity, self.gone) = (Some(state.identity), false);
         let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(None) };
         let lines = read_span(&mut source, self.offset, end - self.offset).map_err(failed)?;
-        self.tell(&lines).map(Some)
+        Ok(Some(Growth::Lines(lines)))
     }
 
     fn begin_again(&mut self, identity: Option<(u64, u64)>) {

@@ -12,17 +12,17 @@ use tokio::runtime::Runtime;
 use crate::world::{KETTLE, TEA, World, entry};
 
 /// A client that talks to the server without a transport.
-struct Client {
-    runtime: Runtime,
+pub(crate) struct Client {
+    pub(crate) runtime: Runtime,
     connection: Option<Connection>,
-    outbox: Outbox,
+    pub(crate) outbox: Outbox,
     last_id: u64,
     /// Messages that came while an answer was waited for.
-    waiting: Vec<Value>,
+    pub(crate) waiting: Vec<Value>,
 }
 
 impl Client {
-    fn of(world: &World) -> Self {
+    pub(crate) fn of(world: &World) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (out, outbox) = outgoing();
@@ -30,13 +30,13 @@ impl Client {
         Self { runtime, connection, outbox, last_id: 0, waiting: Vec::new() }
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         let frame = Frame::Line(message.to_string().into_bytes());
         let received = self.connection.as_mut().unwrap().receive(frame);
         self.runtime.block_on(received).unwrap();
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -44,14 +44,18 @@ impl Client {
     }
 
     /// Returns the next message that is sent.
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
+        serde_json::from_str(&self.next_text()).unwrap()
+    }
+
+    pub(crate) fn next_text(&mut self) -> String {
         let (message, _) = self.runtime.block_on(self.outbox.next()).unwrap();
         assert!(!message.contains('\n'));
-        serde_json::from_str(&message).unwrap()
+        message
     }
 
     /// Asks and waits for the answer; what comes before it is kept.
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         loop {
             let message = self.next();
@@ -63,13 +67,13 @@ impl Client {
     }
 
     /// Returns the next notification.
-    fn notice(&mut self, method: &str) -> Value {
+    pub(crate) fn notice(&mut self, method: &str) -> Value {
         let message = if self.waiting.is_empty() { self.next() } else { self.waiting.remove(0) };
         assert_eq!(message["method"], method, "{message}");
         message["params"].clone()
     }
 
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         let connection = self.connection.take().unwrap();
         self.runtime.block_on(connection.finish());
         assert!(self.runtime.block_on(self.outbox.next()).is_none(), "nothing comes behind the last answer");
@@ -77,7 +81,7 @@ impl Client {
     }
 }
 
-fn append(path: &Path, bytes: &[u8]) {
+pub(crate) fn append(path: &Path, bytes: &[u8]) {
     fs::File::options().append(true).create(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod abuse;
+mod acp;
 mod connections;
 mod golden;
 mod pages;

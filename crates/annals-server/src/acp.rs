@@ -1,0 +1,205 @@
+//! The Agent Client Protocol: the same sessions for editors that know agents.
+//!
+//! A connection that has said `initialize` may list sessions and open them. An open session is told from its start, or
+//! from now on, and then followed until it is closed. Nobody thinks here: what asks the model is refused with the command
+//! that goes on with the session.
+
+mod follow;
+mod plan;
+mod replay;
+mod sessions;
+mod tell;
+mod tool;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use annals_proto::ErrorCode;
+use annals_proto::acp::{
+    AgentCapabilities, Empty, Implementation, InitializeParams, InitializeResult, Method, OpenParams,
+    OpenResult, PROTOCOL_VERSION, PromptCapabilities, SessionCapabilities, SessionParams,
+};
+use tokio::sync::{OwnedMutexGuard, oneshot};
+
+use crate::connection::{Done, work};
+use crate::dispatch::{Context, session_id, spell};
+use crate::rpc::{Error, Id, Outcome, Params, Request};
+use crate::server::{Cancelled, Server};
+use follow::Following;
+use replay::Opening;
+
+/// What one client has told of itself, and the sessions that it has open.
+#[derive(Debug, Default)]
+pub(crate) struct Acp {
+    client: Mutex<Option<Client>>,
+    /// Sessions that are being opened, by the requests that ask for it.
+    opening: Mutex<HashMap<Id, (String, Cancelled)>>,
+    open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Slot>>>>,
+}
+
+/// What a client can do.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    knows_compactions: bool,
+}
+
+/// A session that is open, or is being opened or closed: whoever does that holds it.
+pub(crate) type Slot = Option<Following>;
+
+impl Acp {
+    /// Hears a request before it is worked on, in the order in which requests come. Fails if it comes before `initialize`.
+    pub(crate) fn hear(&self, request: &Request, cancelled: &Cancelled) -> Result<(), Error> {
+        let Some(method) = Method::from_name(&request.method) else { return Ok(()) };
+        if method == Method::Initialize {
+            let params: InitializeParams = request.params.read()?;
+            let compactions = params.client_capabilities.pointer("/session/compaction");
+            let knows_compactions = compactions.is_some_and(serde_json::Value::is_object);
+            *lock(&self.client) = Some(Client { knows_compactions });
+            return Ok(());
+        }
+        if lock(&self.client).is_none() {
+            return Err(Error::new(ErrorCode::InvalidRequest, "`initialize` comes first"));
+        }
+        match method {
+            Method::Load | Method::Resume => {
+                if let Ok(session) = named(&request.params) {
+                    lock(&self.opening).insert(request.id.clone(), (session, cancelled.clone()));
+                }
+            }
+            Method::Close => self.cancel(&request.params),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Stops what is being done for a session.
+    pub(crate) fn cancel(&self, params: &Params) {
+        let Ok(session) = named(params) else { return };
+        let opening = lock(&self.opening);
+        opening.values().filter(|(opened, _)| *opened == session).for_each(|(_, request)| request.cancel());
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(
+        &self,
+        server: Arc<Server>,
+        method: Method,
+        request: Request,
+        context: Context,
+    ) -> Done {
+        match method {
+            Method::Initialize => Done::only(spell(&initialize(&server))),
+            Method::Authenticate | Method::Logout => Done::only(spell(&Empty {})),
+            Method::Load | Method::Resume => {
+                let opened = self.open(server, method == Method::Load, &request.params, &context).await;
+                lock(&self.opening).remove(&request.id);
+                self.tidy_up();
+                opened.unwrap_or_else(|error| Done::only(Err(error)))
+            }
+            Method::Close => Done::only(self.close(&request.params).await),
+            Method::Delete => {
+                let params = request.params.clone();
+                let done = work(server, context, move |server| server.acp_delete(&params)).await;
+                if done.outcome.is_ok() {
+                    let _ = self.close(&request.params).await;
+                }
+                done
+            }
+            Method::List => work(server, context, move |server| server.acp_list(&request.params)).await,
+            Method::New => Done::only(sessions::begins_elsewhere(&request.params)),
+            Method::Prompt | Method::SetMode | Method::SetConfigOption => {
+                work(server, context, move |server| server.acp_goes_on_elsewhere(&request.params)).await
+            }
+        }
+    }
+
+    /// Opens a session: tells what was said in it, if that is asked for, and follows it. One that is open already is opened
+    /// anew.
+    async fn open(
+        &self,
+        server: Arc<Server>,
+        from_start: bool,
+        params: &Params,
+        context: &Context,
+    ) -> Result<Done, Error> {
+        let params: OpenParams = params.read()?;
+        let session = session_id(&params.session_id)?.to_owned();
+        let outgoing = context.outgoing()?;
+        let knows_compactions = lock(&self.client).is_some_and(|client| client.knows_compactions);
+        let mut held = self.hold(&session, &context.cancelled).await?;
+        if let Some(following) = held.take() {
+            following.end().await;
+        }
+        let opening = Opening { server, params, knows_compactions, context: context.clone() };
+        let (follow, opened) = if from_start { opening.load().await? } else { opening.resume().await? };
+        context.cancelled.check()?;
+        let (begin, word) = oneshot::channel();
+        *held = Some(Following::begin(follow, outgoing, word));
+        let outcome = spell(&OpenResult { meta: annals_proto::acp::Meta { annals: opened } });
+        Ok(Done { begin: Some(begin), held: Some(held), ..Done::only(outcome) })
+    }
+
+    /// Closes a session. Nothing more is told of it once this is done.
+    async fn close(&self, params: &Params) -> Outcome {
+        let session = named(params)?;
+        let slot = lock(&self.open).get(&session).cloned();
+        let slot = slot.ok_or_else(|| Error::new(ErrorCode::NotFound, "the session is not open"))?;
+        if let Some(following) = slot.lock().await.take() {
+            following.end().await;
+        }
+        drop(slot);
+        self.tidy_up();
+        spell(&Empty {})
+    }
+
+    /// Takes the place of a session, when nobody else opens or closes it.
+    async fn hold(&self, session: &str, cancelled: &Cancelled) -> Result<OwnedMutexGuard<Slot>, Error> {
+        let slot = lock(&self.open).entry(session.to_owned()).or_default().clone();
+        tokio::select! {
+            held = slot.lock_owned() => Ok(held),
+            () = cancelled.wait() => Err(cancelled.check().err().unwrap_or_else(Error::broken_off)),
+        }
+    }
+
+    /// Forgets places that nobody holds or wants.
+    fn tidy_up(&self) {
+        let is_taken = |slot: &Arc<tokio::sync::Mutex<Slot>>| {
+            Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_some())
+        };
+        lock(&self.open).retain(|_, slot| is_taken(slot));
+    }
+}
+
+fn initialize(server: &Server) -> InitializeResult {
+    InitializeResult {
+        protocol_version: PROTOCOL_VERSION,
+        agent_capabilities: AgentCapabilities {
+            load_session: true,
+            prompt_capabilities: PromptCapabilities::default(),
+            session_capabilities: SessionCapabilities {
+                list: Empty {},
+                resume: Empty {},
+                close: Empty {},
+                delete: (!server.options.read_only).then_some(Empty {}),
+            },
+        },
+        agent_info: Implementation { name: "annals", version: env!("CARGO_PKG_VERSION") },
+        auth_methods: [],
+    }
+}
+
+/// Reads which session is meant.
+fn named(params: &Params) -> Result<String, Error> {
+    let params: SessionParams = params.read()?;
+    session_id(&params.session_id).map(str::to_owned)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Spells something that is said of a session.
+fn message(session: &str, update: annals_proto::acp::Update) -> Result<String, Error> {
+    let params = annals_proto::acp::UpdateParams { session_id: session, update };
+    crate::rpc::notification(annals_proto::acp::UPDATE, &params).map_err(|_| crate::rpc::Error::broken_off())
+}

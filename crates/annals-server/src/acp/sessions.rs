@@ -1,0 +1,143 @@
+//! Lists of sessions, the trash, and what has to be done elsewhere.
+
+use annals_engine::{Listed, Wanted};
+use annals_proto::ErrorCode;
+use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
+
+use crate::cursor::{read_place, write_place};
+use crate::dispatch::{is_absolute, spell, workspace};
+use crate::rpc::{Error, Outcome, Params};
+use crate::server::Server;
+use crate::to_wire;
+
+/// How many sessions a page has.
+const PAGE: usize = 100;
+
+impl Server {
+    pub(super) fn acp_list(&self, params: &Params) -> Outcome {
+        let params: ListParams = params.read()?;
+        let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
+        let mut listing = self.engine.list(&Wanted {
+            project: cwd.as_deref().map(directory).transpose()?.flatten(),
+            behind: params.cursor.as_deref().map(read_place).transpose()?,
+            limit: Some(PAGE + 1),
+            ..Wanted::default()
+        });
+        let has_more = listing.sessions.len() > PAGE;
+        listing.sessions.truncate(PAGE);
+        let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
+        let live = self.engine.live_sessions();
+        let mut inside = self.engine.inside();
+        let info = |listed: &Listed| {
+            let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
+            let session = to_wire::session(listed, is_live);
+            let place = place_of(listed)?;
+            let is_asked_for = cwd.as_ref().is_none_or(|cwd| is_same(cwd, &place));
+            (is_asked_for && inside.holds(&listed.file.path)).then(|| SessionInfo {
+                session_id: session.id.clone(),
+                cwd: place,
+                title: session.title.clone(),
+                updated_at: session.updated_at.clone(),
+                meta: Meta { annals: session },
+            })
+        };
+        spell(&ListResult { sessions: listing.sessions.iter().filter_map(info).collect(), next_cursor })
+    }
+
+    pub(super) fn acp_delete(&self, params: &Params) -> Outcome {
+        let params: SessionParams = params.read()?;
+        if self.options.read_only {
+            return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
+        }
+        let file = self.session(&params.session_id, None)?;
+        self.engine.delete(&file, false)?;
+        spell(&annals_proto::acp::Empty {})
+    }
+
+    /// Says how to go on with a session.
+    pub(super) fn acp_goes_on_elsewhere(&self, params: &Params) -> Outcome {
+        let params: SessionParams = params.read()?;
+        let file = self.session(&params.session_id, None)?;
+        let id = file.session.clone().unwrap_or_default();
+        let cwd = self.engine.listed(&file).ok().as_ref().and_then(place_of);
+        let message = format!(
+            "annals keeps histories and asks no model; to go on, run `claude --resume {id}` in the session's folder"
+        );
+        Err(elsewhere(&message, vec!["claude".to_owned(), "--resume".to_owned(), id], cwd))
+    }
+}
+
+/// Says how to begin a session.
+pub(super) fn begins_elsewhere(params: &Params) -> Outcome {
+    let cwd = params.read::<NewParams>()?.cwd;
+    directory(&cwd)?;
+    let message = "annals keeps histories and asks no model; to begin a session, run `claude` in its folder";
+    Err(elsewhere(message, vec!["claude".to_owned()], Some(cwd)))
+}
+
+#[derive(serde::Deserialize)]
+struct NewParams {
+    cwd: String,
+}
+
+fn elsewhere(message: &str, command: Vec<String>, cwd: Option<String>) -> Error {
+    let data = Elsewhere { reason: "history-only", command, cwd };
+    Error::new(ErrorCode::NotSupported, message).with_data(&data)
+}
+
+/// Reads the path of a working directory. It is compared with what sessions tell, and never opened.
+fn directory(cwd: &str) -> Result<Option<std::path::PathBuf>, Error> {
+    let wrong = || Error::invalid_params("`cwd` is not an absolute path");
+    workspace(Some(cwd)).map_err(|_| wrong())?.map(Some).ok_or_else(wrong)
+}
+
+impl Server {
+    /// Finds the session that is to be opened.
+    pub(super) fn acp_session(&self, params: &OpenParams) -> Result<annals_engine::TranscriptFile, Error> {
+        directory(&params.cwd)?;
+        self.session(&params.session_id, Some(&params.cwd))
+    }
+}
+
+/// Returns the folder in which the client would resume a session. Editors want no sessions without one.
+fn place_of(listed: &Listed) -> Option<String> {
+    let is_fine = |path: &String| is_absolute(path);
+    listed.project_path().filter(is_fine).or_else(|| listed.facts.cwd.clone().filter(is_fine))
+}
+
+/// Returns whether two paths name the same folder, as far as their spelling says.
+fn is_same(asked: &str, told: &str) -> bool {
+    let trimmed = |path: &str| match path.trim_end_matches(['/', '\\']) {
+        "" => path.to_owned(),
+        path => path.to_owned(),
+    };
+    let (asked_for, told) = (trimmed(asked), trimmed(told));
+    let is_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
+    let is_same_drive = is_drive(&asked_for)
+        && is_drive(&told)
+        && asked_for[..1].eq_ignore_ascii_case(&told[..1])
+        && asked_for[1..] == told[1..];
+    let real = || std::fs::canonicalize(asked).is_ok_and(|real| real.as_os_str() == told.as_str());
+    asked_for == told || is_same_drive || real()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_the_same_by_their_spelling() {
+        for (asked, told) in [
+            ("/a/茶", "/a/茶"),
+            ("/a/茶/", "/a/茶"),
+            (r"c:\天气", r"C:\天气"),
+            (r"C:\天气\", r"C:\天气"),
+            ("/", "/"),
+        ] {
+            assert!(is_same(asked, told), "{asked} {told}");
+        }
+        for (asked, told) in [("/a", "/a/b"), ("/a/b", "/a"), (r"D:\天气", r"C:\天气"), ("/A", "/a")] {
+            assert!(!is_same(asked, told), "{asked} {told}");
+        }
+    }
+}

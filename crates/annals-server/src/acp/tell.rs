@@ -1,0 +1,437 @@
+//! From entries of a transcript to what a client is told of them.
+//!
+//! One entry after the other, in the order of the conversation; what is remembered between them is small. The same way
+//! is gone for what was said long ago and for what is being said now.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use annals_proto::acp::{
+    Chunk, CompactionSummaryChunk, CompactionUpdate, ContentBlock, Meta, Origin, ToolCall, ToolContent,
+    ToolStatus, Update, UsageUpdate,
+};
+use annals_transcript::content::{Block, Content, Media, ToolResult, ToolUse};
+use annals_transcript::entry::view::{
+    Assistant, Attachment, CompactBoundary, System, SystemKind, ToolUseResult, User,
+};
+use annals_transcript::json::Value;
+use annals_transcript::tool::State;
+use annals_transcript::{Entry, Flag};
+use serde_json::value::RawValue;
+
+use super::plan::{self, TaskChange, Tasks};
+use super::tool;
+use crate::to_wire::{time, value_as_found};
+
+/// Longer texts are told in pieces of so many bytes; longer results and changes are cut, longer arguments left out.
+const LONGEST_TEXT: usize = 1 << 20;
+/// Longer images are left out.
+const LONGEST_IMAGE: usize = 8 << 20;
+/// How many calls may wait for their results. Those that never get one are few.
+const MOST_OPEN: usize = 10_000;
+/// How many tokens a model usually has room for, and how many the larger ones.
+const CONTEXT: u64 = 200_000;
+const LARGE_CONTEXT: u64 = 1_000_000;
+
+/// Tells a conversation to a client.
+#[derive(Debug, Default)]
+pub(super) struct Teller {
+    /// Whether the client knows what compactions are.
+    knows_compactions: bool,
+    /// Whether calls may have been made of which the client was not told here.
+    came_late: bool,
+    /// The reply that is being told: the id that its lines share, and the name of its message.
+    reply: Option<(String, String)>,
+    /// The last compaction.
+    compaction: Option<String>,
+    /// Calls without a result so far.
+    open: HashMap<String, OpenCall>,
+    tasks: Tasks,
+    usage: Option<UsageUpdate>,
+    updates: Vec<Update>,
+}
+
+/// What is remembered of a call until its result comes.
+#[derive(Debug, Default)]
+struct OpenCall {
+    is_edit: bool,
+    task: Option<TaskChange>,
+}
+
+impl Teller {
+    /// Begins to tell from the start.
+    pub(super) fn new(knows_compactions: bool) -> Self {
+        Self { knows_compactions, ..Self::default() }
+    }
+
+    /// Begins to tell in the middle.
+    pub(super) fn in_the_middle(knows_compactions: bool) -> Self {
+        Self { came_late: true, ..Self::new(knows_compactions) }
+    }
+
+    /// Returns what is to be told, and forgets it.
+    pub(super) fn take(&mut self) -> Vec<Update> {
+        std::mem::take(&mut self.updates)
+    }
+
+    /// Returns how much of the context is taken, if that is known.
+    pub(super) fn usage(&self) -> Option<UsageUpdate> {
+        self.usage
+    }
+
+    /// Tells an entry. Subagents' lines and what the client puts in for the model alone are passed over.
+    pub(super) fn entry(&mut self, entry: &Entry<'_>) {
+        if entry.has(Flag::Sidechain) {
+            return;
+        }
+        if let Some(reply) = entry.view::<Assistant>() {
+            self.reply(entry, &reply);
+        } else if let Some(user) = entry.view::<User>() {
+            self.user(entry, &user);
+        } else if let Some(attachment) = entry.view::<Attachment>() {
+            let queued = attachment.queued_command().filter(|queued| !queued.is_meta());
+            if let Some(queued) = queued.filter(|_| !entry.has(Flag::Meta)) {
+                self.words(entry, queued.prompt());
+            }
+        } else if let Some(notice) = entry.view::<System>()
+            && let SystemKind::CompactBoundary(boundary) = notice.kind()
+        {
+            self.compaction(entry, &boundary);
+        }
+    }
+
+    /// Tells that nothing will come of a call any more.
+    pub(super) fn given_up(&mut self, id: &str) {
+        if self.open.remove(id).is_some() {
+            let origin = Origin { state: Some(State::Interrupted.name()), ..Origin::default() };
+            self.updates.push(Update::ToolCallUpdate(ToolCall {
+                tool_call_id: id.to_owned(),
+                status: Some(ToolStatus::Failed),
+                meta: Meta { annals: origin },
+                ..ToolCall::default()
+            }));
+        }
+    }
+
+    fn reply(&mut self, entry: &Entry<'_>, reply: &Assistant<'_>) {
+        let origin = origin(entry);
+        let message = self.message_of(reply, &origin);
+        let message = message.as_deref();
+        if let Some(usage) = usage(reply) {
+            self.usage = Some(usage);
+        }
+        for block in reply.content().blocks() {
+            match block {
+                Block::Text(text) => self.chunks(&text.text(), message, &origin, Update::AgentMessageChunk),
+                Block::Thinking(thinking) => {
+                    let text = thinking.thinking().unwrap_or_default();
+                    self.chunks(&text, message, &origin, Update::AgentThoughtChunk);
+                }
+                Block::ToolUse(call) => self.call(&call, reply.cwd().as_deref(), &origin, None),
+                Block::ServerToolUse(call) => {
+                    // It runs where the model does: the reply that makes the call has the result too.
+                    self.call(&call, reply.cwd().as_deref(), &origin, Some(ToolStatus::Completed));
+                }
+                Block::Image(media) | Block::Document(media) => {
+                    self.media(&media, message, &origin, Update::AgentMessageChunk);
+                }
+                Block::RedactedThinking(_)
+                | Block::ToolResult(_)
+                | Block::ToolReference(_)
+                | Block::Other(_) => {}
+            }
+        }
+    }
+
+    /// Returns the name of the message that a line of a reply belongs to: that of the reply's first line.
+    fn message_of(&mut self, reply: &Assistant<'_>, origin: &Origin) -> Option<String> {
+        let shared = reply.message_id().map(Cow::into_owned);
+        if let Some((id, message)) = &self.reply
+            && shared.as_ref() == Some(id)
+        {
+            return Some(message.clone());
+        }
+        self.reply = shared.zip(origin.uuid.clone());
+        origin.uuid.clone()
+    }
+
+    fn user(&mut self, entry: &Entry<'_>, user: &User<'_>) {
+        let content = user.content();
+        for block in content.blocks() {
+            if let Block::ToolResult(result) = block {
+                self.result(entry, user, &result);
+            }
+        }
+        if entry.has(Flag::CompactSummary) {
+            self.summary(entry, &content.text());
+        } else if !entry.has(Flag::Meta) {
+            self.words(entry, content);
+        }
+    }
+
+    /// Tells what a person said.
+    fn words(&mut self, entry: &Entry<'_>, content: Content<'_>) {
+        let origin = origin(entry);
+        let message = origin.uuid.as_deref();
+        for block in content.blocks() {
+            match block {
+                Block::Text(text) => self.chunks(&text.text(), message, &origin, Update::UserMessageChunk),
+                Block::Image(media) | Block::Document(media) => {
+                    self.media(&media, message, &origin, Update::UserMessageChunk);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn chunks(&mut self, text: &str, message: Option<&str>, origin: &Origin, update: fn(Chunk) -> Update) {
+        for piece in pieces(text) {
+            let content = ContentBlock::Text { text: piece.to_owned() };
+            self.updates.push(update(chunk(content, message, origin.clone())));
+        }
+    }
+
+    fn media(
+        &mut self,
+        media: &Media<'_>,
+        message: Option<&str>,
+        origin: &Origin,
+        update: fn(Chunk) -> Update,
+    ) {
+        let mut origin = origin.clone();
+        let content = shown(media, &mut origin);
+        self.updates.push(update(chunk(content, message, origin)));
+    }
+
+    fn call(&mut self, call: &ToolUse<'_>, cwd: Option<&str>, origin: &Origin, status: Option<ToolStatus>) {
+        let Some(id) = call.id().map(Cow::into_owned) else { return };
+        // A line that is written again makes no other call.
+        if self.open.contains_key(&id) {
+            return;
+        }
+        let mut origin = origin.clone();
+        let (input, diffs) = (call.input(), tool::diffs(call, cwd));
+        let diffs = within(diffs, &mut origin);
+        let name = call.name().map(Cow::into_owned);
+        self.updates.push(Update::ToolCall(ToolCall {
+            tool_call_id: id.clone(),
+            title: Some(tool::title(call)),
+            kind: Some(tool::kind(name.as_deref().unwrap_or_default())),
+            name,
+            status: Some(status.unwrap_or(ToolStatus::InProgress)),
+            content: Some(diffs.clone()).filter(|diffs| !diffs.is_empty()),
+            locations: Some(tool::locations(call, cwd)).filter(|places| !places.is_empty()),
+            raw_input: input.and_then(|input| raw(input, &mut origin)),
+            raw_output: None,
+            meta: Meta { annals: origin },
+        }));
+        if let Some(plan) = plan::todos(call) {
+            self.updates.push(Update::Plan(plan));
+        }
+        if status.is_none() && self.open.len() < MOST_OPEN {
+            self.open.insert(id, OpenCall { is_edit: !diffs.is_empty(), task: TaskChange::of(call) });
+        }
+    }
+
+    fn result(&mut self, entry: &Entry<'_>, user: &User<'_>, result: &ToolResult<'_>) {
+        let Some(id) = result.tool_use_id().map(Cow::into_owned) else { return };
+        let call = match self.open.remove(&id) {
+            Some(call) => call,
+            None if self.came_late => OpenCall::default(),
+            // It is known already what came of it.
+            None => return,
+        };
+        let told = user.tool_use_result();
+        let object = match told {
+            Some(ToolUseResult::Object(object)) => Some(object),
+            _ => None,
+        };
+        let state = State::of(Some(entry), result.is_error());
+        let is_ok = state == State::Ok;
+        let mut origin = Origin {
+            agent_id: told.and_then(ToolUseResult::agent_id).map(Cow::into_owned),
+            state: Some(state.name()),
+            ..origin(entry)
+        };
+        let cwd = user.cwd();
+        let written = object.and_then(|object| tool::written(object, cwd.as_deref()));
+        let content = match written {
+            // The change that the call asked for stands.
+            None if call.is_edit && is_ok => None,
+            Some(diff) if call.is_edit && is_ok => {
+                Some(within(vec![diff], &mut origin)).filter(|diffs| !diffs.is_empty())
+            }
+            _ => Some(returned(result, &mut origin)),
+        };
+        let changed = object.filter(|_| call.is_edit && is_ok);
+        let changed = changed.and_then(|object| tool::changed_line(object, cwd.as_deref()));
+        let output = object.or_else(|| result.content().value());
+        self.updates.push(Update::ToolCallUpdate(ToolCall {
+            tool_call_id: id,
+            status: Some(if is_ok { ToolStatus::Completed } else { ToolStatus::Failed }),
+            content,
+            locations: changed.map(|place| vec![place]),
+            raw_output: output.and_then(|output| raw(output, &mut origin)),
+            meta: Meta { annals: origin },
+            ..ToolCall::default()
+        }));
+        let task = call.task.filter(|_| is_ok);
+        if let Some(plan) = task.and_then(|task| self.tasks.change(task, object)) {
+            self.updates.push(Update::Plan(plan));
+        }
+    }
+
+    fn compaction(&mut self, entry: &Entry<'_>, boundary: &CompactBoundary<'_>) {
+        let origin = origin(entry);
+        self.compaction.clone_from(&origin.uuid);
+        let Some(id) = origin.uuid.clone().filter(|_| self.knows_compactions) else {
+            let why = if boundary.trigger().as_deref() == Some("manual") { "by hand" } else { "by itself" };
+            let tokens =
+                boundary.pre_tokens().map_or_else(String::new, |tokens| format!(", at {tokens} tokens"));
+            let text = format!("[The conversation was compacted {why}{tokens}]");
+            return self.chunks(&text, origin.uuid.as_deref(), &origin, Update::AgentMessageChunk);
+        };
+        self.begin_compaction(id, origin);
+    }
+
+    fn begin_compaction(&mut self, compaction_id: String, origin: Origin) {
+        self.updates.push(Update::CompactionUpdate(CompactionUpdate {
+            compaction_id,
+            status: "completed",
+            meta: Meta { annals: origin },
+        }));
+    }
+
+    /// Tells the summary that stands for what was compacted away.
+    fn summary(&mut self, entry: &Entry<'_>, text: &str) {
+        let origin = Origin { summary: true, ..origin(entry) };
+        let message = origin.uuid.clone();
+        if !self.knows_compactions {
+            return self.chunks(text, message.as_deref(), &origin, Update::UserMessageChunk);
+        }
+        let compaction = self.compaction.take();
+        let is_known = compaction.is_some();
+        let Some(id) = compaction.or(message) else { return };
+        if !is_known {
+            self.begin_compaction(id.clone(), origin.clone());
+        }
+        for piece in pieces(text) {
+            self.updates.push(Update::CompactionSummaryChunk(CompactionSummaryChunk {
+                compaction_id: id.clone(),
+                content: ContentBlock::Text { text: piece.to_owned() },
+                meta: Meta { annals: origin.clone() },
+            }));
+        }
+    }
+}
+
+fn chunk(content: ContentBlock, message: Option<&str>, origin: Origin) -> Chunk {
+    Chunk { content, message_id: message.map(str::to_owned), meta: Meta { annals: origin } }
+}
+
+fn origin(entry: &Entry<'_>) -> Origin {
+    let head = entry.head();
+    Origin {
+        uuid: head.id.map(|id| id.decode().into_owned()),
+        timestamp: head.time().map(time),
+        ..Origin::default()
+    }
+}
+
+/// Returns how much of the context a reply has taken. Replies that the client made up have taken none.
+fn usage(reply: &Assistant<'_>) -> Option<UsageUpdate> {
+    let usage = reply.usage()?;
+    let counters = [
+        usage.input_tokens(),
+        usage.cache_creation_tokens(),
+        usage.cache_read_tokens(),
+        usage.output_tokens(),
+    ];
+    let used = counters.into_iter().flatten().fold(0, u64::saturating_add);
+    let is_large = used > CONTEXT || reply.model().is_some_and(|model| model.ends_with("[1m]"));
+    let size = if is_large { LARGE_CONTEXT.max(used) } else { CONTEXT };
+    (used > 0).then_some(UsageUpdate { used, size })
+}
+
+/// Returns what a tool returned, to be shown.
+fn returned(result: &ToolResult<'_>, origin: &mut Origin) -> Vec<ToolContent> {
+    let mut shown_so_far = Vec::new();
+    for block in result.content().blocks() {
+        let content = match block {
+            Block::Text(text) => {
+                let (all, text) = (text.text().len(), beginning(&text.text()).to_owned());
+                origin.cut |= text.len() < all;
+                ContentBlock::Text { text }
+            }
+            Block::Image(media) | Block::Document(media) => shown(&media, origin),
+            Block::ToolReference(found) => {
+                ContentBlock::Text { text: found.tool_name().unwrap_or_default().into_owned() }
+            }
+            _ => continue,
+        };
+        shown_so_far.push(ToolContent::Content { content });
+    }
+    shown_so_far
+}
+
+/// Returns an image, or a word about what cannot be shown.
+fn shown(media: &Media<'_>, origin: &mut Origin) -> ContentBlock {
+    let (kind, data) = (media.media_type().unwrap_or_default(), media.data().unwrap_or_default());
+    match media.source_type().as_deref() {
+        Some("base64") if kind.starts_with("image/") && data.len() <= LONGEST_IMAGE => {
+            ContentBlock::Image { data: data.into_owned(), mime_type: kind.into_owned() }
+        }
+        Some("url") if !data.is_empty() && data.len() <= LONGEST_TEXT => {
+            let name = media.title().unwrap_or(Cow::Borrowed("image")).into_owned();
+            ContentBlock::ResourceLink { name, uri: data.into_owned() }
+        }
+        _ => {
+            origin.cut = true;
+            let what = media.title().filter(|title| !title.is_empty() && title.len() <= LONGEST_TEXT);
+            ContentBlock::Text { text: format!("[{}]", what.as_deref().unwrap_or("image or document")) }
+        }
+    }
+}
+
+/// Splits a text that is too long for one message. An empty one has no pieces.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (piece, behind) = rest.split_at(beginning(rest).len());
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Returns as much of a text as one message may have, in whole characters.
+fn beginning(text: &str) -> &str {
+    let end = (0..=LONGEST_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or_default()]
+}
+
+/// Keeps changes that are not too long to be told; the first that is too long ends them.
+fn within(diffs: Vec<ToolContent>, origin: &mut Origin) -> Vec<ToolContent> {
+    let mut left = LONGEST_TEXT;
+    let count = diffs.len();
+    let size = |diff: &ToolContent| match diff {
+        ToolContent::Diff { old_text, new_text, .. } => {
+            old_text.as_ref().map_or(0, String::len) + new_text.len()
+        }
+        ToolContent::Content { .. } => 0,
+    };
+    let fits = |diff: &ToolContent| {
+        let rest = left.checked_sub(size(diff));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let kept: Vec<_> = diffs.into_iter().take_while(fits).collect();
+    origin.cut |= kept.len() < count;
+    kept
+}
+
+/// Returns a value as it stands in the transcript, unless it is too long.
+fn raw(value: Value<'_>, origin: &mut Origin) -> Option<Box<RawValue>> {
+    let is_too_long = value.bytes().len() > LONGEST_TEXT;
+    origin.cut |= is_too_long;
+    (!is_too_long).then(|| value_as_found(value))
+}

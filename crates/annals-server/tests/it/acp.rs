@@ -1,0 +1,1 @@
+//! Editors that know agents.
