@@ -7,6 +7,7 @@ mod ci;
 mod corpus;
 mod fuzz;
 mod oracle;
+mod protocols;
 mod schema;
 mod tidy;
 
@@ -46,6 +47,8 @@ enum Chore {
     Fuzz(fuzz::Args),
     /// Have the real client resume what annals writes, and its SDKs list it
     Oracle(oracle::Args),
+    /// Have official clients of protocols talk to the server
+    Protocols(protocols::Args),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Chore::Bench(args) => bench::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Oracle(args) => oracle::run(&args),
+        Chore::Protocols(args) => protocols::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
