@@ -435,3 +435,6 @@ fn raw(value: Value<'_>, origin: &mut Origin) -> Option<Box<RawValue>> {
     origin.cut |= is_too_long;
     (!is_too_long).then(|| value_as_found(value))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,377 @@
-//! Editors that know agents.
+//! Editors that know agents: order, following, cancellation, and what a slow one costs.
+
+use std::fs;
+
+use annals_server::Options;
+use serde_json::{Value, json};
+
+use crate::connections::{Client, append};
+use crate::world::{KETTLE, TEA, World, entry, reply};
+
+fn initialized(world: &World) -> Client {
+    let mut client = Client::of(world);
+    let answer = client.ask("initialize", &json!({"protocolVersion": 1}));
+    assert_eq!(answer["result"]["protocolVersion"], 1);
+    client
+}
+
+fn open(session: &str) -> Value {
+    json!({"sessionId": session, "cwd": "/home/mia/tea", "mcpServers": []})
+}
+
+fn line(entry: &Value) -> String {
+    format!("{entry}\n")
+}
+
+fn prompt(uuid: &str, text: &str) -> String {
+    line(&entry("user", uuid, Some("a5"), 10, json!({"role": "user", "content": text})))
+}
+
+/// Returns the next thing that is said of a session, passing over what it is called.
+fn said(client: &mut Client) -> Value {
+    loop {
+        let notice = client.notice("session/update");
+        if notice["update"]["sessionUpdate"] != "session_info_update" {
+            return notice["update"].clone();
+        }
+    }
+}
+
+fn texts(updates: &[Value]) -> Vec<&str> {
+    updates.iter().filter_map(|update| update["params"]["update"]["content"]["text"].as_str()).collect()
+}
+
+#[test]
+fn requests_in_a_row_are_heard_in_their_order() {
+    let world = World::new();
+    let mut client = Client::of(&world);
+    for _ in 0..20 {
+        let early = client.request("session/list", &json!({}));
+        assert_eq!(client.next()["error"]["code"], -32600);
+        assert!(early > 0);
+    }
+    // Nobody waits for the answer to `initialize` here.
+    let first = client.request("initialize", &json!({"protocolVersion": 1}));
+    let second = client.request("session/list", &json!({}));
+    let mut answers = [client.next(), client.next()];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&json!(first), &json!(second)));
+    assert_eq!(answers[1]["result"]["sessions"].as_array().unwrap().len(), 3);
+    client.finish();
+}
+
+#[test]
+fn histories_need_no_initialize_and_wrong_ones_do_not_count() {
+    let world = World::new();
+    let mut client = Client::of(&world);
+    assert!(client.ask("history/list", &json!({}))["result"]["sessions"].is_array());
+    for params in [json!({}), json!({"protocolVersion": "1"}), json!({"protocolVersion": -1})] {
+        assert_eq!(client.ask("initialize", &params)["error"]["code"], -32602, "{params}");
+        assert_eq!(client.ask("session/list", &json!({}))["error"]["code"], -32600, "{params}");
+    }
+    // Capabilities of whatever shape are no reason to refuse.
+    for capabilities in
+        [json!(null), json!(7), json!({"session": 7}), json!({"session": {"compaction": null}})]
+    {
+        let params = json!({"protocolVersion": 65535, "clientCapabilities": capabilities});
+        assert_eq!(client.ask("initialize", &params)["result"]["protocolVersion"], 1);
+    }
+    client.finish();
+}
+
+#[test]
+fn what_is_written_to_an_open_session_is_told_once_and_in_order() {
+    let world = World::new();
+    let path = world.session(TEA);
+    let mut client = initialized(&world);
+    let before = ["Why is 天气 empty?", "Look first.", "Let me look.", "It is not there."];
+    client.ask("session/load", &open(TEA));
+    assert_eq!(texts(&client.waiting).iter().filter(|text| before.contains(text)).count(), before.len());
+    client.waiting.clear();
+    // Half a line waits for its end, and what is said in pieces is told whole.
+    let more = prompt("n1", "再试一次") + &prompt("n2", "二") + &prompt("n3", "三");
+    for piece in more.as_bytes().chunks(more.len() / 5) {
+        append(&path, piece);
+    }
+    for text in ["再试一次", "二", "三"] {
+        assert_eq!(said(&mut client)["content"]["text"], text);
+    }
+    // Loaded again, it comes as it stands: of three prompts that hang on one reply, the last is the conversation.
+    client.waiting.clear();
+    client.ask("session/load", &open(TEA));
+    assert_eq!(texts(&client.waiting).last(), Some(&"三"));
+    client.waiting.clear();
+    append(&path, prompt("n4", "四").as_bytes());
+    assert_eq!(said(&mut client)["content"]["text"], "四");
+    client.ask("session/close", &json!({"sessionId": TEA}));
+    append(&path, prompt("n5", "五").as_bytes());
+    assert_eq!(client.ask("history/status", &json!({}))["result"]["subscriptions"], 0);
+    client.waiting.retain(|message| message["params"]["update"]["sessionUpdate"] != "session_info_update");
+    assert_eq!(client.waiting, [] as [Value; 0]);
+    client.leave();
+}
+
+#[test]
+fn a_last_line_without_its_end_is_told_once() {
+    let world = World::new();
+    let path = world.session(KETTLE);
+    let whole = prompt("k2", "还没写完");
+    append(&path, whole.trim_end().as_bytes());
+    let mut client = initialized(&world);
+    client.ask("session/load", &open(KETTLE));
+    assert_eq!(texts(&client.waiting), ["Boil the kettle", "还没写完"]);
+    client.waiting.clear();
+    append(&path, format!("\n{}", prompt("k3", "下一句")).as_bytes());
+    assert_eq!(said(&mut client)["content"]["text"], "下一句");
+    client.leave();
+}
+
+#[test]
+fn resuming_tells_what_comes_and_nothing_that_was() {
+    let world = World::new();
+    let path = world.session(TEA);
+    append(
+        &path,
+        line(&reply(
+            "a6",
+            "a5",
+            5,
+            "m3",
+            json!({"type": "tool_use", "id": "t3", "name": "Bash", "input": {}}),
+        ))
+        .as_bytes(),
+    );
+    let mut client = initialized(&world);
+    let answer = client.ask("session/resume", &json!({"sessionId": TEA, "cwd": "/home/mia/tea"}));
+    assert_eq!(answer["result"]["_meta"]["annals"]["offset"], fs::metadata(&path).unwrap().len());
+    assert_eq!(client.waiting, [] as [Value; 0]);
+    // The call was made before; what comes of it is told all the same.
+    let result = json!({"type": "tool_result", "tool_use_id": "t3", "content": "好"});
+    append(
+        &path,
+        line(&entry("user", "u6", Some("a6"), 6, json!({"role": "user", "content": [result]}))).as_bytes(),
+    );
+    let update = said(&mut client);
+    assert_eq!((&update["toolCallId"], &update["status"]), (&json!("t3"), &json!("completed")));
+    client.leave();
+}
+
+#[test]
+fn titles_times_and_usage_are_told_when_they_change() {
+    let world = World::new();
+    let path = world.session(KETTLE);
+    let mut client = initialized(&world);
+    client.ask("session/load", &open(KETTLE));
+    let info = client.waiting.pop().unwrap()["params"]["update"].clone();
+    assert_eq!(
+        (&info["title"], &info["updatedAt"]),
+        (&json!("Boil the kettle"), &json!("2026-03-01T11:30:00.000Z"))
+    );
+    client.waiting.clear();
+    append(&path, b"{\"type\":\"custom-title\",\"customTitle\":\"\xe8\x8c\xb6\"}\n");
+    let info = client.notice("session/update")["update"].clone();
+    assert_eq!((&info["sessionUpdate"], &info["title"]), (&json!("session_info_update"), &json!("茶")));
+    let mut answer = reply("k2", "k1", 100, "m1", json!({"type": "text", "text": "Done"}));
+    answer["message"]["usage"] =
+        json!({"input_tokens": 7, "cache_read_input_tokens": 250_000, "output_tokens": 3});
+    append(&path, line(&answer).as_bytes());
+    let [text, info, usage] = std::array::from_fn(|_| client.notice("session/update")["update"].clone());
+    assert_eq!(text["content"]["text"], "Done");
+    assert_eq!((&info["title"], &info["updatedAt"]), (&json!("茶"), &json!("2026-03-01T11:40:00.000Z")));
+    assert_eq!((&usage["used"], &usage["size"]), (&json!(250_010), &json!(1_000_000)));
+    client.leave();
+}
+
+#[test]
+fn a_session_that_is_replaced_or_gone_is_told_so() {
+    let world = World::new();
+    let path = world.session(KETTLE);
+    let mut client = initialized(&world);
+    client.ask("session/load", &open(KETTLE));
+    client.waiting.clear();
+    let other = world.path().join("other");
+    fs::write(&other, prompt("o1", "别的")).unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert_eq!(client.notice("session/update")["update"]["_meta"]["annals"], json!({"reset": true}));
+    append(&path, prompt("o2", "后来").as_bytes());
+    assert_eq!(said(&mut client)["content"]["text"], "后来", "what stood there before is not told as new");
+    client.waiting.clear();
+    fs::remove_file(&path).unwrap();
+    loop {
+        let update = client.notice("session/update")["update"].clone();
+        if update["_meta"]["annals"] == json!({"gone": true}) {
+            break;
+        }
+        assert_eq!(update["sessionUpdate"], "session_info_update");
+    }
+    client.leave();
+}
+
+#[test]
+fn a_load_is_cancelled_by_its_session_by_its_request_and_by_closing() {
+    let world = World::new();
+    let path = world.session(TEA);
+    let lines: String = (0..3000).map(|number| prompt(&format!("n{number}"), &"水".repeat(500))).collect();
+    append(&path, lines.as_bytes());
+    let mut client = initialized(&world);
+    for how in ["session/cancel", "$/cancel_request", "session/close"] {
+        let load = client.request("session/load", &open(TEA));
+        let close = match how {
+            "session/close" => Some(client.request(how, &json!({"sessionId": format!("claude:{TEA}")}))),
+            how => {
+                let params = json!({"sessionId": TEA, "id": load});
+                client.send(&json!({"jsonrpc": "2.0", "method": how, "params": params}));
+                None
+            }
+        };
+        let mut answers = Vec::new();
+        while answers.len() < 1 + usize::from(close.is_some()) {
+            let message = client.next();
+            if message.get("id").is_some() {
+                answers.push(message);
+            }
+        }
+        let answer = answers.iter().find(|answer| answer["id"] == load).unwrap();
+        assert_eq!(answer["error"]["code"], -32800, "{how}: {answer}");
+    }
+    // What concerns nobody is passed over.
+    for params in [json!({"sessionId": KETTLE}), json!({"sessionId": "../x"}), json!({}), json!(null)] {
+        client.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params}));
+    }
+    assert_eq!(client.ask("history/status", &json!({}))["result"]["subscriptions"], 0);
+    client.finish();
+}
+
+#[test]
+fn a_session_that_is_loaded_twice_at_once_is_told_one_time_after_the_other() {
+    let world = World::new();
+    let mut client = initialized(&world);
+    let loads: Vec<_> = (0..4).map(|_| client.request("session/load", &open(TEA))).collect();
+    let mut messages = Vec::new();
+    while messages.iter().filter(|message: &&Value| message.get("id").is_some()).count() < loads.len() {
+        messages.push(client.next());
+    }
+    let one = messages.len() / loads.len();
+    let spelled =
+        |messages: &[Value]| messages.iter().map(|message| message["params"].to_string()).collect::<Vec<_>>();
+    for load in messages.chunks(one) {
+        assert!(load.last().unwrap().get("result").is_some());
+        assert_eq!(spelled(load), spelled(&messages[..one]));
+    }
+    assert_eq!(client.ask("history/status", &json!({}))["result"]["subscriptions"], 1);
+    client.finish();
+}
+
+#[test]
+fn a_client_that_does_not_read_is_not_told_without_end() {
+    let world = World::new();
+    let path = world.session(KETTLE);
+    let count = 45;
+    for number in 0..count {
+        append(&path, prompt(&format!("b{number}"), &"x".repeat(1 << 20)).as_bytes());
+    }
+    let mut client = initialized(&world);
+    let load = client.request("session/load", &open(KETTLE));
+    let other = client.request("history/status", &json!({}));
+    // Until nothing more finds room. Others are served meanwhile: the answer waits behind what was told.
+    let mut waiting = 0;
+    while client.outbox.waiting() > waiting || waiting < 31 {
+        waiting = client.outbox.waiting();
+        std::thread::yield_now();
+    }
+    assert!(client.outbox.waiting() <= 33, "{} MiB wait", client.outbox.waiting());
+    assert!(world.server.places_free() > 0, "who does not read takes no place from others");
+    let (mut told, mut answered) = (0, Vec::new());
+    while answered.len() < 2 {
+        let message = client.next();
+        match message.get("id") {
+            Some(id) => answered.push(id.as_u64().unwrap()),
+            None => told += usize::from(message["params"]["update"]["sessionUpdate"] == "user_message_chunk"),
+        }
+    }
+    answered.sort_unstable();
+    assert_eq!((answered, told), (vec![load, other], count + 1));
+    client.finish();
+}
+
+#[test]
+fn branches_and_subagents_are_not_mixed_in() {
+    let world = World::new();
+    let path = world.session(TEA);
+    // Somebody went back to the first reply and asked something else: what came behind it is left.
+    append(
+        &path,
+        (line(&entry("user", "b1", Some("u1"), 20, json!({"role": "user", "content": "换个问题"})))
+            + &line(&reply("b2", "b1", 21, "m9", json!({"type": "text", "text": "好"}))))
+            .as_bytes(),
+    );
+    let mut side = entry("user", "s1", None, 22, json!({"role": "user", "content": "subagent"}));
+    side["isSidechain"] = json!(true);
+    append(&path, line(&side).as_bytes());
+    let mut client = initialized(&world);
+    client.ask("session/load", &open(TEA));
+    assert_eq!(texts(&client.waiting), ["Why is 天气 empty?", "换个问题", "好"]);
+    client.waiting.clear();
+    side["uuid"] = json!("s2");
+    append(&path, (line(&side) + &prompt("n1", "听得见")).as_bytes());
+    assert_eq!(said(&mut client)["content"]["text"], "听得见");
+    client.leave();
+}
+
+#[test]
+fn a_server_that_changes_nothing_deletes_nothing() {
+    let world = World::with(Options { read_only: true, ..Options::default() });
+    let mut client = Client::of(&world);
+    let answer = client.ask("initialize", &json!({"protocolVersion": 1}));
+    assert_eq!(answer["result"]["agentCapabilities"]["sessionCapabilities"].get("delete"), None);
+    assert_eq!(client.ask("session/delete", &json!({"sessionId": TEA}))["error"]["code"], -32012);
+    assert!(world.session(TEA).exists());
+    client.finish();
+}
+
+#[test]
+fn a_deleted_session_is_closed_and_one_that_cannot_be_stays_open() {
+    let world = World::new();
+    let mut client = initialized(&world);
+    client.ask("session/load", &open(TEA));
+    assert_eq!(client.ask("session/delete", &json!({"sessionId": KETTLE}))["result"], json!({}));
+    assert_eq!(client.ask("session/delete", &json!({"sessionId": KETTLE}))["error"]["code"], -32002);
+    assert_eq!(client.ask("history/status", &json!({}))["result"]["subscriptions"], 1);
+    assert_eq!(
+        client.ask("session/delete", &json!({"sessionId": format!("claude:{TEA}")}))["result"],
+        json!({})
+    );
+    assert_eq!(client.ask("history/status", &json!({}))["result"]["subscriptions"], 0);
+    assert_eq!(client.ask("session/close", &json!({"sessionId": TEA}))["error"]["code"], -32002);
+    client.finish();
+}
+
+#[test]
+fn no_id_and_no_folder_leads_anywhere_else() {
+    let world = World::new();
+    fs::write(world.path().join("secret.jsonl"), prompt("x", "secret")).unwrap();
+    let mut client = initialized(&world);
+    let methods = [
+        "session/load",
+        "session/resume",
+        "session/close",
+        "session/delete",
+        "session/prompt",
+        "session/set_mode",
+    ];
+    for id in ["../../secret", "secret", "/etc/passwd", "claude:../secret", "", "*", &format!("{TEA}\0")] {
+        for method in methods {
+            let answer = client.ask(method, &json!({"sessionId": id, "cwd": "/home/mia/tea"}));
+            let code = answer["error"]["code"].as_i64().unwrap();
+            assert!(matches!(code, -32602 | -32002), "{method} {id}: {answer}");
+            assert!(!answer.to_string().contains("secret\""), "{answer}");
+        }
+    }
+    for cwd in ["", "tea", "../tea", "/a/../b", "~"] {
+        for method in ["session/load", "session/resume", "session/new"] {
+            let answer = client.ask(method, &json!({"sessionId": TEA, "cwd": cwd}));
+            assert_eq!(answer["error"]["code"], -32602, "{method} {cwd}");
+        }
+    }
+    client.finish();
+}

@@ -73,6 +73,12 @@ impl Client {
         message["params"].clone()
     }
 
+    /// Goes without listening to the last words.
+    pub(crate) fn leave(mut self) {
+        self.runtime.block_on(self.connection.take().unwrap().finish());
+        self.runtime.shutdown_background();
+    }
+
     pub(crate) fn finish(mut self) {
         let connection = self.connection.take().unwrap();
         self.runtime.block_on(connection.finish());

@@ -1,0 +1,235 @@
+use serde_json::{Value as Json, json};
+
+use super::*;
+
+fn told_by(teller: &mut Teller, entries: &[Json]) -> Vec<Json> {
+    for entry in entries {
+        teller.entry(&Entry::new(entry.to_string().as_bytes()));
+    }
+    teller.take().iter().map(|update| serde_json::to_value(update).unwrap()).collect()
+}
+
+fn told(entries: &[Json]) -> Vec<Json> {
+    told_by(&mut Teller::new(false), entries)
+}
+
+/// Spells updates in a few words each.
+fn spelled(updates: &[Json]) -> Vec<String> {
+    let spell = |update: &Json| {
+        let kind = update["sessionUpdate"].as_str().unwrap();
+        let words = ["messageId", "toolCallId", "compactionId", "status"];
+        let words = words.iter().filter_map(|key| update[key].as_str());
+        let text = update["content"]["text"].as_str().or(update["content"][0]["content"]["text"].as_str());
+        [kind].into_iter().chain(words).chain(text).collect::<Vec<_>>().join(" ")
+    };
+    updates.iter().map(spell).collect()
+}
+
+fn user(uuid: &str, content: Json) -> Json {
+    json!({"type": "user", "uuid": uuid, "message": {"role": "user", "content": content}, "cwd": "/茶"})
+}
+
+fn reply(uuid: &str, id: &str, block: Json) -> Json {
+    json!({"type": "assistant", "uuid": uuid, "message": {"id": id, "content": [block]}, "cwd": "/茶"})
+}
+
+fn call(id: &str, name: &str, input: Json) -> Json {
+    reply(&format!("a-{id}"), id, json!({"type": "tool_use", "id": id, "name": name, "input": input}))
+}
+
+fn result(id: &str, content: Json, more: Json) -> Json {
+    let mut entry =
+        user(&format!("u-{id}"), json!([{"type": "tool_result", "tool_use_id": id, "content": content}]));
+    for (key, value) in more.as_object().unwrap() {
+        match key.as_str() {
+            "is_error" => entry["message"]["content"][0]["is_error"] = value.clone(),
+            key => entry[key] = value.clone(),
+        }
+    }
+    entry
+}
+
+#[test]
+fn the_lines_of_a_reply_are_one_message() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let updates = told(&[
+        user("u", json!("天气？")),
+        reply("a1", "m1", json!({"type": "thinking", "thinking": "Hm"})),
+        reply("a2", "m1", text("一")),
+        reply("a3", "m1", text("二")),
+        reply("a4", "m2", text("三")),
+        json!({"type": "assistant", "uuid": "a5", "message": {"content": "四"}}),
+        json!({"type": "assistant", "uuid": "a6", "message": {"content": "五"}}),
+    ]);
+    assert_eq!(
+        spelled(&updates),
+        [
+            "user_message_chunk u 天气？",
+            "agent_thought_chunk a1 Hm",
+            "agent_message_chunk a1 一",
+            "agent_message_chunk a1 二",
+            "agent_message_chunk a4 三",
+            "agent_message_chunk a5 四",
+            "agent_message_chunk a6 五",
+        ]
+    );
+}
+
+#[test]
+fn what_nobody_said_is_not_told() {
+    let mut meta = user("u1", json!("injected"));
+    meta["isMeta"] = json!(true);
+    let mut side = user("u2", json!("subagent"));
+    side["isSidechain"] = json!(true);
+    let queued = |prompt: &str, is_meta: bool| {
+        json!({"type": "attachment", "uuid": "q", "attachment":
+            {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", "isMeta": is_meta}})
+    };
+    let updates = told(&[
+        meta,
+        side,
+        user("u3", json!("")),
+        reply("a1", "m1", json!({"type": "thinking", "thinking": "", "signature": "x"})),
+        reply("a2", "m1", json!({"type": "redacted_thinking", "data": "x"})),
+        json!({"type": "system", "subtype": "turn_duration", "uuid": "s"}),
+        json!({"type": "custom-title", "customTitle": "T"}),
+        json!({"type": "user", "uuid": "u4"}),
+        json!({"type": "assistant", "uuid": "a3", "message": 7}),
+        queued("client", true),
+        queued("等等", false),
+        result("never-made", json!("x"), json!({})),
+    ]);
+    assert_eq!(spelled(&updates), ["user_message_chunk q 等等"]);
+}
+
+#[test]
+fn calls_end_as_their_results_say() {
+    let rejected = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
+    for (more, status, state) in [
+        (json!({}), "completed", "ok"),
+        (json!({"is_error": true}), "failed", "error"),
+        (json!({"is_error": true, "toolUseResult": rejected}), "failed", "denied"),
+        (json!({"toolUseResult": {"interrupted": true}}), "failed", "interrupted"),
+    ] {
+        let updates = told(&[call("t", "Bash", json!({"command": "ls"})), result("t", json!("好"), more)]);
+        assert_eq!(
+            spelled(&updates),
+            ["tool_call t in_progress".to_owned(), format!("tool_call_update t {status} 好")]
+        );
+        assert_eq!(updates[1]["_meta"]["annals"]["state"], state);
+    }
+}
+
+#[test]
+fn a_call_and_a_result_are_told_once_however_often_they_are_written() {
+    let (made, done) = (call("t", "Bash", json!({})), result("t", json!("x"), json!({})));
+    let updates = told(&[made.clone(), made.clone(), done.clone(), done.clone()]);
+    assert_eq!(spelled(&updates), ["tool_call t in_progress", "tool_call_update t completed x"]);
+    let mut late = Teller::in_the_middle(false);
+    assert_eq!(spelled(&told_by(&mut late, &[done])), ["tool_call_update t completed x"]);
+    let mut teller = Teller::new(false);
+    told_by(&mut teller, &[made]);
+    teller.given_up("t");
+    teller.given_up("t");
+    assert_eq!(spelled(&told_by(&mut teller, &[])), ["tool_call_update t failed"]);
+}
+
+#[test]
+fn a_change_stands_unless_the_edit_failed() {
+    let edit = call("t", "Edit", json!({"file_path": "a.rs", "old_string": "1", "new_string": "2"}));
+    let diff = json!([{"type": "diff", "path": "/茶/a.rs", "oldText": "1", "newText": "2"}]);
+    let updates = told(&[edit.clone(), result("t", json!("ok"), json!({}))]);
+    assert_eq!((&updates[0]["content"], updates[1].get("content")), (&diff, None));
+    let updates = told(&[edit, result("t", json!("not found"), json!({"is_error": true}))]);
+    assert_eq!(updates[1]["content"][0]["content"]["text"], "not found");
+}
+
+#[test]
+fn what_is_long_comes_in_pieces_or_is_cut() {
+    let long = "水".repeat(LONGEST_TEXT / 3 + 10);
+    let updates = told(&[user("u", json!(long))]);
+    let texts: Vec<_> = updates.iter().map(|update| update["content"]["text"].as_str().unwrap()).collect();
+    assert_eq!((texts.len(), texts.concat()), (2, long.clone()));
+    assert!(updates.iter().all(|update| update["messageId"] == "u"));
+
+    let updates = told(&[call("t", "Bash", json!({"command": long})), result("t", json!(long), json!({}))]);
+    assert_eq!(updates[0].get("rawInput"), None);
+    assert!(updates[0]["title"].as_str().unwrap().len() < 1000);
+    assert_eq!(updates[1].get("rawOutput"), None);
+    let shown = updates[1]["content"][0]["content"]["text"].as_str().unwrap();
+    assert!(long.starts_with(shown) && shown.len() > LONGEST_TEXT - 4);
+    assert!(updates.iter().all(|update| update["_meta"]["annals"]["cut"] == true));
+
+    let updates = told(&[call("t", "Write", json!({"file_path": "/a", "content": long}))]);
+    assert_eq!((updates[0].get("content"), &updates[0]["_meta"]["annals"]["cut"]), (None, &json!(true)));
+}
+
+#[test]
+fn images_are_shown_and_what_cannot_be_is_named() {
+    let image = |source: Json| json!({"type": "image", "source": source});
+    let content = json!([
+        image(json!({"type": "base64", "media_type": "image/png", "data": "AAAA"})),
+        image(json!({"type": "url", "url": "https://example.org/茶.png"})),
+        {"type": "document", "title": "茶.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}},
+        image(json!({})),
+    ]);
+    let shown = |updates: &[Json]| updates.iter().map(|update| update["content"].clone()).collect::<Vec<_>>();
+    let expected = [
+        json!({"type": "image", "data": "AAAA", "mimeType": "image/png"}),
+        json!({"type": "resource_link", "name": "image", "uri": "https://example.org/茶.png"}),
+        json!({"type": "text", "text": "[茶.pdf]"}),
+        json!({"type": "text", "text": "[image or document]"}),
+    ];
+    assert_eq!(shown(&told(&[user("u", content.clone())])), expected);
+    let updates = told(&[call("t", "Read", json!({})), result("t", content, json!({}))]);
+    let inside = updates[1]["content"].as_array().unwrap().iter();
+    assert_eq!(inside.map(|content| content["content"].clone()).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_compaction_is_told_in_the_way_the_client_knows() {
+    let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b",
+        "compactMetadata": {"trigger": "manual", "preTokens": 1234}});
+    let mut summary = user("s", json!("总结"));
+    summary["isCompactSummary"] = json!(true);
+    let plain = told(&[boundary.clone(), summary.clone()]);
+    assert_eq!(
+        spelled(&plain),
+        [
+            "agent_message_chunk b [The conversation was compacted by hand, at 1234 tokens]",
+            "user_message_chunk s 总结"
+        ]
+    );
+    assert_eq!(plain[1]["_meta"]["annals"]["summary"], true);
+    let mut teller = Teller::new(true);
+    let known = told_by(&mut teller, &[boundary, summary.clone(), summary]);
+    assert_eq!(
+        spelled(&known),
+        [
+            "compaction_update b completed",
+            "compaction_summary_chunk b 总结",
+            // A summary whose compaction is not known is one by itself.
+            "compaction_update s completed",
+            "compaction_summary_chunk s 总结",
+        ]
+    );
+}
+
+#[test]
+fn usage_is_that_of_the_last_reply() {
+    let used = |model: &str, usage: Json| {
+        let mut teller = Teller::new(false);
+        let mut line = reply("a", "m", json!({"type": "text", "text": "x"}));
+        line["message"]["model"] = json!(model);
+        line["message"]["usage"] = usage;
+        told_by(&mut teller, &[line]);
+        teller.usage().map(|usage| (usage.used, usage.size))
+    };
+    let usage = json!({"input_tokens": 1, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 4000});
+    assert_eq!(used("claude-opus-5-5", usage.clone()), Some((4321, 200_000)));
+    assert_eq!(used("claude-opus-5-5[1m]", usage), Some((4321, 1_000_000)));
+    assert_eq!(used("x", json!({"input_tokens": 200_001})), Some((200_001, 1_000_000)));
+    assert_eq!(used("x", json!({"input_tokens": u64::MAX, "output_tokens": 1})), Some((u64::MAX, u64::MAX)));
+    assert_eq!(used("<synthetic>", json!({"input_tokens": 0})), None);
+    assert_eq!(used("x", json!("none")), None);
+}
