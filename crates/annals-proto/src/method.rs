@@ -134,7 +134,7 @@ codes! {
     Refused -32012,
     /// The cursor belongs to a file that was replaced or cut off: begin again.
     StaleCursor -32013,
-    /// This server does not do that: it reads what others wrote.
+    /// This server cannot do that.
     NotSupported -32014,
     /// Something else stands in the way.
     Conflict -32015,

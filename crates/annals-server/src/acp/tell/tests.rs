@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "values are made where they are given")]
+
 use serde_json::{Value as Json, json};
 
 use super::*;
