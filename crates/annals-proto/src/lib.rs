@@ -17,6 +17,7 @@ mod record;
 mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod serving;
 mod session;
 mod stats;
 mod text;
@@ -40,6 +41,7 @@ pub use request::{
     EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams, RenameParams,
     RestoreParams, SessionParams, TagParams, ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
 };
+pub use serving::Serving;
 pub use session::{Project, Root, Session};
 pub use stats::{Stats, ToolCount};
 pub use text::Text;

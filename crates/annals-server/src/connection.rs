@@ -318,6 +318,6 @@ impl InFlight {
 }
 
 /// Returns a length in KiB, at least one.
-fn kib(length: usize) -> u32 {
+pub(crate) fn kib(length: usize) -> u32 {
     u32::try_from(length >> 10).unwrap_or(u32::MAX - REQUEST_KIB).saturating_add(1)
 }

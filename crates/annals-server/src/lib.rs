@@ -9,6 +9,7 @@ mod connection;
 mod cursor;
 mod desk;
 mod dispatch;
+mod http;
 mod line;
 pub mod rpc;
 mod server;
@@ -18,6 +19,7 @@ pub mod watch;
 
 pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
 pub use dispatch::{Context, Notifier};
+pub use http::{Http, HttpError, HttpOptions, Limits};
 pub use line::{has_harmful, is_harmful, json_line};
 pub use server::{Cancelled, Options, Server};
 pub use stdio::{Ended, serve};

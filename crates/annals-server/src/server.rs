@@ -68,8 +68,9 @@ impl Server {
         if let Err(error) = cancelled.check() {
             return (Err(error), None);
         }
-        let done = tokio::task::spawn_blocking(move || work(&self)).await;
-        (done.unwrap_or_else(|_| Err(Error::broken_off())), place)
+        // If nobody waits any more, the place is free when the work is done.
+        let done = tokio::task::spawn_blocking(move || (work(&self), place)).await;
+        done.unwrap_or_else(|_| (Err(Error::broken_off()), None))
     }
 
     /// Takes all places where work is done, so that requests wait until they are given back: for tests.

@@ -14,7 +14,7 @@ use crate::server::Server;
 /// How many lines are read ahead.
 const AHEAD: usize = 16;
 /// How long the last answers may take once the server was told to end.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why a server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn write(mut outbox: Outbox) {
 }
 
 /// What the system may ask of a server.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -112,13 +112,13 @@ struct Signals {
 
 impl Signals {
     #[cfg(unix)]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     #[cfg(unix)]
-    async fn wait(&mut self) -> Ended {
+    pub(crate) async fn wait(&mut self) -> Ended {
         tokio::select! {
             _ = self.terminate.recv() => Ended::Terminated,
             _ = self.interrupt.recv() => Ended::Interrupted,
@@ -127,12 +127,12 @@ impl Signals {
 
     #[cfg(not(unix))]
     #[expect(clippy::unnecessary_wraps, reason = "as on other systems")]
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {})
     }
 
     #[cfg(not(unix))]
-    async fn wait(&mut self) -> Ended {
+    pub(crate) async fn wait(&mut self) -> Ended {
         let _ = tokio::signal::ctrl_c().await;
         Ended::Interrupted
     }

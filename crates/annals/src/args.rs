@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Find damaged lines, and say what each costs
     Check(Check),
-    /// Serve histories to editors and agents
+    /// Serve histories to browsers, editors and agents
     #[command(after_help = SERVE_HELP)]
     Serve(Serve),
     /// Append to a session what is read from standard input, so that the client resumes it
@@ -117,16 +117,36 @@ pub(crate) enum Command {
 }
 
 const SERVE_HELP: &str = "\
+Without `--stdio` the server listens on this machine only and prints a link; whoever opens it sees the sessions in a browser. Programs \
+send the token in the link as `Authorization: Bearer TOKEN`.
+
+  annals serve --open
+  curl -H \"Authorization: Bearer $TOKEN\" --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}' http://127.0.0.1:$PORT/rpc
+  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:$PORT/events
+
 With `--stdio` the server reads JSON-RPC 2.0 from standard input and answers on standard output, one message a line; it ends with \
 its input. docs/PROTOCOL.md has the methods.
 
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\",\"params\":{\"limit\":5}}' | annals serve --stdio";
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Serve {
     /// Talk to one editor or agent on standard input and output
-    #[arg(long, required = true)]
+    #[arg(long, conflicts_with_all = ["port", "bind", "token", "open"])]
     pub(crate) stdio: bool,
+    /// Listen on this port; 0 takes one that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Listen on this address; beyond this machine, `--token` is needed
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
+    pub(crate) bind: String,
+    /// Let in who knows this, at least 16 characters; made up for each start unless given
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
     /// Refuse everything that changes a session
     #[arg(long)]
     pub(crate) read_only: bool,

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
+use annals_server::HttpError;
 use annals_transcript::write::{self, DraftError};
 
 use crate::output::{self, clean};
@@ -69,6 +70,17 @@ impl Failure {
     /// Says that the server could not be started.
     pub(crate) fn server(error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot serve: {error}"), hints: Vec::new(), code: FAILED }
+    }
+
+    /// Says why the server does not listen.
+    pub(crate) fn listening(error: &HttpError) -> Self {
+        match error {
+            HttpError::Io(error) => Self::server(error),
+            HttpError::NoToken => {
+                Self::usage(&error.to_string(), "choose one with `--token`, and keep it secret")
+            }
+            HttpError::BadToken => Self::usage(&error.to_string(), "without `--token` a good one is made up"),
+        }
     }
 
     /// Prints the message and returns the exit code.

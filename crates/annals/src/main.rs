@@ -41,7 +41,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
-        Command::Serve(serve) => commands::serve::run(engine, serve),
+        Command::Serve(serve) => commands::serve::run(engine, serve, &args.global),
         Command::Record(record) => commands::record::run(&engine, record),
         Command::Rename(rename) => commands::change::rename(&engine, rename, &args.global),
         Command::Tag(tag) => commands::change::tag(&engine, tag, &args.global),

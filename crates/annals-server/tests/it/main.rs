@@ -6,5 +6,6 @@ mod abuse;
 mod acp;
 mod connections;
 mod golden;
+mod http;
 mod pages;
 mod world;

@@ -1,0 +1,206 @@
+//! The server over HTTP: the same methods for programs and browsers, and what happens as a stream of events.
+//!
+//! `guard.rs` decides who is let in, before anything else is looked at. Behind it, `requests.rs` answers, `events.rs` tells
+//! what happens, and `page.rs` has a small page for people. `sockets.rs` bounds what connections may take.
+
+mod events;
+mod guard;
+mod page;
+mod requests;
+mod sockets;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use tokio::sync::{Semaphore, watch};
+
+use crate::server::Server;
+use crate::stdio::{Ended, Signals};
+use guard::Guard;
+
+/// Where a server listens, and who is let in.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// The address, or a name that has one.
+    pub bind: String,
+    /// The port; 0 takes one that is free.
+    pub port: u16,
+    /// What clients must show; made up if there is none.
+    pub token: Option<String>,
+    /// How much clients may take.
+    pub limits: Limits,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self { bind: "127.0.0.1".to_owned(), port: 0, token: None, limits: Limits::default() }
+    }
+}
+
+/// How much clients may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many connections there are at once; further ones wait.
+    pub connections: usize,
+    /// How many of them may be streams of events.
+    pub streams: usize,
+    /// How long a connection may take for the head of a request, or may have none.
+    pub head: Duration,
+    /// How long it may take for the body of a request.
+    pub body: Duration,
+    /// How long it may read nothing of what is sent to it.
+    pub stall: Duration,
+    /// After how long without an event a stream shows that it is alive.
+    pub heartbeat: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 768,
+            streams: 512,
+            head: Duration::from_secs(15),
+            body: Duration::from_secs(60),
+            stall: Duration::from_secs(60),
+            heartbeat: Duration::from_secs(15),
+        }
+    }
+}
+
+/// Why a server does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Beyond this machine, nobody is let in by a token that nobody knows of.
+    #[error("listening beyond this machine needs a token")]
+    NoToken,
+    /// The token is too short, or could not stand in an address.
+    #[error("a token has at least 16 characters: letters, digits, `-`, `.`, `_` and `~`")]
+    BadToken,
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A server that listens, but answers nobody yet.
+#[derive(Debug)]
+pub struct Http {
+    listener: TcpListener,
+    address: SocketAddr,
+    guard: Arc<Guard>,
+    server: Arc<Server>,
+    limits: Limits,
+}
+
+/// What all requests share.
+struct Face {
+    server: Arc<Server>,
+    guard: Arc<Guard>,
+    limits: Limits,
+    /// How many KiB of requests are taken before they are answered.
+    incoming: Arc<Semaphore>,
+    /// How many KiB of answers wait to be sent.
+    outgoing: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    /// Tells whether the server ends.
+    stopping: watch::Receiver<bool>,
+}
+
+/// KiB of requests, and of answers, that are in memory at once.
+const ROOM_KIB: u32 = 64 << 10;
+
+impl Http {
+    /// Listens.
+    pub fn bind(server: Arc<Server>, options: HttpOptions) -> Result<Self, HttpError> {
+        let HttpOptions { bind, port, token, limits } = options;
+        let listener = TcpListener::bind((bind.trim_matches(['[', ']']), port))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        if token.is_none() && !address.ip().to_canonical().is_loopback() {
+            return Err(HttpError::NoToken);
+        }
+        let guard = Arc::new(Guard::new(&bind, address.port(), token)?);
+        Ok(Self { listener, address, guard, server, limits })
+    }
+
+    /// Returns where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns whether others than programs on this machine can reach it.
+    pub fn is_exposed(&self) -> bool {
+        !self.address.ip().to_canonical().is_loopback()
+    }
+
+    /// Returns what clients must show.
+    pub fn token(&self) -> &str {
+        self.guard.token()
+    }
+
+    /// Returns the address for people and programs, with the token.
+    pub fn link(&self) -> String {
+        self.guard.link(self.address.ip(), self.guard.token())
+    }
+
+    /// Returns an address that lets one visitor in, once: for the command line of a browser, which others can see.
+    pub fn ticket(&self) -> Result<String, HttpError> {
+        Ok(self.guard.link(self.address.ip(), &self.guard.issue_ticket()?))
+    }
+
+    /// Serves until a signal asks for the end.
+    pub fn serve(self) -> io::Result<Ended> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
+        let ended = runtime.block_on(async {
+            let mut signals = Signals::new()?;
+            self.run(async move || signals.wait().await).await
+        });
+        // What was not finished in time ends with the process.
+        runtime.shutdown_background();
+        ended
+    }
+
+    /// Serves until it is told to stop; told so again, it ends at once.
+    pub async fn run(self, stop: impl AsyncFnMut() -> Ended) -> io::Result<Ended> {
+        let Self { listener, guard, server, limits, .. } = self;
+        let (stopping, is_stopping) = watch::channel(false);
+        let room = || Arc::new(Semaphore::new(ROOM_KIB as usize));
+        let streams = Arc::new(Semaphore::new(limits.streams));
+        let (incoming, outgoing) = (room(), room());
+        let face = Face { server, guard, limits, incoming, outgoing, streams, stopping: is_stopping };
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        Ok(sockets::serve(listener, router(face), &limits, &stopping, stop).await)
+    }
+}
+
+fn router(face: Face) -> Router {
+    let face = Arc::new(face);
+    Router::new()
+        .route("/rpc", post(requests::answer))
+        .route("/events", get(events::stream))
+        .route("/healthz", get(async || "ok\n"))
+        .merge(page::router())
+        .fallback(async || plain(StatusCode::NOT_FOUND, "there is nothing here"))
+        .method_not_allowed_fallback(async || {
+            plain(StatusCode::METHOD_NOT_ALLOWED, "this is not asked for in this way")
+        })
+        .layer(axum::middleware::from_fn_with_state(face.clone(), guard::check))
+        .with_state(face)
+}
+
+/// Says something in words.
+fn plain(status: StatusCode, text: &str) -> Response {
+    (status, format!("{text}\n")).into_response()
+}
+
+/// Makes an answer of JSON.
+fn json(status: StatusCode, json: axum::body::Body) -> Response {
+    let mut response = (status, json).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,91 @@
+//! `POST /rpc`: one request in the body, its answer back.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::{Face, ROOM_KIB, json, plain};
+use crate::connection::kib;
+use crate::dispatch::Context;
+use crate::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
+use crate::server::Cancelled;
+
+/// Takes a request back when nobody waits for its answer any more.
+struct Waiting(Cancelled);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Text that takes room until it is sent.
+struct Roomy(
+    String,
+    #[expect(dead_code, reason = "it is given back when this is dropped")] OwnedSemaphorePermit,
+);
+
+impl AsRef<[u8]> for Roomy {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// Answers a request. What is wrong with how it was sent is told by the status; what is wrong with itself, in the answer.
+pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> Response {
+    if !is_json(request.headers()) {
+        return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a request is sent as application/json");
+    }
+    let declared =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length: usize = declared.unwrap_or(LONGEST_FRAME);
+    if length > LONGEST_FRAME {
+        return too_large();
+    }
+    let Ok(_room) = face.incoming.acquire_many(kib(length)).await else { return unavailable() };
+    let body = match timeout(face.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) if declared.is_none() => return too_large(),
+        Ok(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the request broke off"),
+        Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"),
+    };
+    match Incoming::read(&body) {
+        Err((id, error)) => send(&face, rpc::answer(&id, &Err(error))).await,
+        Ok(Incoming::Response | Incoming::Notification { .. }) => plain(StatusCode::ACCEPTED, ""),
+        Ok(Incoming::Request(request)) => {
+            drop(body);
+            let context = Context::default();
+            let _waiting = Waiting(context.cancelled.clone());
+            let id = request.id.clone();
+            let (outcome, _working): (Outcome, _) =
+                face.server.clone().work(request.method, request.params, context).await;
+            send(&face, rpc::answer(&id, &outcome)).await
+        }
+    }
+}
+
+/// Sends an answer when there is room for it.
+async fn send(face: &Face, answer: String) -> Response {
+    let size = kib(answer.len()).min(ROOM_KIB);
+    let Ok(room) = face.outgoing.clone().acquire_many_owned(size).await else { return unavailable() };
+    json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy(answer, room))))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = given.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+fn too_large() -> Response {
+    plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("a request has at most {LONGEST_FRAME} bytes"))
+}
+
+fn unavailable() -> Response {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "the server ends")
+}

@@ -1,0 +1,153 @@
+//! Connections: how many there are, how long they may do nothing, and how they end.
+
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep, timeout};
+
+use super::Limits;
+use super::guard::Here;
+use crate::stdio::{Ended, PATIENCE};
+
+/// How many bytes of a head are read, and how many of an answer are taken before the socket has taken them.
+const BUFFER: usize = 64 << 10;
+/// How long to wait when the system has no more sockets for us.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Serves connections until it is told to stop. Requests that are being answered then are finished, in bounded time.
+pub(super) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: &Limits,
+    stopping: &watch::Sender<bool>,
+    mut stop: impl AsyncFnMut() -> Ended,
+) -> Ended {
+    let places = std::sync::Arc::new(Semaphore::new(limits.connections));
+    let mut connections = JoinSet::new();
+    let accept = async {
+        loop {
+            let place = places.clone().acquire_owned().await.expect("it is never closed");
+            let Ok((stream, _)) = listener.accept().await else {
+                sleep(BREATH).await;
+                continue;
+            };
+            // What has ended is forgotten.
+            while connections.try_join_next().is_some() {}
+            let connection = connection(stream, router.clone(), *limits, stopping.subscribe());
+            connections.spawn(async move {
+                connection.await;
+                drop(place);
+            });
+        }
+    };
+    let ended = tokio::select! {
+        ended = stop() => ended,
+        () = accept => unreachable!("it goes on for ever"),
+    };
+    drop(listener);
+    stopping.send_replace(true);
+    let finish = async { while connections.join_next().await.is_some() {} };
+    tokio::select! {
+        _ = timeout(PATIENCE, finish) => {}
+        _ = stop() => {}
+    }
+    connections.shutdown().await;
+    ended
+}
+
+/// Serves one connection. Whatever goes wrong with it concerns nobody else.
+async fn connection(stream: TcpStream, router: Router, limits: Limits, mut stopping: watch::Receiver<bool>) {
+    let Ok(here) = stream.local_addr() else { return };
+    // Small events should not wait for more.
+    let _ = stream.set_nodelay(true);
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Here(here.ip()));
+        router.call(request)
+    });
+    let io = TokioIo::new(Patient { stream, patience: limits.stall, stalled: None });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(BUFFER);
+    let mut connection = pin!(builder.serve_connection(io, service));
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = stopping.wait_for(|stopping| *stopping) => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+/// A socket that gives up on a peer that reads nothing for too long.
+struct Patient {
+    stream: TcpStream,
+    patience: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    /// Takes note of whether the peer has taken something; fails if it has not for too long.
+    fn watch<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.stalled = None;
+            return outcome;
+        }
+        let patience = self.patience;
+        let stalled =
+            self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + patience)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(context, outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.watch(context, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
