@@ -47,7 +47,7 @@ enum Chore {
     Fuzz(fuzz::Args),
     /// Have the real client resume what annals writes, and its SDKs list it
     Oracle(oracle::Args),
-    /// Have official clients of protocols talk to the server
+    /// Have real clients talk to the server
     Protocols(protocols::Args),
 }
 

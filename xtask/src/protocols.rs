@@ -1,88 +1,118 @@
-//! `cargo x protocols`: official clients talk to the built `annals serve`.
-//!
-//! Their packages are installed with npm below the target folder; each is a script that makes a home with invented sessions,
-//! asks as an editor would, and checks every answer, also against the schema that the protocol is published with.
+//! `cargo x protocols`: real clients talk to the built `annals serve`.
+
+mod acp;
+mod browser;
+mod curl;
+mod http;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Outcome, call, project};
+use crate::{Outcome, call};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where packages are installed and kept [default: protocols in the target folder]
-    #[arg(long, value_name = "DIR")]
-    scratch: Option<PathBuf>,
-    /// Fail if node or a package cannot be had
+    /// Fail if a client cannot be had
     #[arg(long)]
     required: bool,
+    /// Only checks whose name has this in it
+    only: Option<String>,
 }
 
-/// What is installed: versions that do not change by themselves.
-const PACKAGES: [(&str, &str); 2] = [("@agentclientprotocol/sdk", "2.4.0"), ("ajv", "8.20.0")];
+/// What a client needs to be had and to talk.
+struct Stage {
+    /// The built program.
+    annals: PathBuf,
+    /// Where clients are installed, and what they leave is kept.
+    folder: PathBuf,
+}
+
+/// Why a check was not passed.
+enum Trouble {
+    /// There is no such client here.
+    Missing(String),
+    /// It did not get what it should.
+    Failed(String),
+}
+
+type Verdict = Result<(), Trouble>;
+type Check = fn(&Stage) -> Verdict;
+
+impl<E: std::fmt::Display> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Trouble::Failed(error.to_string())
+    }
+}
+
+/// The clients, and how each is tried.
+const CHECKS: &[(&str, Check)] = &[("acp", acp::check), ("curl", curl::check), ("browser", browser::check)];
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    let start = Instant::now();
     let this = std::env::current_exe()?;
-    let target = this.parent().and_then(|folder| folder.parent()).ok_or("not in a target folder")?;
-    let scratch = args.scratch.clone().unwrap_or(target.join("protocols"));
-    let packages = match install(&scratch) {
-        Ok(packages) => packages,
-        Err(reason) if args.required => return Err(format!("no clients: {reason}").into()),
-        Err(reason) => {
-            println!("protocols skipped: {reason}");
-            return Ok(());
-        }
-    };
+    let target = this.parent().and_then(Path::parent).ok_or("not in a target folder")?;
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     call(env!("CARGO"), &["build", "--quiet", "--package", "annals", "--profile", profile])?;
-    let annals = this.with_file_name("annals");
-    let home = tempfile::tempdir()?;
-    let script = project().join("xtask/src/protocols/acp.mjs");
-    // Nothing takes longer than a few seconds; what hangs must not hang for ever.
-    let status = Command::new("timeout")
-        .arg("300")
-        .arg("node")
-        .arg(script)
-        .args([&packages, &annals])
-        .arg(home.path())
-        .status()?;
-    if !status.success() {
-        return Err(format!("a client was answered wrongly ({status})").into());
+    let stage = Stage { annals: this.with_file_name("annals"), folder: target.join("protocols") };
+    fs::create_dir_all(&stage.folder)?;
+    let mut failed = Vec::new();
+    for (name, check) in CHECKS {
+        if args.only.as_ref().is_some_and(|only| !name.contains(only)) {
+            continue;
+        }
+        let start = Instant::now();
+        match check(&stage) {
+            Ok(()) => println!("{name}: ok, {:.0} s", start.elapsed().as_secs_f64()),
+            Err(Trouble::Missing(reason)) if !args.required => println!("{name} skipped: {reason}"),
+            Err(Trouble::Missing(reason) | Trouble::Failed(reason)) => {
+                println!("{name}: {reason}");
+                failed.push(*name);
+            }
+        }
     }
-    println!("all clients are answered as they should be, in {} s", start.elapsed().as_secs());
-    Ok(())
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", ")).into()) }
 }
 
-/// Installs the packages, if they are not yet, and returns their folder. An error says why they cannot be had.
-fn install(scratch: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
-    Command::new("node").arg("--version").output().map_err(|error| format!("node: {error}"))?;
-    fs::create_dir_all(scratch)?;
-    let scratch = scratch.canonicalize()?;
-    let packages = scratch.join("node_modules");
+/// Returns the first of some programs that can be run.
+fn program<'a>(names: &[&'a str]) -> Result<&'a str, Trouble> {
+    let runs = |name: &&&str| {
+        let mut command = Command::new(name);
+        let command = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let found = names.iter().find(runs).copied();
+    found.ok_or_else(|| Trouble::Missing(format!("there is no {}", names.join(" or "))))
+}
+
+/// Installs packages of npm, if they are not yet, in versions that do not change by themselves. Returns the folder in which
+/// scripts find them.
+fn npm(stage: &Stage, folder: &str, packages: &[(&str, &str)]) -> Result<PathBuf, Trouble> {
+    program(&["node"])?;
+    program(&["npm"])?;
+    let folder = stage.folder.join(folder);
+    let modules = folder.join("node_modules");
     let is_there = |(name, version): &(&str, &str)| {
-        let manifest = fs::read_to_string(packages.join(name).join("package.json")).unwrap_or_default();
+        let manifest = fs::read_to_string(modules.join(name).join("package.json")).unwrap_or_default();
         manifest.contains(&format!("\"version\": \"{version}\""))
     };
-    if PACKAGES.iter().all(is_there) {
-        return Ok(packages);
+    if packages.iter().all(is_there) {
+        return Ok(folder);
     }
-    let output = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--prefix"])
-        .arg(&scratch)
-        .args(PACKAGES.map(|(name, version)| format!("{name}@{version}")))
-        // Without a network, say so soon.
-        .envs([("npm_config_fetch_retries", "1"), ("npm_config_fetch_retry_mintimeout", "1000")])
-        .output()
-        .map_err(|error| format!("npm: {error}"))?;
-    if output.status.success() && PACKAGES.iter().all(is_there) {
-        return Ok(packages);
+    fs::create_dir_all(&folder)?;
+    let mut install = Command::new("npm");
+    install.args(["install", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--prefix"]);
+    install.arg(&folder).args(packages.iter().map(|(name, version)| format!("{name}@{version}")));
+    // Without a network, say so soon.
+    install.envs([("npm_config_fetch_retries", "1"), ("npm_config_fetch_retry_mintimeout", "1000")]);
+    let output = install.output()?;
+    if output.status.success() && packages.iter().all(is_there) {
+        return Ok(folder);
     }
     // Half an installation would be in the way the next time.
-    let _ = fs::remove_dir_all(&packages);
+    let _ = fs::remove_dir_all(&modules);
     let said = String::from_utf8_lossy(&output.stderr);
     let error = said.lines().find(|line| line.to_lowercase().contains("error"));
-    Err(format!("npm install failed: {}", error.or(said.lines().last()).unwrap_or_default()).into())
+    let reason = error.or(said.lines().last()).unwrap_or_default();
+    Err(Trouble::Missing(format!("npm install failed: {reason}")))
 }

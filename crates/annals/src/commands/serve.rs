@@ -40,13 +40,6 @@ fn announce(http: &Http, args: &Serve, global: &Global) -> Result<(), Failure> {
         token: http.token().to_owned(),
         read_only: args.read_only,
     };
-    let mut out = json_stdout();
-    if global.json {
-        output::json_line(&mut out, &serving)?;
-    } else {
-        writeln!(out, "{}", serving.url)?;
-    }
-    out.flush()?;
     if http.is_exposed() {
         let may =
             if args.read_only { "read all sessions" } else { "read, rename, fork and delete all sessions" };
@@ -56,14 +49,21 @@ fn announce(http: &Http, args: &Serve, global: &Global) -> Result<(), Failure> {
             http.address()
         ));
     }
+    if !global.json {
+        note("Open this link in a browser; Ctrl-C ends the server.");
+    }
+    let mut out = json_stdout();
+    if global.json {
+        output::json_line(&mut out, &serving)?;
+    } else {
+        writeln!(out, "{}", serving.url)?;
+    }
+    out.flush()?;
     if args.open {
         let ticket = http.ticket().map_err(|error| Failure::listening(&error))?;
         if !open(&ticket) {
             note("No browser could be started: open the link yourself.");
         }
-    }
-    if !global.json {
-        note("Open the link in a browser. Ctrl-C ends the server.");
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ mod processes;
 mod prompts;
 mod record;
 mod serve;
+mod serve_http;
 mod show;
 mod stats;
 mod tail;

@@ -1,1 +1,382 @@
+// The page: sessions on the left, one of them on the right, both kept up to date.
+// Transcripts come from strangers: their text is put in as text and never read as HTML.
 
+const $ = (id) => document.getElementById(id);
+const LIST = 100; // sessions of a page of the list
+const ITEMS = 200; // items of a page of a session
+const LONG = 20_000; // characters shown before somebody asks for more
+
+/** Makes an element. Strings become text. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Asks the server. */
+let lastId = 0;
+async function ask(method, params) {
+  const answer = await fetch('/rpc', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }),
+  });
+  if (answer.status === 401) throw new Error('The server was started anew: open the link that it printed.');
+  if (!answer.ok) throw new Error(`The server answers ${answer.status}.`);
+  const { result, error } = await answer.json();
+  if (error) throw Object.assign(new Error(error.message), { code: error.code });
+  return result;
+}
+
+function complain(error) {
+  $('trouble').textContent = error ? error.message : '';
+  $('trouble').hidden = !error;
+}
+
+// ── Small words ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+const ago = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+const UNITS = [['year', 31_536_000], ['month', 2_592_000], ['week', 604_800], ['day', 86_400], ['hour', 3600], ['minute', 60]];
+
+function when(time) {
+  if (!time) return '';
+  const seconds = (new Date(time) - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
+  return ago.format(Math.round(seconds / size), unit);
+}
+
+const clock = (time) => (time ? new Date(time).toLocaleString() : '');
+const text = (value) => (typeof value === 'string' ? value : value?.bytes ? '(not UTF-8)' : '');
+const nameOf = (path) => text(path).split(/[\\/]/).filter(Boolean).pop() ?? '';
+
+// ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const list = { sessions: [], cursor: null, asked: 0 };
+
+/** Loads the list anew, as far as it was shown, or goes on behind it. */
+async function load(more) {
+  const asked = ++list.asked;
+  const params = { query: $('query').value.trim() || null, workspacePath: $('project').value || null };
+  if (more) Object.assign(params, { cursor: list.cursor, limit: LIST });
+  else params.limit = Math.max(LIST, Math.min(list.sessions.length, 1000));
+  try {
+    const result = await ask('history/list', params);
+    if (asked !== list.asked) return;
+    list.sessions = more ? list.sessions.concat(result.sessions) : result.sessions;
+    list.cursor = result.nextCursor ?? null;
+    showList();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function showList() {
+  const focused = document.activeElement?.dataset?.id;
+  $('sessions').replaceChildren(...list.sessions.map((session) => {
+    const facts = [nameOf(session.projectPath ?? session.cwd), when(session.updatedAt)].filter(Boolean).join(' · ');
+    const link = make('a', { href: `#${session.id}`, 'data-id': session.id, title: text(session.projectPath) },
+      make('strong', { dir: 'auto' }, text(session.title) || 'Untitled'),
+      make('small', {}, session.live ? make('i', { class: 'live', title: 'open in a client' }) : null, facts));
+    if (session.id === open.id) link.setAttribute('aria-current', 'true');
+    return make('li', {}, link);
+  }));
+  $('none').hidden = list.sessions.length > 0;
+  $('more').hidden = !list.cursor;
+  if (focused) document.querySelector(`#sessions a[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (open.id) showFacts();
+}
+
+async function loadProjects() {
+  try {
+    const { projects } = await ask('history/projects', {});
+    const options = projects.filter((project) => typeof project.path === 'string').map((project) =>
+      make('option', { value: project.path }, `${nameOf(project.path)} (${project.sessions})`));
+    $('project').append(...options);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+// ── One session ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+const open = { id: null, offset: null, before: null, calls: new Map(), results: new Map() };
+
+async function show(id) {
+  Object.assign(open, { id, offset: null, before: null, calls: new Map(), results: new Map() });
+  follow();
+  complain(null);
+  document.body.classList.toggle('reading', Boolean(id));
+  $('history').replaceChildren();
+  $('about').hidden = $('earlier').hidden = $('newest').hidden = true;
+  $('hint').hidden = Boolean(id);
+  document.title = 'annals';
+  for (const link of document.querySelectorAll('#sessions a')) {
+    if (link.dataset.id === id) link.setAttribute('aria-current', 'true');
+    else link.removeAttribute('aria-current');
+  }
+  if (!id) return;
+  showFacts();
+  try {
+    const result = await ask('history/read', { sessionId: id, last: true, limit: ITEMS, ...place() });
+    if (open.id !== id) return;
+    open.offset = result.offset;
+    open.before = result.previousCursor ?? null;
+    $('history').append(...render(result.items));
+    $('earlier').hidden = !open.before;
+    toEnd();
+    follow();
+  } catch (error) {
+    if (open.id === id) complain(error);
+  }
+}
+
+/** Says in which project the session lies, where the list has several of one id. */
+function place() {
+  const same = list.sessions.filter((session) => session.id === open.id);
+  return same.length > 1 ? { workspacePath: text(same[0].projectPath) } : {};
+}
+
+function showFacts() {
+  const session = list.sessions.find((session) => session.id === open.id);
+  const title = text(session?.title) || 'Untitled';
+  $('about').hidden = false;
+  $('title').textContent = session ? title : open.id;
+  document.title = session ? `${title} · annals` : 'annals';
+  $('facts').textContent = session
+    ? [text(session.projectPath), text(session.gitBranch), clock(session.updatedAt)].filter(Boolean).join(' · ') : '';
+}
+
+async function showEarlier() {
+  const id = open.id;
+  try {
+    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS, ...place() });
+    if (open.id !== id) return;
+    open.before = result.previousCursor ?? null;
+    const page = document.querySelector('main');
+    const fromEnd = page.scrollHeight - page.scrollTop;
+    $('history').prepend(...render(result.items));
+    $('earlier').hidden = !open.before;
+    page.scrollTop = page.scrollHeight - fromEnd;
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function render(items) {
+  return items.map(renderItem).filter(Boolean);
+}
+
+function renderItem(item) {
+  if (item.kind === 'branch') return note(`A branch of ${item.entries ?? 'some'} entries was left here.`);
+  if (item.kind === 'gap') return note('Entries are missing here.');
+  if (item.kind === 'compaction') return note(`Compacted${item.compaction?.trigger ? ` (${item.compaction.trigger})` : ''}.`);
+  if (item.problem) return note(`A damaged line: ${item.problem}.`);
+  if (item.kind === 'meta') return null;
+  const parts = item.parts.map((part) => renderPart(part, item)).filter(Boolean);
+  if (parts.length === 0) return null;
+  const who = item.role ?? item.type ?? 'entry';
+  return make('article', { 'data-role': item.role ?? 'other', class: item.sidechain ? 'aside' : null },
+    make('header', {}, make('b', {}, { user: 'You', assistant: 'Claude' }[who] ?? who),
+      make('time', { datetime: item.timestamp, title: clock(item.timestamp) }, when(item.timestamp))),
+    ...parts);
+}
+
+function note(words) {
+  return make('p', { class: 'note' }, words);
+}
+
+function renderPart(part, item) {
+  switch (part?.type) {
+    case 'text':
+      return text(part.text).trim() ? long('div', text(part.text)) : null;
+    case 'thinking':
+      return text(part.thinking).trim() ? fold('thinking', ['Thinking'], () => [long('div', text(part.thinking))]) : null;
+    case 'tool_use':
+      return renderCall(part, item);
+    case 'tool_result':
+      return renderResult(part);
+    case 'image':
+      return renderImage(part) ?? note('An image.');
+    case 'cut':
+      return fold('other', [`${part.of ?? 'Something'}, cut: ${part.bytes} bytes`], () => [long('pre', text(part.beginning))]);
+    default:
+      return fold('other', [item.subtype ?? item.type ?? part?.type ?? 'something else'], () => [long('pre', pretty(part))]);
+  }
+}
+
+/** What a call is about, in a few words. */
+function subject(input) {
+  const value = ['command', 'file_path', 'path', 'pattern', 'query', 'url', 'description', 'prompt']
+    .map((key) => input?.[key]).find((value) => typeof value === 'string');
+  return (value ?? '').split('\n')[0].slice(0, 200);
+}
+
+function renderCall(part, item) {
+  const result = open.results.get(part.id);
+  const state = result ? stateOf(result) : item.tool?.id === part.id ? item.tool.state : 'pending';
+  const call = { result, badge: make('em', {}, state) };
+  call.element = fold('tool', [make('b', {}, text(part.name)), make('span', {}, subject(part.input)), call.badge], () => [
+    long('pre', pretty(part.input)),
+    ...(call.result ? inside(call.result) : []),
+  ]);
+  call.element.dataset.state = state;
+  open.calls.set(part.id, call);
+  return call.element;
+}
+
+/** Puts a result into its call, which may be on a page that was not read yet. */
+function renderResult(part) {
+  open.results.set(part.tool_use_id, part);
+  const call = open.calls.get(part.tool_use_id);
+  if (!call) return null;
+  call.result = part;
+  if (call.element.dataset.state === 'pending') {
+    call.element.dataset.state = call.badge.textContent = stateOf(part);
+  }
+  if (call.element.open) call.element.append(...inside(part));
+  return null;
+}
+
+const stateOf = (result) => (result.is_error ? 'error' : 'ok');
+
+function inside(result) {
+  const blocks = Array.isArray(result.content) ? result.content : [{ type: 'text', text: result.content }];
+  return blocks.map((block) => {
+    if (block?.type === 'text') return long('pre', text(block.text));
+    return (block?.type === 'image' && renderImage(block)) || long('pre', pretty(block));
+  });
+}
+
+function renderImage(part) {
+  const { media_type: kind, data, type } = part.source ?? {};
+  if (type !== 'base64' || !/^image\/(png|jpeg|gif|webp)$/.test(kind) || typeof data !== 'string') return null;
+  return make('img', { src: `data:${kind};base64,${data}`, alt: 'An image', loading: 'lazy' });
+}
+
+const pretty = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '');
+
+/** Something folded, filled when it is opened first. */
+function fold(kind, summary, content) {
+  const element = make('details', { class: kind }, make('summary', {}, ...summary));
+  element.addEventListener('toggle', () => element.append(...content()), { once: true });
+  return element;
+}
+
+/** Text; a long one is shown whole when somebody asks for it. */
+function long(tag, words) {
+  const element = make(tag, { class: 'text', dir: 'auto' }, words.slice(0, LONG));
+  if (words.length <= LONG) return element;
+  const all = make('button', {}, `Show all ${words.length.toLocaleString()} characters`);
+  all.addEventListener('click', () => element.replaceChildren(words));
+  element.append('…\n', all);
+  return element;
+}
+
+// ── Live ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+let ofAll = null;
+let ofOne = null;
+
+/** Follows the sessions. Whatever happened while nobody listened, the list has. */
+function followAll() {
+  ofAll?.close();
+  ofAll = new EventSource('/events');
+  ofAll.addEventListener('ready', () => load());
+  let waiting = null;
+  ofAll.addEventListener('changed', () => {
+    waiting ??= setTimeout(() => { waiting = null; load(); }, 300);
+  });
+  ofAll.onopen = () => say('on', 'live');
+  ofAll.onerror = () => {
+    say('off', 'reconnecting');
+    // Where the server refuses, the browser does not try again by itself.
+    if (ofAll.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || followAll(), 3000);
+  };
+}
+
+/** Follows the session that is shown, from where it was read to. */
+function follow() {
+  ofOne?.close();
+  ofOne = null;
+  if (!open.id || open.offset === null || document.hidden) return;
+  const { workspacePath } = place();
+  const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...(workspacePath && { workspacePath }) });
+  ofOne = new EventSource(`/events?${query}`);
+  ofOne.addEventListener('appended', (event) => {
+    const isAtEnd = atEnd();
+    open.offset = Number(event.lastEventId);
+    $('history').append(...render(JSON.parse(event.data).items));
+    if (isAtEnd) toEnd();
+    else $('newest').hidden = false;
+  });
+  ofOne.addEventListener('reset', (event) => {
+    Object.assign(open, { offset: 0, before: null, calls: new Map(), results: new Map() });
+    $('earlier').hidden = true;
+    $('history').replaceChildren(...(JSON.parse(event.data).gone ? [note('This session is gone.')] : []));
+  });
+  ofOne.onerror = () => {
+    if (ofOne?.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || follow(), 3000);
+  };
+}
+
+function say(state, words) {
+  $('link').dataset.state = state;
+  $('link').textContent = words;
+}
+
+const pane = document.querySelector('main');
+const atEnd = () => pane.scrollHeight - pane.scrollTop - pane.clientHeight < 80;
+function toEnd() {
+  pane.scrollTop = pane.scrollHeight;
+  $('newest').hidden = true;
+}
+
+// ── Hands ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+let typing = null;
+$('query').addEventListener('input', () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => load(), 150);
+});
+$('project').addEventListener('change', () => load());
+$('more').addEventListener('click', () => load(true));
+$('earlier').addEventListener('click', showEarlier);
+$('newest').addEventListener('click', toEnd);
+pane.addEventListener('scroll', () => { if (atEnd()) $('newest').hidden = true; }, { passive: true });
+
+document.addEventListener('keydown', (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.isComposing) return;
+  const isTyping = event.target.matches('input, select');
+  if (event.key === '/' && !isTyping) {
+    $('query').select();
+    event.preventDefault();
+  } else if ((event.key === 'ArrowDown' || event.key === 'ArrowUp') && event.target.matches('#query, #sessions a')) {
+    const links = [...document.querySelectorAll('#sessions a')];
+    const next = links.indexOf(event.target) + (event.key === 'ArrowDown' ? 1 : -1);
+    (links[next] ?? (next < 0 ? $('query') : null))?.focus();
+    event.preventDefault();
+  } else if (event.key === 'Escape' && event.target === $('query')) {
+    $('query').value = '';
+    load();
+  }
+});
+
+// A browser has few connections for one server: a page that nobody sees gives its own up.
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) {
+    ofAll?.close();
+    ofOne?.close();
+  } else {
+    followAll();
+    follow();
+  }
+});
+
+const chosen = () => decodeURIComponent(location.hash.slice(1)) || null;
+addEventListener('hashchange', () => show(chosen()));
+followAll();
+loadProjects();
+show(chosen());

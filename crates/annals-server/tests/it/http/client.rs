@@ -65,17 +65,15 @@ impl Served {
     /// Sends the head of a request with a line for each header, and a body.
     pub(crate) fn send(&self, start: &str, headers: &[(&str, &str)], body: &[u8]) -> TcpStream {
         let mut stream = self.connect();
-        let mut head = format!("{start} HTTP/1.1\r\n");
+        let mut head = vec![format!("{start} HTTP/1.1")];
+        head.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
         if headers.iter().all(|(name, _)| *name != "Host") {
-            head += &format!("Host: {}\r\n", self.address);
-        }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
+            head.push(format!("Host: {}", self.address));
         }
         if headers.iter().all(|(name, _)| *name != "Content-Length" && *name != "Transfer-Encoding") {
-            head += &format!("Content-Length: {}\r\n", body.len());
+            head.push(format!("Content-Length: {}", body.len()));
         }
-        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+        stream.write_all((head.join("\r\n") + "\r\n\r\n").as_bytes()).unwrap();
         // Who refuses a request need not read its body.
         let _ = stream.write_all(body);
         stream

@@ -1,0 +1,134 @@
+// Drives a real browser through the page of `annals serve`.
+import { strict as assert } from 'node:assert';
+import { appendFileSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const told = JSON.parse(process.argv[2]);
+const [first, second, third, ...rest] = told.lines;
+const scratch = mkdtempSync(join(tmpdir(), 'annals-browser-'));
+const browser = await chromium.launch({
+  executablePath: (await import('node:child_process')).execFileSync('which', [told.chromium]).toString().trim(),
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync'],
+});
+const write = (...lines) => appendFileSync(told.path, lines.map((line) => `${line}\n`).join(''));
+const picture = (page, name) => page.screenshot({ path: join(told.pictures, `${name}.png`) });
+
+/** A page that remembers what went wrong in it. */
+async function visit(options) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.wrong = [];
+  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.wrong.push(message.text()));
+  page.on('pageerror', (error) => page.wrong.push(String(error)));
+  await page.addInitScript(() => addEventListener('securitypolicyviolation', (event) => console.error(`CSP: ${event.violatedDirective}`)));
+  page.setDefaultTimeout(20_000);
+  return page;
+}
+
+/** Checks that text stayed text. */
+async function unharmed(page) {
+  assert.equal(await page.evaluate(() => window.hacked), undefined, 'text of a transcript was run');
+  assert.equal(await page.locator('#history img, #history script, #sessions img, #sessions script').count(), 0);
+}
+
+try {
+  const page = await visit({ colorScheme: 'light' });
+  await page.goto(told.url);
+  assert.equal(new URL(page.url()).search, '', 'the token stays in the address');
+  await page.locator('#sessions a').nth(3).waitFor();
+  await page.locator('#link', { hasText: 'live' }).waitFor();
+  const all = await page.locator('#sessions a').count();
+  await picture(page, 'list-light');
+
+  // With the keyboard alone: search, choose, open.
+  await page.keyboard.press('/');
+  await page.keyboard.type('敌意');
+  await page.waitForFunction(() => document.querySelectorAll('#sessions a').length === 1);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.locator('#history', { hasText: 'That is all.' }).waitFor();
+  assert.equal(new URL(page.url()).hash, `#${told.session}`);
+  await page.locator('#history', { hasText: "<script>window.hacked = 1</script><img src=x" }).waitFor();
+  await unharmed(page);
+
+  // Folded: thinking, and calls with what came of them.
+  assert.equal(await page.locator('details[open]').count(), 0);
+  await page.locator('details.thinking summary').press('Enter');
+  await page.locator('details.thinking', { hasText: '让我看看' }).waitFor();
+  const call = page.locator('details.tool').first();
+  assert.deepEqual(await page.locator('details.tool em').allTextContents(), ['ok', 'error']);
+  await call.locator('summary').click();
+  await call.locator('pre', { hasText: 'second line' }).waitFor();
+  await unharmed(page);
+
+  // Live: what is written appears, in order, once.
+  const shown = () => page.locator('#history').textContent().then((text) => [...text.matchAll(/Line (\d+)/g)].map((match) => Number(match[1])));
+  write(first);
+  await page.locator('#history', { hasText: 'Line 5' }).waitFor();
+  write(second, third);
+  await page.locator('#history', { hasText: 'Line 7' }).waitFor();
+  await unharmed(page);
+  assert.deepEqual(page.wrong, [], 'the page complained');
+  await picture(page, 'session-light');
+
+  // Hidden pages give up their connections, and catch up when they are seen again.
+  const pretend = (hidden) => page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  await pretend(true);
+  write(...rest.slice(0, 5));
+  await pretend(false);
+  await page.locator('#history', { hasText: 'Line 12' }).waitFor();
+  // A network that breaks off: the browser comes back by itself and says where it was.
+  await page.context().setOffline(true);
+  write(...rest.slice(5, 10));
+  await page.context().setOffline(false);
+  write(...rest.slice(10));
+  await page.locator('#history', { hasText: 'Line 24' }).waitFor();
+  assert.deepEqual(await shown(), Array.from({ length: 20 }, (_, index) => index + 5), 'each line once and in order');
+
+  // The project filter, and another session beside it.
+  await page.locator('#query').fill('');
+  const project = await page.locator('#project option', { hasText: 'hostile' }).getAttribute('value');
+  await page.locator('#project').selectOption(project);
+  await page.waitForFunction(() => document.querySelectorAll('#sessions a').length === 1);
+  await page.locator('#project').selectOption('');
+  await page.waitForFunction((all) => document.querySelectorAll('#sessions a').length === all, all);
+  await page.locator('#sessions a', { hasText: 'Tea presets' }).click();
+  await page.locator('#history article').first().waitFor();
+  await picture(page, 'sample-light');
+  await page.context().close();
+
+  // A link on another site leads in as well; dark, and on a small screen.
+  const link = join(scratch, 'link.html');
+  writeFileSync(link, `<a href="${told.url}">annals</a>`);
+  const dark = await visit({ colorScheme: 'dark' });
+  await dark.goto(pathToFileURL(link).href);
+  await dark.locator('a').click();
+  await dark.locator('#sessions a').nth(3).waitFor();
+  assert.equal(new URL(dark.url()).search, '');
+  await picture(dark, 'list-dark');
+  await dark.locator('#sessions a', { hasText: '敌意' }).click();
+  await dark.locator('#history', { hasText: 'That is all.' }).waitFor();
+  await dark.locator('details.tool summary').first().click();
+  await dark.evaluate(() => document.querySelector('main').scrollTo(0, 0));
+  await picture(dark, 'session-dark');
+  await dark.setViewportSize({ width: 390, height: 800 });
+  await picture(dark, 'small-dark');
+  assert.deepEqual(dark.wrong, [], 'the page complained');
+  await dark.context().close();
+
+  // Without the token there is nothing to see, and nothing breaks.
+  const stranger = await visit({});
+  const answer = await stranger.goto(new URL('/', told.url).href);
+  assert.equal(answer.status(), 401);
+  console.log(`${browser.version()}, ${all} sessions, 20 lines live`);
+} finally {
+  await browser.close();
+  rmSync(scratch, { recursive: true, force: true });
+}
