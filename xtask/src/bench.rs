@@ -6,6 +6,7 @@
 mod append;
 mod following;
 mod lists;
+mod server;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -51,6 +52,9 @@ pub(crate) struct Args {
     /// Appends to many sessions of a client's folder at once and says when all was told
     #[arg(long, hide = true, value_name = "DIR")]
     storm_over: Option<PathBuf>,
+    /// Serves a client's folder over HTTP and prints where
+    #[arg(long, hide = true, value_name = "DIR")]
+    serve: Option<PathBuf>,
 }
 
 /// A part of the benchmark.
@@ -62,6 +66,7 @@ enum Part {
     Appends,
     Lists,
     Following,
+    Server,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -76,6 +81,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(root) = &args.storm_over {
         return following::storm(root);
+    }
+    if let Some(root) = &args.serve {
+        return server::serve(root);
     }
     if cfg!(debug_assertions) {
         let mut again = vec!["run", "--quiet", "--release", "--package", "xtask", "--"];
@@ -102,6 +110,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Following) {
         following::run(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Server) {
+        server::run(scratch.path())?;
     }
     Ok(())
 }
