@@ -248,6 +248,11 @@ impl Engine {
         self.roots().named().map(Place::look_at).collect()
     }
 
+    /// Returns the client's folders, without a look into them.
+    pub fn root_folders(&self) -> impl Iterator<Item = &Path> {
+        self.roots().named()
+    }
+
     /// Returns the folders of all projects.
     pub(crate) fn project_folders(&self, errors: &mut Vec<Error>) -> Vec<PathBuf> {
         let mut folders = Vec::new();

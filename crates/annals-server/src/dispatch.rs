@@ -120,7 +120,7 @@ impl Server {
             name: "annals".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol_version: wire::PROTOCOL_VERSION,
-            roots: self.engine.places().iter().map(|place| place.path.as_path().into()).collect(),
+            roots: self.engine.root_folders().map(Into::into).collect(),
             home: self.engine.home().path().into(),
             read_only: self.options.read_only,
             subscriptions: self.hub.count(),
