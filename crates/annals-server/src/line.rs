@@ -1,6 +1,7 @@
 //! JSON on one line.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use serde::Serialize;
 
@@ -22,12 +23,17 @@ fn escaped(json: &str) -> Cow<'_, str> {
     if !has_harmful(json) {
         return Cow::Borrowed(json);
     }
-    let spelled = |character: char| match character {
-        '\t' | '\n' | '\r' => " ".to_owned(),
-        harmful if is_harmful(harmful) => format!("\\u{:04x}", u32::from(harmful)),
-        other => other.to_string(),
-    };
-    json.chars().map(spelled).collect()
+    let mut spelled = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        match character {
+            '\t' | '\n' | '\r' => spelled.push(' '),
+            harmful if is_harmful(harmful) => {
+                write!(spelled, "\\u{:04x}", u32::from(harmful)).expect("text takes more text");
+            }
+            other => spelled.push(other),
+        }
+    }
+    Cow::Owned(spelled)
 }
 
 /// Control characters steer the terminal, marks of direction make text read as what it is not, and separators break
