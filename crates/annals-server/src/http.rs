@@ -56,6 +56,8 @@ pub struct Limits {
     pub body: Duration,
     /// How long it may read nothing of what is sent to it.
     pub stall: Duration,
+    /// How long a large answer waits while others are not read, before it is given up.
+    pub room: Duration,
     /// After how long without an event a stream shows that it is alive.
     pub heartbeat: Duration,
 }
@@ -68,6 +70,7 @@ impl Default for Limits {
             head: Duration::from_secs(15),
             body: Duration::from_secs(60),
             stall: Duration::from_secs(60),
+            room: Duration::from_secs(5),
             heartbeat: Duration::from_secs(15),
         }
     }
@@ -102,17 +105,19 @@ struct Face {
     server: Arc<Server>,
     guard: Arc<Guard>,
     limits: Limits,
-    /// How many KiB of requests are taken before they are answered.
+    /// How many KiB of large requests are taken before they are answered.
     incoming: Arc<Semaphore>,
-    /// How many KiB of answers wait to be sent.
+    /// How many KiB of large answers wait to be sent.
     outgoing: Arc<Semaphore>,
     streams: Arc<Semaphore>,
     /// Tells whether the server ends.
     stopping: watch::Receiver<bool>,
 }
 
-/// KiB of requests, and of answers, that are in memory at once.
+/// KiB of large requests, and of large answers, that are in memory at once.
 const ROOM_KIB: u32 = 64 << 10;
+/// What has no more bytes than this needs no room: it never waits for what is large.
+const SMALL: usize = 64 << 10;
 
 impl Http {
     /// Listens.

@@ -6,10 +6,10 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::{Face, ROOM_KIB, json, plain};
+use super::{Face, Limits, ROOM_KIB, SMALL, json, plain};
 use crate::connection::kib;
 use crate::dispatch::Context;
 use crate::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
@@ -27,7 +27,7 @@ impl Drop for Waiting {
 /// Text that takes room until it is sent.
 struct Roomy(
     String,
-    #[expect(dead_code, reason = "it is given back when this is dropped")] OwnedSemaphorePermit,
+    #[expect(dead_code, reason = "it is given back when this is dropped")] Option<OwnedSemaphorePermit>,
 );
 
 impl AsRef<[u8]> for Roomy {
@@ -47,7 +47,10 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
     if length > LONGEST_FRAME {
         return too_large();
     }
-    let Ok(_room) = face.incoming.acquire_many(kib(length)).await else { return unavailable() };
+    let _room = match room(&face.incoming, length, &face.limits).await {
+        Ok(room) => room,
+        Err(busy) => return busy,
+    };
     let body = match timeout(face.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) if declared.is_none() => return too_large(),
@@ -71,9 +74,25 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
 
 /// Sends an answer when there is room for it.
 async fn send(face: &Face, answer: String) -> Response {
-    let size = kib(answer.len()).min(ROOM_KIB);
-    let Ok(room) = face.outgoing.clone().acquire_many_owned(size).await else { return unavailable() };
-    json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy(answer, room))))
+    match room(&face.outgoing, answer.len(), &face.limits).await {
+        Ok(room) => json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy(answer, room)))),
+        Err(busy) => busy,
+    }
+}
+
+/// Waits until there is room for so many bytes, but not for ever: who does not read holds up nobody for long.
+async fn room(
+    all: &Arc<Semaphore>,
+    length: usize,
+    limits: &Limits,
+) -> Result<Option<OwnedSemaphorePermit>, Response> {
+    if length <= SMALL {
+        return Ok(None);
+    }
+    match timeout(limits.room, all.clone().acquire_many_owned(kib(length).min(ROOM_KIB))).await {
+        Ok(Ok(room)) => Ok(Some(room)),
+        _ => Err(plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later")),
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -84,8 +103,4 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn too_large() -> Response {
     plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("a request has at most {LONGEST_FRAME} bytes"))
-}
-
-fn unavailable() -> Response {
-    plain(StatusCode::SERVICE_UNAVAILABLE, "the server ends")
 }

@@ -250,7 +250,7 @@ fn what_is_wrong_with_a_request_is_told_in_its_answer() {
 
 #[test]
 fn what_is_wrong_with_how_it_was_sent_is_told_by_the_status() {
-    let served = with_limits(|limits| limits.body = Duration::from_millis(100));
+    let served = Served::new();
     let bearer = served.bearer();
     let post = |headers: &[(&str, &str)], body: &[u8]| {
         served.ask("POST /rpc", &[&[("Authorization", &bearer[..])], headers].concat(), body).status
@@ -275,7 +275,6 @@ fn what_is_wrong_with_how_it_was_sent_is_told_by_the_status() {
     assert_eq!(post(&[json], &long), 200, "the longest that is taken");
     let chunk = [format!("{:x}\r\n", most + 1).into_bytes(), vec![b' '; most + 1], b"\r\n0\r\n\r\n".to_vec()];
     assert_eq!(post(&[json, ("Transfer-Encoding", "chunked")], &chunk.concat()), 413);
-    assert_eq!(post(&[json, ("Content-Length", "100")], STATUS), 408, "the rest never comes");
 
     for (start, status) in [
         ("GET /rpc", 405),
@@ -302,6 +301,15 @@ fn what_is_wrong_with_how_it_was_sent_is_told_by_the_status() {
     garbage.write_all(b"\x16\x03\x01 no HTTP\r\n\r\n").unwrap();
     assert_eq!(Reply::read(garbage).status, 400);
     assert_eq!(served.rpc(STATUS)["result"]["name"], "annals", "still serving");
+}
+
+#[test]
+fn a_request_whose_rest_never_comes_is_given_up() {
+    let served = with_limits(|limits| limits.body = Duration::from_millis(10));
+    let bearer = served.bearer();
+    let headers =
+        [("Authorization", &bearer[..]), ("Content-Type", "application/json"), ("Content-Length", "100")];
+    assert_eq!(served.ask("POST /rpc", &headers, STATUS).status, 408);
 }
 
 #[test]
@@ -445,7 +453,7 @@ fn sockets_that_say_nothing_hold_nobody_up_and_are_closed() {
     }
     assert_eq!(served.rpc(STATUS)["result"]["name"], "annals");
     for stream in &mut silent {
-        let mut rest = Vec::new();
+        let mut rest: Vec<u8> = Vec::new();
         // It is closed, whether or not something is said before.
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&rest));
@@ -466,6 +474,63 @@ fn who_reads_nothing_is_given_up_and_holds_nobody_up() {
     // Their subscriptions end, although they never close.
     while served.rpc(STATUS)["result"]["subscriptions"] != 1 {}
     drop(stuck);
+}
+
+#[test]
+fn answers_that_nobody_reads_do_not_keep_others_from_theirs() {
+    let served = with_limits(|limits| {
+        (limits.stall, limits.room) = (Duration::from_secs(3600), Duration::from_millis(10));
+    });
+    let message = json!({"role": "user", "content": "x".repeat(4 << 20)});
+    let long = entry("user", "long", Some("k1"), 91, message).to_string() + "\n";
+    append(&served.world.session(KETTLE), long.as_bytes());
+    let bearer = served.bearer();
+    let headers = [("Authorization", &bearer[..]), ("Content-Type", "application/json")];
+    let params = json!({"sessionId": KETTLE});
+    let load = json!({"jsonrpc": "2.0", "id": 1, "method": "history/read", "params": params}).to_string();
+    let ask = || served.send("POST /rpc", &headers, load.as_bytes());
+    let _unread: Vec<_> = (0..20).map(|_| ask()).collect();
+    for _ in 0..10 {
+        assert_eq!(served.rpc(STATUS)["result"]["name"], "annals");
+    }
+    // There is room for some; the others are told so.
+    while Reply::read(ask()).status != 503 {}
+}
+
+#[test]
+fn requests_that_come_all_at_once_are_all_answered() {
+    let served = Served::new();
+    let request = format!(
+        "POST /rpc HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+        served.address,
+        served.bearer(),
+        STATUS.len(),
+        std::str::from_utf8(STATUS).unwrap()
+    );
+    let each = 200;
+    let ask = |mut stream: std::net::TcpStream| {
+        let mut sending = stream.try_clone().unwrap();
+        let requests = request.repeat(each);
+        std::thread::spawn(move || sending.write_all(requests.as_bytes()).unwrap());
+        let (mut answers, mut bytes) = (0, vec![0; 1 << 16]);
+        let mut rest: Vec<u8> = Vec::new();
+        while answers < each {
+            let count = stream.read(&mut bytes).unwrap();
+            assert_ne!(count, 0, "it broke off after {answers}");
+            rest.extend(&bytes[..count]);
+            let mark = b"\"result\":{\"name\":\"annals\"";
+            while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
+                answers += 1;
+                rest.drain(..at + mark.len());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..50).map(|_| scope.spawn(|| ask(served.connect()))).collect();
+        for asked in asking {
+            asked.join().unwrap();
+        }
+    });
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod oracle;
 mod processes;
 mod prompts;
 mod record;
+#[cfg(unix)]
 mod serve;
 mod serve_http;
 mod show;
