@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod corpus;
 mod fuzz;
+mod listener;
 mod oracle;
 mod protocols;
 mod schema;

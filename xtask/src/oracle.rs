@@ -12,6 +12,7 @@ mod followed;
 mod listed;
 mod lists;
 mod recorded;
+mod served;
 mod shapes;
 mod trial;
 
@@ -71,12 +72,18 @@ pub(crate) fn run(args: &Args) -> Outcome {
     call(env!("CARGO"), &["build", "--quiet", "--package", "annals", "--profile", profile])?;
     let annals = this.with_file_name("annals");
 
-    let scenarios: Vec<Scenario> =
-        [recorded::SCENARIOS, changed::SCENARIOS, listed::SCENARIOS, lists::SCENARIOS, followed::SCENARIOS]
-            .concat()
-            .into_iter()
-            .filter(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)))
-            .collect();
+    let scenarios: Vec<Scenario> = [
+        recorded::SCENARIOS,
+        changed::SCENARIOS,
+        listed::SCENARIOS,
+        lists::SCENARIOS,
+        followed::SCENARIOS,
+        served::SCENARIOS,
+    ]
+    .concat()
+    .into_iter()
+    .filter(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)))
+    .collect();
     if scenarios.is_empty() {
         return Err("there is no such scenario".into());
     }

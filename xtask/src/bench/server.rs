@@ -19,6 +19,7 @@ use testkit::generate;
 
 use super::lists;
 use crate::Outcome;
+use crate::listener::Listener;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -139,11 +140,11 @@ fn telling(served: &Served, path: &Path) -> Outcome {
     print_telling("the system's notice alone", &mut raw, first);
 
     let before = served.memory()?;
-    let mut streams = vec![Stream::open(served)?];
+    let mut streams = vec![listen(served)?];
     print_telling("one listener", &mut tell(&mut streams, path)?, first);
     let with_one = served.memory()?;
     while streams.len() < STREAMS {
-        streams.push(Stream::open(served)?);
+        streams.push(listen(served)?);
     }
     let idle = served.memory()?;
     print_telling("the last of 200 listeners", &mut tell(&mut streams, path)?, first);
@@ -159,18 +160,22 @@ fn telling(served: &Served, path: &Path) -> Outcome {
     Ok(())
 }
 
+fn listen(served: &Served) -> Result<Listener> {
+    Listener::open(&served.address, &served.token, SMALL_ID, None)
+}
+
 fn print_telling(name: &str, times: &mut [Duration], first: f64) {
     let (p50, p95) = (p(times, 50), p(times, 95));
     println!("{name:<46} {p50:>9.2} {p95:>9.2} {:>8.1}", p50 / first);
 }
 
 /// Returns how long it took each time until all have heard.
-fn tell(streams: &mut [Stream], path: &Path) -> Result<Vec<Duration>> {
+fn tell(streams: &mut [Listener], path: &Path) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     for number in 0..WRITES {
         let begun = append(path, number)?;
         for stream in &mut *streams {
-            stream.wait_for("event: appended")?;
+            stream.next()?;
         }
         times.push(begun.elapsed());
         std::thread::sleep(Duration::from_millis(5));
@@ -261,34 +266,5 @@ impl<'a> Client<'a> {
         self.1.read_exact(&mut answer)?;
         let answer = String::from_utf8(answer)?;
         if answer.contains("\"error\":{\"code\"") { Err(answer.into()) } else { Ok(answer) }
-    }
-}
-
-/// A listener.
-struct Stream(BufReader<TcpStream>);
-
-impl Stream {
-    fn open(served: &Served) -> Result<Self> {
-        let mut stream = TcpStream::connect(&served.address)?;
-        let request = format!(
-            "GET /events?sessionId={SMALL_ID} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
-            served.address, served.token
-        );
-        stream.write_all(request.as_bytes())?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        let mut stream = Self(BufReader::with_capacity(1 << 12, stream));
-        stream.wait_for("event: ready")?;
-        Ok(stream)
-    }
-
-    fn wait_for(&mut self, text: &str) -> Outcome {
-        let mut line = String::new();
-        while line.trim() != text {
-            line.clear();
-            if self.0.read_line(&mut line)? == 0 {
-                return Err("the stream ended".into());
-            }
-        }
-        Ok(())
     }
 }

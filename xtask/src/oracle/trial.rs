@@ -49,7 +49,13 @@ impl<'a> Trial<'a> {
 
     /// Returns the entries of a session's transcript.
     pub(crate) fn entries(&self, session: &str) -> Result<Vec<Json>> {
+        self.entries_from(session, 0)
+    }
+
+    /// Returns those that begin at an offset or behind it.
+    pub(crate) fn entries_from(&self, session: &str, offset: u64) -> Result<Vec<Json>> {
         let text = fs::read_to_string(self.transcript(session)?)?;
+        let text = &text[usize::try_from(offset)?..];
         Ok(text.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?)
     }
 }
@@ -69,9 +75,15 @@ impl Trial<'_> {
         Ok(command.stdin(Stdio::null()).stdout(file).spawn()?)
     }
 
-    fn annals_reading(&self, args: &[&str], drafts: &[Json]) -> Result<Vec<Json>> {
+    /// Returns a command that runs annals and has it print JSON.
+    pub(crate) fn annals_command(&self, args: &[&str]) -> Command {
         let mut command = self.home.command(&self.annals.to_string_lossy());
         command.arg("--root").arg(self.root()).arg("--json").args(args);
+        command
+    }
+
+    fn annals_reading(&self, args: &[&str], drafts: &[Json]) -> Result<Vec<Json>> {
+        let mut command = self.annals_command(args);
         let lines: Vec<_> = drafts.iter().map(ToString::to_string).collect();
         let output = output_for(&mut command, &lines.join("\n"))?;
         Ok(output.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?)
