@@ -368,10 +368,6 @@ impl Listing {
         });
         let listed = Listed::new(candidate, facts);
         let facts = &listed.facts;
-        if facts.standing != Standing::Conversation && !wanted.all {
-            self.without_conversation += 1;
-            return None;
-        }
         let has_title = |text: &String| {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
             title.is_some_and(|title| title.contains(&text.to_lowercase()))
@@ -386,6 +382,10 @@ impl Listing {
             && wanted.until.is_none_or(|until| facts.created_at.or(listed.updated()) < Some(until))
             && wanted.title.as_ref().is_none_or(has_title)
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
+        if fits && facts.standing != Standing::Conversation && !wanted.all {
+            self.without_conversation += usize::from(!wanted.asks_what_was_done());
+            return None;
+        }
         fits.then_some(listed)
     }
 

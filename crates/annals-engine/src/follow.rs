@@ -143,11 +143,8 @@ impl Follower {
 
     fn look_at_all(&mut self, tell: Tell<'_>) {
         self.looked = Instant::now();
-        for path in self.paths() {
-            if !self.seen.contains_key(&path) {
-                self.look_at_file(&path, tell);
-            }
-        }
+        let paths = self.paths();
+        // What is gone comes first: a session that was moved is there in the end.
         self.seen.retain(|path, seen| match Found::at(path) {
             Found::File(state) => {
                 seen.look(path, &state, tell);
@@ -159,6 +156,11 @@ impl Follower {
                 false
             }
         });
+        for path in paths {
+            if !self.seen.contains_key(&path) {
+                self.look_at_file(&path, tell);
+            }
+        }
     }
 
     /// Finds out what happened to a path that was touched.

@@ -342,7 +342,7 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) here: bool,
     /// At most so many
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
     /// Only sessions active since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
@@ -382,7 +382,7 @@ pub(crate) struct Prompts {
     #[arg(long, value_name = "PATH")]
     pub(crate) project: Option<PathBuf>,
     /// At most so many
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
     /// Only prompts sent since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
@@ -404,6 +404,13 @@ pub(crate) enum SortBy {
 }
 
 /// Reads a date in the local zone, a time, or how long ago it was.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1".to_owned()),
+        number => number.map_err(|_| "not a number".to_owned()),
+    }
+}
+
 fn moment(text: &str) -> Result<Timestamp, String> {
     let zone = TimeZone::system();
     if let Ok(time) = text.parse::<Timestamp>() {
@@ -492,7 +499,7 @@ pub(crate) struct Tail {
     /// Look at all files twice a second instead of waiting for the system's notice, as on network drives
     #[arg(long)]
     pub(crate) poll: bool,
-    /// End after so many seconds
+    /// End after so many seconds, when what was written until then is printed
     #[arg(long, value_name = "N")]
     pub(crate) seconds: Option<u64>,
 }

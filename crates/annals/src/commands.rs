@@ -62,3 +62,16 @@ fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile
     }
     Ok((found.files, code))
 }
+
+/// Says what was looked for and where: in those of the client's folders that are there, or else in all that were named.
+fn nothing_in(engine: &Engine, what: &str, file: &str) -> Failure {
+    let mut places = engine.places();
+    if places.iter().any(|place| place.errors.is_empty()) {
+        places.retain(|place| place.errors.is_empty());
+    }
+    let places: Vec<_> = places.iter().map(|place| place.path.join(file).display().to_string()).collect();
+    match &places[..] {
+        [] => Failure::no_history(format!("{what} found: there is no home folder to look in")),
+        places => Failure::no_history(format!("{what} found in {}", places.join(" or "))),
+    }
+}

@@ -31,6 +31,12 @@ impl Failure {
         Failure::Message { text: text.to_string(), hints: vec![ROOT_HINT.to_owned()], code: FOUND_NOTHING }
     }
 
+    /// Says that there is no history of a client where it was looked for.
+    pub(crate) fn no_history(text: String) -> Self {
+        let hint = "name the client's folder with `--root DIR`; `annals roots` lists those that are searched";
+        Failure::Message { text, hints: vec![hint.to_owned()], code: FOUND_NOTHING }
+    }
+
     /// Says that what was asked for is not there, where no hint would help.
     pub(crate) fn without_hint(text: String) -> Self {
         Failure::Message { text, hints: Vec::new(), code: FOUND_NOTHING }
@@ -137,7 +143,7 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_no_projects() {
             hints.push(
-                "a client's folder is the one that contains `projects`; for any other, name it as a path"
+                "a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path"
                     .into(),
             );
         }

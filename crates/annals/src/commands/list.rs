@@ -66,15 +66,8 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     }
 }
 
-/// Says what was looked for and where.
+/// Says that there are no sessions, or that none is as asked for.
 fn nothing(engine: &Engine, args: &List) -> Failure {
-    let mut places = engine.places();
-    // A folder that is not there matters only if none is.
-    if places.iter().any(|place| place.errors.is_empty()) {
-        places.retain(|place| place.errors.is_empty());
-    }
-    let places: Vec<_> =
-        places.iter().map(|place| place.path.join("projects").display().to_string()).collect();
     let asked = args.project.is_some()
         || args.here
         || args.since.is_some()
@@ -83,11 +76,11 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.branch.is_some()
         || args.tool.is_some()
         || args.file.is_some();
-    match (&places[..], asked) {
-        ([], _) => Failure::nothing("no sessions found: there is no home folder to look in"),
-        (places, false) => Failure::nothing(format!("no sessions found in {}", places.join(" or "))),
-        (places, true) => Failure::without_hint(format!("no session in {} fits", places.join(" or "))),
+    let is_empty = || engine.places().iter().all(|place| place.sessions == 0);
+    if asked && !is_empty() {
+        return Failure::without_hint("no session is as asked for".to_owned());
     }
+    super::nothing_in(engine, "no sessions", "projects")
 }
 
 fn is_live(listed: &Listed, live: &HashSet<String>) -> bool {
@@ -101,10 +94,12 @@ fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> R
         let facts = &listed.facts;
         let title = match (&facts.title, facts.standing.reason()) {
             _ if listed.error.is_some() => "(cannot be read)".to_owned(),
-            (_, Some(reason)) => format!("({reason})"),
-            (Some(title), None) => {
-                output::cut(&output::one_line(&output::without_escapes(&title.text)), LONGEST_TITLE)
+            (Some(title), reason) => {
+                let text =
+                    output::cut(&output::one_line(&output::without_escapes(&title.text)), LONGEST_TITLE);
+                reason.map_or(text.clone(), |reason| format!("{text} ({reason})"))
             }
+            (None, Some(reason)) => format!("({reason})"),
             (None, None) => "(untitled)".to_owned(),
         };
         table.row(&[
@@ -147,11 +142,23 @@ fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode,
     out.flush()?;
     match (errors.is_empty(), ghosts.is_empty()) {
         (false, _) => Ok(ExitCode::from(FAILED)),
-        (true, true) => Err(Failure::without_hint(
-            "every session that the prompt history names is still there".to_owned(),
-        )),
+        (true, true) => Err(no_ghosts(engine, wanted)),
         (true, false) => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Says why there are none.
+fn no_ghosts(engine: &Engine, wanted: &Wanted) -> Failure {
+    if engine.prompts().0.is_empty() {
+        return super::nothing_in(engine, "no prompt history", "history.jsonl");
+    }
+    let (any, _) = engine.ghosts(&Wanted { limit: Some(1), ..Wanted::default() });
+    let is_asked = !any.is_empty() && wanted.limit != Some(0);
+    Failure::without_hint(if is_asked {
+        "no session that is gone is as asked for".to_owned()
+    } else {
+        "every session that the prompt history names is still there".to_owned()
+    })
 }
 
 /// Returns what else is to be said of a session.

@@ -43,11 +43,11 @@ pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure>
         table.print(&mut out)?;
     }
     out.flush()?;
-    Ok(match (errors.is_empty(), projects.is_empty()) {
-        (false, _) => ExitCode::from(FAILED),
-        (true, true) => ExitCode::from(FOUND_NOTHING),
-        (true, false) => ExitCode::SUCCESS,
-    })
+    match (errors.is_empty(), projects.is_empty()) {
+        (false, _) => Ok(ExitCode::from(FAILED)),
+        (true, true) => Err(super::nothing_in(engine, "no sessions", "projects")),
+        (true, false) => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Returns what a project is called: a worktree below its repository by the rest of its path.

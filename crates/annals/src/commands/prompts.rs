@@ -16,6 +16,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     for error in &errors {
         output::complain(&error.to_string());
     }
+    let are_any = !prompts.is_empty();
     prompts.retain(|prompt| fits(prompt, args));
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
@@ -39,7 +40,8 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     out.flush()?;
     match (errors.is_empty(), prompts.is_empty()) {
         (false, _) => Ok(ExitCode::from(FAILED)),
-        (true, true) => Err(Failure::without_hint("no prompts found".to_owned())),
+        (true, true) if are_any => Err(Failure::without_hint("no prompt is as asked for".to_owned())),
+        (true, true) => Err(super::nothing_in(engine, "no prompts", "history.jsonl")),
         (true, false) => Ok(ExitCode::SUCCESS),
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use annals_engine::{Engine, Follower, Following, Happening, TranscriptFile};
 use annals_proto::Followed;
-use annals_transcript::Entry;
+use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
 
 use crate::args::{Global, Tail};
@@ -59,7 +59,8 @@ impl<W: Write> Printer<W> {
         if self.json {
             return output::json_line(&mut self.out, &to_wire(file, happening));
         }
-        let name = super::change::name(file);
+        let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
+        let name = super::change::name(file) + &agent.unwrap_or_default();
         match happening {
             Happening::Created => writeln!(self.out, "{DIM}── new: {name}{DIM:#}")?,
             Happening::Title { title } => {
@@ -69,12 +70,14 @@ impl<W: Write> Printer<W> {
             Happening::Removed => writeln!(self.out, "{DIM}── gone: {name}{DIM:#}")?,
             Happening::Entry { bytes, .. } => {
                 let entry = Entry::new(bytes);
+                if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
+                    writeln!(self.out, "{DIM}── {name}: a line that cannot be read{DIM:#}")?;
+                }
                 if !output::messages::is_shown(&entry) {
                     return Ok(());
                 }
                 if self.all && self.last.as_ref() != Some(file) {
-                    let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
-                    writeln!(self.out, "{DIM}── {name}{}{DIM:#}", agent.unwrap_or_default())?;
+                    writeln!(self.out, "{DIM}── {name}{DIM:#}")?;
                     self.last = Some(file.clone());
                 }
                 output::messages::print_entry(&mut self.out, &entry, output::columns())?;

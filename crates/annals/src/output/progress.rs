@@ -2,15 +2,17 @@
 
 use std::fs;
 use std::io::IsTerminal;
+use std::time::{Duration, Instant};
 
 use annals_engine::TranscriptFile;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this needs no bar.
 const WORTH_A_BAR: u64 = 64 * 1024 * 1024;
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Bytes read, of those to be read.
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Progress(ProgressBar, Instant);
 
 impl Progress {
     /// A bar that shows nothing until it is known how much there is to do.
@@ -18,7 +20,10 @@ impl Progress {
         let style =
             ProgressStyle::with_template("reading {bar:30} {decimal_bytes}/{decimal_total_bytes} {eta}")
                 .expect("the template is well-formed");
-        Self(ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()).with_style(style))
+        Self(
+            ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()).with_style(style),
+            Instant::now(),
+        )
     }
 
     pub(crate) fn over(files: &[TranscriptFile]) -> Self {
@@ -32,7 +37,8 @@ impl Progress {
 
     /// Says how much is done, of how much.
     pub(crate) fn at(&self, done: u64, total: u64) {
-        if self.0.is_hidden() && total >= WORTH_A_BAR && std::io::stderr().is_terminal() {
+        let is_long = total >= WORTH_A_BAR && self.1.elapsed() >= PATIENCE;
+        if self.0.is_hidden() && is_long && std::io::stderr().is_terminal() {
             self.0.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.0.set_length(total);
@@ -40,7 +46,7 @@ impl Progress {
     }
 
     pub(crate) fn add(&self, bytes: u64) {
-        self.0.inc(bytes);
+        self.at(self.0.position() + bytes, self.0.length().unwrap_or(0));
     }
 
     pub(crate) fn finish(&self) {

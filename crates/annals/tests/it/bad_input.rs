@@ -81,7 +81,7 @@ fn a_machine_without_history_says_so() {
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"
     annals: . has no `projects` folder
-    hint: a client's folder is the one that contains `projects`; for any other, name it as a path
+    hint: a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
     ");
 }
 

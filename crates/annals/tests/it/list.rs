@@ -114,10 +114,7 @@ fn filters_leave_out_what_does_not_fit() {
     assert_eq!(titles(&home, &["--project", "/home/mia/tea", "-n", "1"]), ["Day 4"]);
     assert_eq!(titles(&home, &["--sort", "created", "-n", "2"]), ["Elsewhere", "Day 4"]);
     let ran = annals(&home, &["list", "--title", "nowhere"]);
-    assert_eq!(
-        (ran.code, ran.stderr.as_str()),
-        (Some(1), "annals: no session in [home]/.claude/projects fits\n")
-    );
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session is as asked for\n"));
     let ran = annals(&home, &["list", "--since", "soon"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("neither a date"), "{}", ran.stderr);
 }
@@ -168,10 +165,7 @@ fn sessions_are_found_by_what_was_done_in_them() {
     assert_eq!(first_prompts(&["--tool", "WebFetch"]), ["Day 3"]);
     assert_eq!(messages(&["--title", "Day 3"]), 2);
     let ran = annals(&home, &["list", "--tool", "Nope"]);
-    assert_eq!(
-        (ran.code, ran.stderr.as_str()),
-        (Some(1), "annals: no session in [home]/.claude/projects fits\n")
-    );
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session is as asked for\n"));
 }
 
 #[test]
@@ -333,12 +327,12 @@ fn a_first_run_says_what_was_looked_for() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
     annals: no sessions found in [home]/.claude/projects or [home]/.config/claude/projects
-    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    hint: name the client's folder with `--root DIR`; `annals roots` lists those that are searched
     ");
     home.write(".claude/projects/-p/notes.txt", "");
     assert_snapshot!(annals(&home, &["list"]).stderr, @"
     annals: no sessions found in [home]/.claude/projects
-    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    hint: name the client's folder with `--root DIR`; `annals roots` lists those that are searched
     ");
 }
 
@@ -416,7 +410,7 @@ fn every_folder_that_is_searched_is_told() {
     let ran = annals(&home, &["--root", "file", "list"]);
     assert_snapshot!(ran.stderr, @"
     annals: file is a file, not a client's folder
-    hint: a client's folder is the one that contains `projects`; for any other, name it as a path
+    hint: a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
     ");
     assert_eq!(ran.code, Some(2));
 }
@@ -458,4 +452,24 @@ fn clocks_that_run_ahead_are_shown_as_they_are() {
     assert_eq!(titles(&home, &["--limit", "1"]), ["Ahead"]);
     let ran = annals(&home, &["list"]);
     assert!(ran.stdout.contains("2199-01-01"), "{}", ran.stdout);
+}
+
+#[test]
+fn every_list_of_nothing_says_where_it_looked() {
+    let home = Home::new();
+    for (args, said) in [
+        (&["projects"][..], "no sessions found in [home]/.claude/projects or"),
+        (&["prompts"], "no prompts found in [home]/.claude/history.jsonl or"),
+        (&["list", "--ghosts"], "no prompt history found in [home]/.claude/history.jsonl or"),
+        (&["list", "--limit", "0"], "at least 1"),
+    ] {
+        let ran = annals(&home, args);
+        assert!(ran.code != Some(0) && ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+    }
+    write(&home, "-p", 1, 1, "{\"type\":\"custom-title\",\"customTitle\":\"Only a title\"}\n");
+    write(&home, "-p", 2, 2, &prompt("x", "/p", 2));
+    let listed = annals(&home, &["list", "--all"]).stdout;
+    assert!(listed.contains("Only a title (no message in it)"), "{listed}");
+    let left_out = |args: &[&str]| annals(&home, &[&["list"], args].concat()).stderr.contains("left out");
+    assert!(left_out(&[]) && left_out(&["--title", "only"]) && !left_out(&["--title", "x"]));
 }

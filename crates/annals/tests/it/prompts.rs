@@ -54,7 +54,7 @@ fn prompts_are_listed_the_newest_first() {
     assert_eq!((&found["text"], &found["pasted"][0]["content"]), (&"out there".into(), &Value::Null));
     assert_eq!(annals(&home, &["prompts", "-n", "2", "--project", "/p", "--json"]).stdout.lines().count(), 2);
     let ran = annals(&home, &["prompts", "nowhere"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no prompts found\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no prompt is as asked for\n"));
 }
 
 #[test]

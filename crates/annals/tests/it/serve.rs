@@ -203,10 +203,3 @@ fn a_client_that_has_gone_ends_it() {
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
     drop(input);
 }
-
-#[test]
-fn without_a_transport_it_says_which_there_are() {
-    let ran = annals(&small_home(), &["serve"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("--stdio"), "{}", ran.stderr);
-}
