@@ -2,8 +2,9 @@
 //!
 //! A connection that has said `initialize` may list sessions and open them. An open session is told from its start, or
 //! from now on, and then followed until it is closed. Nobody thinks here: what asks the model is refused with the command
-//! that goes on with the session.
+//! that goes on with the session, or passed on to an agent that was named.
 
+mod agent;
 mod follow;
 mod plan;
 mod replay;
@@ -12,7 +13,7 @@ mod tell;
 mod tool;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use annals_proto::ErrorCode;
 use annals_proto::acp::{
@@ -25,6 +26,7 @@ use crate::connection::{Done, work};
 use crate::dispatch::{Context, session_id, spell};
 use crate::rpc::{Error, Id, Outcome, Params, Request};
 use crate::server::{Cancelled, Server};
+use agent::{Agent, Link};
 use follow::Following;
 use replay::Opening;
 
@@ -35,12 +37,16 @@ pub(crate) struct Acp {
     /// Sessions that are being opened, by the requests that ask for it.
     opening: Mutex<HashMap<Id, (String, Cancelled)>>,
     open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Slot>>>>,
+    /// Who goes on with sessions, if anybody was asked to.
+    agent: OnceLock<Agent>,
 }
 
 /// What a client can do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Client {
     knows_compactions: bool,
+    /// What it has said of itself, for others.
+    said: Params,
 }
 
 /// A session that is open, or is being opened or closed: whoever does that holds it.
@@ -54,7 +60,7 @@ impl Acp {
             let params: InitializeParams = request.params.read()?;
             let compactions = params.client_capabilities.pointer("/session/compaction");
             let knows_compactions = compactions.is_some_and(serde_json::Value::is_object);
-            *lock(&self.client) = Some(Client { knows_compactions });
+            *lock(&self.client) = Some(Client { knows_compactions, said: request.params.clone() });
             return Ok(());
         }
         if lock(&self.client).is_none() {
@@ -96,7 +102,16 @@ impl Acp {
                 self.tidy_up();
                 opened.unwrap_or_else(|error| Done::only(Err(error)))
             }
-            Method::Close => Done::only(self.close(&request.params).await),
+            Method::Close => match self.close_elsewhere(&request, &context).await {
+                Some(done) => done,
+                None => Done::only(self.close(&request.params).await),
+            },
+            Method::New | Method::Prompt | Method::SetMode | Method::SetConfigOption
+                if server.agent.get().is_some() =>
+            {
+                let passed_on = self.pass_on(server, method, &request, &context).await;
+                passed_on.unwrap_or_else(|error| Done::only(Err(error)))
+            }
             Method::Delete => {
                 let params = request.params.clone();
                 let done = work(server, context, move |server| server.acp_delete(&params)).await;
@@ -125,10 +140,14 @@ impl Acp {
         let params: OpenParams = params.read()?;
         let session = session_id(&params.session_id)?.to_owned();
         let outgoing = context.outgoing()?;
-        let knows_compactions = lock(&self.client).is_some_and(|client| client.knows_compactions);
+        let knows_compactions = lock(&self.client).as_ref().is_some_and(|client| client.knows_compactions);
         let mut held = self.hold(&session, &context.cancelled).await?;
         if let Some(following) = held.take() {
             following.end().await;
+        }
+        // From now on it is told from here.
+        if let Some(link) = self.running() {
+            link.note(&session, false);
         }
         let opening = Opening { server, params, knows_compactions, context: context.clone() };
         let (follow, opened) = if from_start { opening.load().await? } else { opening.resume().await? };
@@ -150,6 +169,97 @@ impl Acp {
         drop(slot);
         self.tidy_up();
         spell(&Empty {})
+    }
+
+    /// Passes a request on to the agent. A session that the agent does not know yet it is asked to open first; from then on
+    /// the agent tells what happens in it.
+    async fn pass_on(
+        &self,
+        server: Arc<Server>,
+        method: Method,
+        request: &Request,
+        context: &Context,
+    ) -> Result<Done, Error> {
+        let outgoing = &context.outgoing()?;
+        let client = lock(&self.client).clone().ok_or_else(Error::broken_off)?;
+        let command = server.agent.get().map(|command| agent::words(command)).unwrap_or_default();
+        let agent = self.agent.get_or_init(|| Agent::new(command));
+        let link = agent.link(&client.said, outgoing).await?;
+        if method != Method::New {
+            let params: SessionParams = request.params.read()?;
+            let refused = self.hand_over(server, &link, params.session_id, context).await?;
+            if let Some(reply) = refused {
+                return Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) });
+            }
+        }
+        let reply = link.ask(method.name(), &request.params, &context.cancelled).await?;
+        if let Some(session) = reply.session().filter(|_| method == Method::New) {
+            link.note(&session, true);
+        }
+        Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) })
+    }
+
+    /// Has the agent open a session that it does not have. Returns its answer if it cannot.
+    async fn hand_over(
+        &self,
+        server: Arc<Server>,
+        link: &Link,
+        session: String,
+        context: &Context,
+    ) -> Result<Option<agent::Reply>, Error> {
+        if link.has(&session) {
+            return Ok(None);
+        }
+        let asked = session.clone();
+        let find = move || server.acp_place(&asked);
+        let cwd =
+            tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
+        let mut held = self.hold(&session, &context.cancelled).await?;
+        if let Some(following) = held.take() {
+            following.end().await;
+        }
+        let refused = link.open(&session, &cwd, &context.cancelled).await?;
+        drop(held);
+        self.tidy_up();
+        Ok(refused)
+    }
+
+    /// Has the agent close a session that it has open; none if it has not.
+    async fn close_elsewhere(&self, request: &Request, context: &Context) -> Option<Done> {
+        let params: SessionParams = request.params.read().ok()?;
+        let link = self.running().filter(|link| link.has(&params.session_id))?;
+        link.note(&params.session_id, false);
+        let reply = link.ask(Method::Close.name(), &request.params, &context.cancelled).await;
+        let spelled = reply.and_then(|reply| reply.spell(&request.id));
+        Some(match spelled {
+            Ok(spelled) => Done { spelled: Some(spelled), ..Done::only(spell(&Empty {})) },
+            Err(error) => Done::only(Err(error)),
+        })
+    }
+
+    /// Ends the agent, so that nobody waits for it any more. To be called from a thread that may wait.
+    pub(crate) fn end_agent(&self) {
+        if let Some(agent) = self.agent.get() {
+            agent.end();
+        }
+    }
+
+    /// Stops what the agent does for a session.
+    pub(crate) async fn cancel_elsewhere(&self, params: &Params) {
+        if let Some(link) = self.running() {
+            let _ = link.tell(annals_proto::acp::CANCEL, params).await;
+        }
+    }
+
+    /// Hears an answer of the client: only the agent may have asked for it.
+    pub(crate) async fn answered(&self, line: &[u8]) {
+        if let Some(link) = self.running() {
+            link.answer(line).await;
+        }
+    }
+
+    fn running(&self) -> Option<Arc<Link>> {
+        self.agent.get().and_then(Agent::running)
     }
 
     /// Takes the place of a session, when nobody else opens or closes it.

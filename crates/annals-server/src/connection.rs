@@ -136,7 +136,10 @@ impl Connection {
         };
         match Incoming::read(&line) {
             Err((id, error)) => self.tell(&id, Err(error)).await,
-            Ok(Incoming::Response) => Ok(()),
+            Ok(Incoming::Response) => {
+                self.acp.answered(&line).await;
+                Ok(())
+            }
             Ok(Incoming::Notification { method, params }) => {
                 self.notified(&method, &params);
                 Ok(())
@@ -151,6 +154,9 @@ impl Connection {
 
     /// Waits until everything that was asked is answered, and ends the subscriptions.
     pub async fn finish(mut self) {
+        // Nobody answers any more what an agent may ask.
+        let acp = self.acp.clone();
+        let _ = tokio::task::spawn_blocking(move || acp.end_agent()).await;
         while self.tasks.join_next().await.is_some() {}
     }
 
@@ -160,9 +166,11 @@ impl Connection {
     }
 
     /// Hears something that wants no answer. What nobody knows is passed over.
-    fn notified(&self, method: &str, params: &Params) {
+    fn notified(&mut self, method: &str, params: &Params) {
         if method == acp::CANCEL {
             self.acp.cancel(params);
+            let (acp, params) = (self.acp.clone(), params.clone());
+            self.tasks.spawn(async move { acp.cancel_elsewhere(&params).await });
         }
         if method == CANCEL
             && let Ok(CancelParams { id }) = params.read()
@@ -199,7 +207,8 @@ impl Connection {
             };
             in_flight.remove(&id);
             // Who does not read what he has asked for is given no more.
-            let _ = outgoing.send(rpc::answer(&id, &done.outcome)).await;
+            let answer = done.spelled.unwrap_or_else(|| rpc::answer(&id, &done.outcome));
+            let _ = outgoing.send(answer).await;
             // Only now does the peer know the name of the subscription.
             if let Some(begin) = done.begin {
                 let _ = begin.send(());
@@ -217,6 +226,8 @@ impl Connection {
 /// What came of a request, and what is to be done once it is answered.
 pub(crate) struct Done {
     pub(crate) outcome: Outcome,
+    /// The answer as somebody else has spelled it.
+    pub(crate) spelled: Option<String>,
     /// The place among the requests that are worked on: kept until the answer has found room.
     pub(crate) working: Option<OwnedSemaphorePermit>,
     /// Gives a subscription the word.
@@ -227,7 +238,7 @@ pub(crate) struct Done {
 
 impl Done {
     pub(crate) fn only(outcome: Outcome) -> Self {
-        Self { outcome, working: None, begin: None, held: None }
+        Self { outcome, spelled: None, working: None, begin: None, held: None }
     }
 }
 

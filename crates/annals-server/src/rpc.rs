@@ -40,7 +40,7 @@ pub enum Incoming {
         /// Its parameters.
         params: Params,
     },
-    /// Answers something: this server asks nothing, so it is passed over.
+    /// Answers something. This server asks nothing itself.
     Response,
 }
 
@@ -205,6 +205,11 @@ impl Params {
     /// Spells parameters.
     pub fn of(params: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::value::to_raw_value(params).map(|params| Self(Some(params)))
+    }
+
+    /// Returns the parameters as they came.
+    pub(crate) fn raw(&self) -> Option<&RawValue> {
+        self.0.as_deref()
     }
 
     /// Reads the parameters; those that are left out are as if there were none in them.

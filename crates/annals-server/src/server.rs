@@ -1,7 +1,7 @@
 //! The server: what all its clients share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use annals_engine::Engine;
 use annals_proto::{ErrorCode, WatchParams};
@@ -28,6 +28,8 @@ pub struct Server {
     pub(crate) options: Options,
     pub(crate) desk: Desk,
     pub(crate) hub: Arc<Hub>,
+    /// The command of an agent that goes on with sessions.
+    pub(crate) agent: OnceLock<String>,
     /// How many requests are worked on at once.
     pub(crate) working: Arc<Semaphore>,
     places: usize,
@@ -40,7 +42,22 @@ impl Server {
         let places = cores.clamp(2, 8);
         let working = Arc::new(Semaphore::new(places));
         let hub = Hub::new(engine.clone(), options.poll);
-        Arc::new(Self { engine, options, desk: Desk::default(), hub, working, places })
+        Arc::new(Self {
+            engine,
+            options,
+            desk: Desk::default(),
+            hub,
+            agent: OnceLock::new(),
+            working,
+            places,
+        })
+    }
+
+    /// Has an agent go on with sessions, for clients that ask for it in the Agent Client Protocol: the command that starts
+    /// it, as it would be typed.
+    pub fn set_agent(&self, command: String) {
+        // Whoever comes second changes nothing.
+        let _ = self.agent.set(command);
     }
 
     /// Answers a request when it is its turn, in a thread that may wait. Whoever sends the answer keeps its place until that

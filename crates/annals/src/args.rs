@@ -153,6 +153,9 @@ pub(crate) struct Serve {
     /// Look at all files twice a second instead of waiting for the system's notice, as on network drives
     #[arg(long)]
     pub(crate) poll: bool,
+    /// An agent of the Agent Client Protocol that goes on with sessions: the command that starts it
+    #[arg(long, value_name = "COMMAND", requires = "stdio", conflicts_with = "read_only")]
+    pub(crate) agent: Option<String>,
 }
 
 /// What keeps changes from doing harm.

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Readable, Transform, Writable } from "node:stream";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { FOLDER, LONG, MANY, RICH, SMALL, makeWorld } from "./world.mjs";
 
@@ -27,6 +27,8 @@ const RESULTS = {
   [ask.session.resume]: "ResumeSessionResponse",
   [ask.session.close]: "CloseSessionResponse",
   [ask.session.delete]: "DeleteSessionResponse",
+  [ask.session.new]: "NewSessionResponse",
+  [ask.session.prompt]: "PromptResponse",
 };
 
 function isValid(definition, value) {
@@ -37,6 +39,9 @@ function isValid(definition, value) {
 /** Checks a message of the server, given what was asked. */
 function check(message, asked) {
   assert.equal(message.jsonrpc, "2.0");
+  if (message.method === told.session.requestPermission) {
+    return isValid("RequestPermissionRequest", message.params);
+  }
   if (message.method !== undefined) {
     assert.equal(message.method, told.session.update);
     return isValid("SessionNotification", message.params);
@@ -78,10 +83,16 @@ async function talk(world, capabilities, work, options = []) {
   const outgoing = lines((message) => asked.set(message.id, message.method));
   outgoing.pipe(child.stdin);
   const waiting = [];
-  const client = acp.client({ name: "cargo x protocols" }).onNotification(told.session.update, ({ params }) => {
-    updates.push(params);
-    waiting.splice(0).forEach((wake) => wake());
-  });
+  const client = acp
+    .client({ name: "cargo x protocols" })
+    .onRequest(told.session.requestPermission, ({ params }) => {
+      updates.push({ sessionId: params.sessionId, permission: params });
+      return { outcome: { outcome: "selected", optionId: params.options[0].optionId } };
+    })
+    .onNotification(told.session.update, ({ params }) => {
+      updates.push(params);
+      waiting.splice(0).forEach((wake) => wake());
+    });
   const stream = acp.ndJsonStream(Writable.toWeb(outgoing), Readable.toWeb(incoming));
   await client.connectWith(stream, async (agent) => {
     const initialize = { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: capabilities };
@@ -237,11 +248,68 @@ const steps = {
   },
 };
 
+/** Steps with an agent that prompts are passed on to. */
+const passedOn = {
+  async "a session of the agent"({ agent, updates, until }) {
+    const { sessionId } = await agent.request(ask.session.new, { cwd: FOLDER, mcpServers: [] });
+    const prompt = (text) => agent.request(ask.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+    assert.deepEqual(await prompt("煮水"), { stopReason: "end_turn" });
+    assert.equal(updates[0].permission.toolCall.title, "Boil");
+    assert.equal(updates[1].update.content.text, "煮水: yes, client reads");
+    const error = await refused(prompt("fail"), -32000);
+    assert.deepEqual([error.message, error.data], ["who are you?", { only: "here" }]);
+    const waits = prompt("wait");
+    await until((updates) => updates.some(({ update }) => update?.content?.text === "waiting"));
+    await agent.notify(ask.session.cancel, { sessionId });
+    assert.deepEqual(await waits, { stopReason: "cancelled" });
+    // Histories are answered meanwhile, and requests side by side get their own answers.
+    const both = await Promise.all([prompt("一"), agent.request(ask.session.list, {}), prompt("二")]);
+    assert.deepEqual(both.map(({ stopReason }) => stopReason), ["end_turn", undefined, "end_turn"]);
+    await agent.request(ask.session.close, { sessionId });
+    await refused(prompt("三"), -32002);
+  },
+
+  async "a session of the history goes on"({ agent, updates, world, until }) {
+    await agent.request(ask.session.load, open(RICH));
+    updates.length = 0;
+    const prompt = { sessionId: RICH, prompt: [{ type: "text", text: "接着" }] };
+    assert.deepEqual(await agent.request(ask.session.prompt, prompt), { stopReason: "end_turn" });
+    const texts = () => updates.map(({ update }) => update?.content?.text).filter((text) => text);
+    assert.deepEqual(texts(), ["接着: yes, client reads"], "what was said before is not told again");
+    // Now the agent tells what happens; once it is loaded again, the history does.
+    world.say(RICH, 60, "写在文件里");
+    await agent.request(ask.session.load, open(RICH));
+    assert.equal(texts().filter((text) => text === "写在文件里").length, 1);
+    world.say(RICH, 61, "又一句");
+    await until(() => texts().includes("又一句"));
+    assert.deepEqual(await agent.request(ask.session.prompt, prompt), { stopReason: "end_turn" });
+    assert.equal(texts().at(-1), "接着: yes, client reads");
+  },
+};
+
+/** The client goes while the agent is at work: nobody may wait for it for ever. */
+passedOn["the agent ends with the client"] = async ({ agent, until }) => {
+  const { sessionId } = await agent.request(ask.session.new, { cwd: FOLDER, mcpServers: [] });
+  const waits = agent.request(ask.session.prompt, { sessionId, prompt: [{ type: "text", text: "wait" }] });
+  waits.catch(() => {});
+  await until((updates) => updates.some(({ update }) => update.content?.text === "waiting"));
+};
+
+const script = join(dirname(fileURLToPath(import.meta.url)), "agent.mjs");
 const world = makeWorld(home);
-for (const [name, step] of Object.entries(steps)) {
+const all = Object.entries(steps).map(([name, step]) => {
   const capabilities = name.includes("compactions") ? { session: { compaction: {} } } : {};
+  return [name, step, capabilities, []];
+});
+for (const opens of ["resume", "load"]) {
+  const options = ["--agent", `node "${script}" "${packages}" ${opens}`];
+  for (const [name, step] of Object.entries(passedOn)) {
+    all.push([`${name}, by ${opens}`, step, { fs: { readTextFile: true } }, options]);
+  }
+}
+for (const [name, step, capabilities, options] of all) {
   try {
-    await talk(world, capabilities, step);
+    await talk(world, capabilities, step, options);
     console.log(`acp: ${name}: ok`);
   } catch (error) {
     console.error(`acp: ${name}: ${error.stack}`);

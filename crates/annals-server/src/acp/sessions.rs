@@ -54,6 +54,17 @@ impl Server {
         spell(&annals_proto::acp::Empty {})
     }
 
+    /// Returns the folder in which an agent would go on with a session. Agents know it by its bare id only.
+    pub(super) fn acp_place(&self, session: &str) -> Result<String, Error> {
+        if session.starts_with("claude:") {
+            return Err(Error::invalid_params(
+                "an agent knows sessions by their ids alone, without `claude:`",
+            ));
+        }
+        let listed = self.engine.listed(&self.session(session, None)?)?;
+        place_of(&listed).ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
+    }
+
     /// Says how to go on with a session.
     pub(super) fn acp_goes_on_elsewhere(&self, params: &Params) -> Outcome {
         let params: SessionParams = params.read()?;
@@ -107,10 +118,7 @@ fn place_of(listed: &Listed) -> Option<String> {
 
 /// Returns whether two paths name the same folder, as far as their spelling says.
 fn is_same(asked: &str, told: &str) -> bool {
-    let trimmed = |path: &str| match path.trim_end_matches(['/', '\\']) {
-        "" => path.to_owned(),
-        path => path.to_owned(),
-    };
+    let trimmed = |path: &'_ str| path.trim_end_matches(['/', '\\']).to_owned();
     let (asked_for, told) = (trimmed(asked), trimmed(told));
     let is_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
     let is_same_drive = is_drive(&asked_for)

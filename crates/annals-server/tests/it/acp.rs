@@ -347,6 +347,26 @@ fn a_deleted_session_is_closed_and_one_that_cannot_be_stays_open() {
 }
 
 #[test]
+fn an_agent_that_cannot_be_had_is_told_so() {
+    let new = json!({"cwd": "/home/mia/tea", "mcpServers": []});
+    // One that is not there, one that goes at once, one that says nothing that can be read.
+    for command in ["no-such-program-anywhere", "true", "echo nonsense", ""] {
+        let world = World::new();
+        world.server.set_agent(command.to_owned());
+        let mut client = initialized(&world);
+        for _ in 0..2 {
+            let answer = client.ask("session/new", &new);
+            assert_eq!(answer["error"]["code"], -32603, "{command}: {answer}");
+        }
+        // What is ours is answered all the same.
+        assert_eq!(client.ask("session/list", &json!({}))["result"]["sessions"].as_array().unwrap().len(), 3);
+        client.send(&json!({"jsonrpc": "2.0", "id": "agent-1", "result": {}}));
+        client.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": TEA}}));
+        client.finish();
+    }
+}
+
+#[test]
 fn no_id_and_no_folder_leads_anywhere_else() {
     let world = World::new();
     fs::write(world.path().join("secret.jsonl"), prompt("x", "secret")).unwrap();

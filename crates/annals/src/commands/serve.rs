@@ -13,6 +13,9 @@ use crate::output::{self, json_stdout, note};
 
 pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitCode, Failure> {
     let server = Server::new(engine, Options { read_only: args.read_only, poll: args.poll });
+    if let Some(agent) = &args.agent {
+        server.set_agent(agent.clone());
+    }
     let ended = if args.stdio {
         annals_server::serve(&server)
     } else {

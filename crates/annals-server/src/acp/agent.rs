@@ -1,0 +1,402 @@
+//! Another agent, which does what a history cannot: it asks a model.
+//!
+//! It is a program of the user's choice that speaks the same protocol on its standard input and output. It is started when
+//! it is first needed, and ends with the connection. What the client asks of its sessions is passed on, and so is what it
+//! tells and asks of the client. Each side has ids of its own: they are kept apart here.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use annals_proto::acp::{Method, SessionParams, UPDATE};
+use annals_proto::{CANCEL, ErrorCode};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::lock;
+use crate::connection::Outgoing;
+use crate::rpc::{Error, Frame, Frames, Id, Incoming, Params, Request};
+use crate::server::Cancelled;
+
+/// How many messages wait to be written to the agent.
+const WAITING: usize = 64;
+/// How long an agent may take to end once its input has.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The agent, running or not.
+#[derive(Debug)]
+pub(super) struct Agent {
+    command: Vec<String>,
+    link: Mutex<Option<Arc<Link>>>,
+    /// Held by who starts it.
+    starting: tokio::sync::Mutex<()>,
+}
+
+/// An agent that runs.
+#[derive(Debug)]
+pub(super) struct Link {
+    input: Mutex<Option<mpsc::Sender<String>>>,
+    process: Mutex<Child>,
+    last_id: AtomicU64,
+    /// What was asked of it; empty once it has gone.
+    asked: Mutex<Option<HashMap<u64, oneshot::Sender<Reply>>>>,
+    /// What it has asked of the client: the ids that the client knows, and its own.
+    asks: Mutex<HashMap<String, Id>>,
+    /// The sessions that it has open.
+    sessions: Mutex<HashSet<String>>,
+    /// Sessions that it is opening: the client knows what is in them.
+    quiet: Mutex<HashSet<String>>,
+    abilities: Mutex<Abilities>,
+}
+
+/// How it can open a session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Abilities {
+    resumes: bool,
+    loads: bool,
+}
+
+/// What came of something that was asked.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Reply {
+    id: Option<Id>,
+    result: Option<Box<RawValue>>,
+    error: Option<Box<RawValue>>,
+}
+
+/// A message to somebody.
+#[derive(Default, Serialize)]
+struct Message<'a> {
+    jsonrpc: Version,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Default, Serialize)]
+enum Version {
+    #[default]
+    #[serde(rename = "2.0")]
+    Two,
+}
+
+impl Reply {
+    /// Returns the id of the session that was begun.
+    pub(super) fn session(&self) -> Option<String> {
+        let session: SessionParams = serde_json::from_str(self.result.as_ref()?.get()).ok()?;
+        Some(session.session_id)
+    }
+
+    /// Spells it as the answer to a request.
+    pub(super) fn spell(&self, id: &Id) -> Result<String, Error> {
+        let (result, error) = (self.result.as_deref(), self.error.as_deref());
+        // An answer without a result is one whose result is null.
+        let result = result.or(error.is_none().then_some(RawValue::NULL));
+        spelled(&Message { id: Some(id), result, error, ..Message::default() })
+    }
+}
+
+impl Agent {
+    pub(super) fn new(command: Vec<String>) -> Self {
+        Self { command, link: Mutex::default(), starting: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the agent; starts it if it does not run, with what the client has said of itself.
+    pub(super) async fn link(&self, initialize: &Params, outgoing: &Outgoing) -> Result<Arc<Link>, Error> {
+        let _starting = self.starting.lock().await;
+        if let Some(link) = self.running() {
+            return Ok(link);
+        }
+        let started =
+            Link::start(&self.command, outgoing.clone()).map_err(|_| failed("could not be started"))?;
+        let asked = started.ask(Method::Initialize.name(), initialize, &Cancelled::default()).await;
+        let reply = asked.inspect_err(|_| started.end())?;
+        let Some(result) = reply.result else {
+            started.end();
+            return Err(failed("does not speak the same version"));
+        };
+        let said: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
+        *lock(&started.abilities) = Abilities {
+            resumes: said
+                .pointer("/agentCapabilities/sessionCapabilities/resume")
+                .is_some_and(serde_json::Value::is_object),
+            loads: said.pointer("/agentCapabilities/loadSession") == Some(&true.into()),
+        };
+        *lock(&self.link) = Some(started.clone());
+        Ok(started)
+    }
+
+    /// Returns the agent if it runs.
+    pub(super) fn running(&self) -> Option<Arc<Link>> {
+        lock(&self.link).clone().filter(|link| !link.is_gone())
+    }
+
+    /// Ends it. It takes a while: to be called from a thread that may wait.
+    pub(super) fn end(&self) {
+        let link = lock(&self.link).take();
+        if let Some(link) = link {
+            link.end();
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Link {
+    fn start(command: &[String], outgoing: Outgoing) -> io::Result<Arc<Self>> {
+        let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut process =
+            Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
+        let (input, waiting) = mpsc::channel(WAITING);
+        let link = Arc::new(Self {
+            input: Mutex::new(Some(input)),
+            process: Mutex::new(process),
+            last_id: AtomicU64::new(0),
+            asked: Mutex::new(Some(HashMap::new())),
+            asks: Mutex::default(),
+            sessions: Mutex::default(),
+            quiet: Mutex::default(),
+            abilities: Mutex::default(),
+        });
+        let (stdin, stdout) = stdin.zip(stdout).ok_or(io::ErrorKind::BrokenPipe)?;
+        thread::Builder::new().name("to the agent".to_owned()).spawn(move || write(stdin, waiting))?;
+        let (reader, handle) = (link.clone(), Handle::current());
+        thread::Builder::new().name("from the agent".to_owned()).spawn(move || {
+            reader.read(stdout, &outgoing, &handle);
+            // Nobody is answered any more.
+            lock(&reader.asked).take();
+        })?;
+        Ok(link)
+    }
+
+    fn is_gone(&self) -> bool {
+        lock(&self.asked).is_none()
+    }
+
+    /// Asks it for something, and waits for what comes of it. A request that is taken back is taken back there, too.
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        params: &Params,
+        cancelled: &Cancelled,
+    ) -> Result<Reply, Error> {
+        let number = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let (sender, mut receiver) = oneshot::channel();
+        lock(&self.asked).as_mut().ok_or_else(gone)?.insert(number, sender);
+        let id = Id::Number(number.into());
+        self.send(&Message {
+            id: Some(&id),
+            method: Some(method),
+            params: params.raw(),
+            ..Message::default()
+        })
+        .await?;
+        tokio::select! {
+            reply = &mut receiver => return reply.map_err(|_| gone()),
+            () = cancelled.wait() => {}
+        }
+        self.tell(CANCEL, &Params::of(&serde_json::json!({ "id": number })).map_err(|_| gone())?).await?;
+        receiver.await.map_err(|_| gone())
+    }
+
+    /// Tells it something.
+    pub(super) async fn tell(&self, method: &str, params: &Params) -> Result<(), Error> {
+        self.send(&Message { method: Some(method), params: params.raw(), ..Message::default() }).await
+    }
+
+    /// Returns whether it has a session open.
+    pub(super) fn has(&self, session: &str) -> bool {
+        lock(&self.sessions).contains(session)
+    }
+
+    /// Notes that it has a session open, or that the client has it from elsewhere again.
+    pub(super) fn note(&self, session: &str, is_open: bool) {
+        let mut sessions = lock(&self.sessions);
+        if is_open {
+            sessions.insert(session.to_owned());
+        } else {
+            sessions.remove(session);
+        }
+    }
+
+    /// Has it open a session. What was said in it is not told again.
+    pub(super) async fn open(
+        &self,
+        session: &str,
+        cwd: &str,
+        cancelled: &Cancelled,
+    ) -> Result<Option<Reply>, Error> {
+        let method = match *lock(&self.abilities) {
+            Abilities { resumes: true, .. } => Method::Resume,
+            Abilities { loads: true, .. } => Method::Load,
+            Abilities { .. } => return Err(failed("cannot go on with sessions that it did not begin")),
+        };
+        let params = Params::of(&serde_json::json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
+        let params = params.map_err(|_| failed("could not be asked"))?;
+        lock(&self.quiet).insert(session.to_owned());
+        let reply = self.ask(method.name(), &params, cancelled).await;
+        lock(&self.quiet).remove(session);
+        let reply = reply?;
+        if reply.error.is_some() {
+            return Ok(Some(reply));
+        }
+        self.note(session, true);
+        Ok(None)
+    }
+
+    /// Passes on what the client answered.
+    pub(super) async fn answer(&self, line: &[u8]) {
+        let Ok(reply) = serde_json::from_slice::<Reply>(line) else { return };
+        let Some(Id::Text(known)) = &reply.id else { return };
+        let Some(own) = lock(&self.asks).remove(known) else { return };
+        if let Ok(line) = reply.spell(&own) {
+            let _ = self.write(line).await;
+        }
+    }
+
+    async fn send(&self, message: &Message<'_>) -> Result<(), Error> {
+        self.write(spelled(message)?).await
+    }
+
+    async fn write(&self, line: String) -> Result<(), Error> {
+        let input = lock(&self.input).clone().ok_or_else(gone)?;
+        input.send(line).await.map_err(|_| gone())
+    }
+
+    /// Reads what it says until it has gone.
+    fn read(&self, stdout: ChildStdout, client: &Outgoing, handle: &Handle) {
+        let mut frames = Frames::new(BufReader::with_capacity(1 << 16, stdout));
+        while let Ok(Some(frame)) = frames.read() {
+            // What is too long or no message is passed over: nobody could say whose it is.
+            let Frame::Line(line) = frame else { continue };
+            let passed_on = match Incoming::read(&line) {
+                Err(_) => None,
+                Ok(Incoming::Response) => {
+                    self.replied(&line);
+                    None
+                }
+                Ok(Incoming::Request(request)) => self.asks_client(request),
+                Ok(Incoming::Notification { method, params }) => self.tells_client(&method, &params),
+            };
+            if let Some(message) = passed_on
+                && handle.block_on(client.send(message)).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    fn replied(&self, line: &[u8]) {
+        let Ok(reply) = serde_json::from_slice::<Reply>(line) else { return };
+        let Some(Id::Number(number)) = &reply.id else { return };
+        let waiting = number.as_u64().and_then(|number| lock(&self.asked).as_mut()?.remove(&number));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(reply);
+        }
+    }
+
+    /// Spells what it asks of the client, under an id that nobody else has.
+    fn asks_client(&self, Request { id, method, params }: Request) -> Option<String> {
+        let number = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let known = format!("agent-{number}");
+        lock(&self.asks).insert(known.clone(), id);
+        let (id, method) = (Id::Text(known), Some(&*method));
+        spelled(&Message { id: Some(&id), method, params: params.raw(), ..Message::default() }).ok()
+    }
+
+    fn tells_client(&self, method: &str, params: &Params) -> Option<String> {
+        let session = params.read::<SessionParams>().ok().map(|params| params.session_id);
+        if method == UPDATE && session.is_some_and(|session| lock(&self.quiet).contains(&session)) {
+            return None;
+        }
+        spelled(&Message { method: Some(method), params: params.raw(), ..Message::default() }).ok()
+    }
+
+    /// Ends it: first its input, then, if it does not go by itself, the process.
+    fn end(&self) {
+        lock(&self.input).take();
+        let mut process = lock(&self.process);
+        let last = Instant::now() + PATIENCE;
+        while matches!(process.try_wait(), Ok(None)) && Instant::now() < last {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+}
+
+fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
+    while let Some(mut line) = waiting.blocking_recv() {
+        line.push('\n');
+        if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn spelled(message: &Message<'_>) -> Result<String, Error> {
+    crate::line::json_line(message).map_err(|_| failed("could not be asked"))
+}
+
+fn gone() -> Error {
+    failed("has gone")
+}
+
+fn failed(what: &str) -> Error {
+    Error::new(ErrorCode::Internal, &format!("the agent {what}"))
+}
+
+/// Splits a command into words. Quotes of both kinds keep blanks; a backslash stands for itself, as in paths.
+pub(super) fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for character in command.chars() {
+        match (character, quote) {
+            (_, Some(open)) if character == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (_, None) if character.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_split_into_words() {
+        for (command, expected) in [
+            ("", &[][..]),
+            ("  ", &[]),
+            ("agent", &["agent"]),
+            (" agent  --acp ", &["agent", "--acp"]),
+            (r#""C:\Program Files\agent.exe" 'a b' """#, &[r"C:\Program Files\agent.exe", "a b", ""]),
+            (r#"a"b c"d '天气"#, &["ab cd", "天气"]),
+        ] {
+            assert_eq!(words(command), expected, "{command}");
+        }
+    }
+}
