@@ -452,6 +452,11 @@ fn sockets_that_say_nothing_hold_nobody_up_and_are_closed() {
         let _ = stream.write_all(&b"GET / HTTP/1.1\r\nHost: x\r\n"[..number % 20]);
     }
     assert_eq!(served.rpc(STATUS)["result"]["name"], "annals");
+    // One that has asked once and then no more.
+    let bearer = served.bearer();
+    let idle = served.send("GET /healthz", &[("Authorization", &bearer)], b"");
+    assert_eq!(Reply::read(idle.try_clone().unwrap()).status, 200);
+    silent.push(idle);
     for stream in &mut silent {
         let mut rest: Vec<u8> = Vec::new();
         // It is closed, whether or not something is said before.
