@@ -104,3 +104,17 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn too_large() -> Response {
     plain(StatusCode::PAYLOAD_TOO_LARGE, &format!("a request has at most {LONGEST_FRAME} bytes"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_taken_back_when_nobody_waits_for_its_answer() {
+        let cancelled = Cancelled::default();
+        let waiting = Waiting(cancelled.clone());
+        assert!(cancelled.check().is_ok());
+        drop(waiting);
+        assert!(cancelled.check().is_err());
+    }
+}
