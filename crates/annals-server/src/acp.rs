@@ -212,8 +212,7 @@ impl Acp {
         }
         let asked = session.clone();
         let find = move || server.acp_place(&asked);
-        let cwd =
-            tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
+        let cwd = tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
         let mut held = self.hold(&session, &context.cancelled).await?;
         if let Some(following) = held.take() {
             following.end().await;
