@@ -27,6 +27,7 @@ use contents::Contents;
 pub use facts::{Facts, Standing, Title, TitleSource};
 use folder::{Candidate, Folder};
 use memory::Memory;
+use project::Asked;
 pub use project::{Project, Worktree};
 
 /// Which sessions to list, and in which order.
@@ -179,10 +180,12 @@ impl Engine {
         let total = candidates.iter().map(|candidate| candidate.state.length).sum();
         let mut done = 0;
         let together = wanted.together();
+        let asked = wanted.project.as_deref().map(Asked::new);
         for (number, some) in candidates.chunks(together).enumerate() {
             let read = some.iter().zip(memory.facts(some));
             let mut listed: Vec<_> =
                 read.filter_map(|(candidate, facts)| listing.look_at(candidate, facts, wanted)).collect();
+            listed.retain(|listed| asked.as_ref().is_none_or(|asked| asked.has(listed)));
             if wanted.asks_what_was_done() {
                 listed = those_that_did(listed, wanted, &mut agents, &mut memory);
             }
@@ -396,7 +399,7 @@ impl Listing {
             Sort::Size => wanted.limit.is_some_and(|limit| self.sessions.len() >= limit),
             Sort::Updated => {
                 let Some(latest) = next.latest() else { return false };
-                let newer = || self.sessions.iter().filter(|listed| listed.updated() >= Some(latest)).count();
+                let newer = || self.sessions.iter().filter(|listed| listed.updated() > Some(latest)).count();
                 wanted.since.is_some_and(|since| latest < since)
                     || wanted.limit.is_some_and(|limit| newer() >= limit)
             }
@@ -408,10 +411,13 @@ impl Listing {
             Sort::Updated => self.sessions.sort_by_cached_key(|listed| {
                 (Reverse(listed.updated()), listed.file.session.clone(), listed.project_key.clone())
             }),
-            Sort::Created => {
-                self.sessions.sort_by_key(|listed| Reverse(listed.facts.created_at.or(listed.updated())));
+            Sort::Created => self.sessions.sort_by_cached_key(|listed| {
+                (Reverse(listed.facts.created_at.or(listed.updated())), listed.file.session.clone())
+            }),
+            Sort::Size => {
+                self.sessions
+                    .sort_by_cached_key(|listed| (Reverse(listed.size), listed.file.session.clone()));
             }
-            Sort::Size => self.sessions.sort_by_key(|listed| Reverse(listed.size)),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use annals_transcript::project::resolve;
+
 /// Returns the branch that is checked out in a folder: `HEAD` if it is none, nothing outside a repository.
 pub(crate) fn branch(folder: &Path) -> String {
     let head = folder.ancestors().find_map(|folder| git_folder(&folder.join(".git")));
@@ -21,7 +23,7 @@ pub(crate) fn repository_of_worktree(folder: &Path) -> Option<PathBuf> {
     }
     let of_worktree = git_folder(&git)?;
     let worktrees = of_worktree.parent().filter(|path| path.ends_with(".git/worktrees"))?;
-    Some(worktrees.parent()?.parent()?.to_owned())
+    Some(resolve(worktrees.parent()?.parent()?))
 }
 
 /// Returns the folders of a repository's worktrees.
@@ -29,7 +31,7 @@ pub(crate) fn worktrees(repository: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(repository.join(".git/worktrees")).into_iter().flatten().flatten();
     let folder = |entry: fs::DirEntry| {
         let text = fs::read_to_string(entry.path().join("gitdir")).ok()?;
-        Some(entry.path().join(text.trim()).parent()?.to_owned())
+        Some(resolve(entry.path().join(text.trim()).parent()?))
     };
     entries.filter_map(folder).collect()
 }
@@ -66,9 +68,9 @@ mod tests {
 
         let tree = home.path().join("tree");
         write("repo/.git/worktrees/w/gitdir", &format!("{}\n", tree.join(".git").display()));
-        assert_eq!(worktrees(&home.path().join("repo")), std::slice::from_ref(&tree));
+        assert_eq!(worktrees(&home.path().join("repo")), [resolve(&tree)]);
         let repository = repository_of_worktree(&tree).unwrap();
-        assert_eq!(repository.canonicalize().unwrap(), home.path().join("repo").canonicalize().unwrap());
+        assert_eq!(repository, resolve(&home.path().join("repo")), "without a detour");
         assert_eq!(repository_of_worktree(&home.path().join("repo")), None);
         write("submodule/.git", "gitdir: ../repo/.git/modules/submodule\n");
         assert_eq!(repository_of_worktree(&home.path().join("submodule")), None);

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::env;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind};
@@ -50,7 +51,11 @@ impl Roots {
     }
 
     fn taken(folders: Vec<PathBuf>) -> Self {
-        let is_there = |folder: &PathBuf| folder.join("projects").is_dir();
+        // One that may not be looked at is there.
+        let is_there = |folder: &PathBuf| match folder.join("projects").metadata() {
+            Ok(metadata) => metadata.is_dir(),
+            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        };
         let first = folders.iter().find(|folder| is_there(folder)).or(folders.first()).cloned();
         let (folders, missing) = folders.into_iter().partition(is_there);
         Self { first, folders: distinct(folders), missing: distinct(missing) }
@@ -98,7 +103,10 @@ impl Roots {
 /// Keeps one of several names of the same folder.
 fn distinct(folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
-    let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    let real = |folder: &PathBuf| {
+        let projects = folder.join("projects");
+        projects.canonicalize().unwrap_or_else(|_| folder.canonicalize().unwrap_or(projects))
+    };
     folders.into_iter().filter(|folder| seen.insert(real(folder))).collect()
 }
 

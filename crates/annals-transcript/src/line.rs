@@ -45,8 +45,8 @@ pub struct Reader<R> {
     line: std::ops::Range<usize>,
     /// What is known of the current line.
     state: LineState,
-    /// Whether the current line is only a piece of one, in a hole.
-    in_hole: bool,
+    /// What the current line is.
+    piece: Piece,
     /// How much of `buffer` holds bytes of the source.
     filled: usize,
     /// Where the next entry starts.
@@ -57,7 +57,18 @@ pub struct Reader<R> {
 const CHUNK: usize = 256 * 1024;
 
 /// What a hole looks like.
-static NULS: [u8; CHUNK] = [0; CHUNK];
+static NULS: [u8; CHUNK / 4] = [0; CHUNK / 4];
+
+/// What is read at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    /// A line, with its end or at the end of the source.
+    Line,
+    /// What stands of a line before a hole.
+    BeforeHole,
+    /// A part of a hole.
+    Hole,
+}
 
 impl<R: Read> Reader<R> {
     /// Reads from the start of a source.
@@ -72,7 +83,7 @@ impl<R: Read> Reader<R> {
             buffer: Vec::new(),
             line: 0..0,
             state: LineState::default(),
-            in_hole: false,
+            piece: Piece::Line,
             filled: 0,
             at,
         }
@@ -87,15 +98,14 @@ impl<R: Read> Reader<R> {
             self.state = LineState::default();
         }
         let line = &self.buffer[self.line.clone()];
-        let entry = if self.in_hole {
-            Entry::of_hole(line, self.at)
-        } else {
-            Entry::first_in(line, self.at, &mut self.state)
+        let entry = match self.piece {
+            Piece::Hole => Entry::of_hole(line, self.at),
+            Piece::Line | Piece::BeforeHole => Entry::first_in(line, self.at, &mut self.state),
         };
         let length = entry.bytes().len();
         self.line.start += length;
         self.at.offset += length as u64;
-        self.at.line += u64::from(self.line.is_empty() && !self.in_hole);
+        self.at.line += u64::from(self.line.is_empty() && self.piece == Piece::Line);
         Ok(Some(entry))
     }
 
@@ -106,7 +116,7 @@ impl<R: Read> Reader<R> {
 
     /// Finds the end of the line behind the current one and makes it current.
     fn read_line(&mut self) -> io::Result<bool> {
-        self.in_hole = false;
+        self.piece = Piece::Line;
         let mut start = self.line.end;
         let mut searched = start;
         loop {
@@ -119,8 +129,12 @@ impl<R: Read> Reader<R> {
             self.filled -= start;
             (start, searched) = (0, self.filled);
             self.line = 0..0;
-            if self.buffer[..self.filled] == NULS {
-                (self.line, self.in_hole) = (0..self.filled, true);
+            if self.buffer[..self.filled].ends_with(&NULS) {
+                let hole = self.buffer[..self.filled].iter().rposition(|byte| *byte != 0);
+                (self.line, self.piece) = match hole {
+                    Some(last) => (0..last + 1, Piece::BeforeHole),
+                    None => (0..self.filled, Piece::Hole),
+                };
                 return Ok(true);
             }
             if self.fill()? == 0 {
@@ -306,8 +320,13 @@ mod tests {
     #[test]
     fn a_hole_is_read_in_pieces_and_is_one_line() {
         let line = b"{\"type\":\"user\",\"uuid\":\"a\"}\n";
-        let hole = [&line[..], &vec![0; 5 * CHUNK + 7], line, line].concat();
-        let mut reader = Reader::new(&hole[..]);
+        for torn in [&b""[..], b"{\"type\":\"assistant\",\"mess"] {
+            check_hole(&[&line[..], torn, &vec![0; 5 * CHUNK + 7], line, line].concat());
+        }
+    }
+
+    fn check_hole(hole: &[u8]) {
+        let mut reader = Reader::new(hole);
         let (mut read, mut lines) = (Vec::new(), Vec::new());
         while let Some(entry) = reader.read().unwrap() {
             assert_eq!(entry.at().offset, read.len() as u64);
@@ -315,7 +334,7 @@ mod tests {
             lines.push((entry.at().line, entry.kind()));
         }
         assert!(read == hole, "every byte belongs to an entry");
-        assert_eq!(reader.buffer.len(), CHUNK, "no more than a piece of it is in memory");
+        assert!(reader.buffer.len() < 2 * CHUNK, "no more than a piece of it is in memory");
         let conversation: Vec<_> = lines.iter().filter(|(_, kind)| *kind != Kind::Noise).collect();
         assert_eq!(conversation, [&(1, Kind::User), &(2, Kind::User), &(3, Kind::User)]);
         assert!(lines.iter().all(|(line, kind)| *kind != Kind::Noise || *line == 2), "{lines:?}");

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use jiff::Timestamp;
@@ -62,8 +63,45 @@ pub struct Lite {
     /// Those of `records` that stand at the end of the file.
     at_end: BTreeSet<Kind>,
     summaries: Summaries,
+    /// What the file began and ended with.
+    pub mark: Mark,
     /// From where on everything was read.
     tail_from: u64,
+}
+
+/// What a file began and ended with when it had a certain length: tells whether one that is longer now has only grown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// So many bytes of each end are compared.
+    const COMPARED: u64 = 1024;
+
+    /// Reads the mark that a file has at a length.
+    pub fn of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Self> {
+        let head = read_span(file, 0, length.min(Self::COMPARED))?;
+        let start = length.saturating_sub(Self::COMPARED);
+        Ok(Self::between(&head, &read_span(file, start, length - start)?))
+    }
+
+    /// Takes the mark from the first and the last bytes of a file, of which there may be more than are compared.
+    fn between(head: &[u8], tail: &[u8]) -> Self {
+        let compared = usize::try_from(Self::COMPARED).unwrap_or(usize::MAX);
+        let mut hasher = DefaultHasher::new();
+        head[..head.len().min(compared)].hash(&mut hasher);
+        tail[tail.len().saturating_sub(compared)..].hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    /// Returns the mark as a number, to be kept.
+    pub fn number(self) -> i64 {
+        self.0.cast_signed()
+    }
+
+    /// Takes a mark that was kept.
+    pub fn from_number(number: i64) -> Self {
+        Self(number.cast_unsigned())
+    }
 }
 
 /// Titles as old clients wrote them, in order.
@@ -82,10 +120,12 @@ impl Lite {
         if size <= 2 * CHUNK {
             lite.whole = true;
             let bytes = read_span(file, 0, size)?;
+            lite.mark = Mark::between(&bytes, &bytes);
             lite.add_lines(&bytes);
             lite.keep_summaries_of(&bytes);
             return Ok(lite);
         }
+        lite.mark = Mark::of(file, size)?;
         let read = lite.read_head(file)?;
         lite.read_tail(file, read)?;
         Ok(lite)
@@ -94,8 +134,8 @@ impl Lite {
     /// Reads all of a file, for what its ends do not tell.
     pub fn read_all(file: &mut (impl Read + Seek)) -> io::Result<Self> {
         let size = file.seek(SeekFrom::End(0))?;
+        let mut lite = Lite { size, whole: true, mark: Mark::of(file, size)?, ..Lite::default() };
         file.seek(SeekFrom::Start(0))?;
-        let mut lite = Lite { size, whole: true, ..Lite::default() };
         let mut reader = Reader::new(file);
         while let Some(entry) = reader.read()? {
             lite.add(&entry);

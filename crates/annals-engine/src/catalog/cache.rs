@@ -1,33 +1,37 @@
 //! What the catalogue remembers: facts of files that have not changed since. Derived, and made anew when it is gone or of
 //! another version.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use annals_transcript::lite::Mark;
 use annals_transcript::write::fs::{Disk, RealDisk, State};
 use jiff::Timestamp;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{
+    CachedStatement, Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
 
 use super::contents::Contents;
 use super::facts::{Facts, Standing, Title, TitleSource};
 use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 const SCHEMA: &str = "
-CREATE TABLE facts (
+CREATE TABLE IF NOT EXISTS facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
   cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
-  session TEXT, messages INTEGER
+  session TEXT, messages INTEGER, mark INTEGER
 );
-CREATE TABLE contents (
+CREATE TABLE IF NOT EXISTS contents (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
-  messages INTEGER, tools BLOB, files BLOB, end INTEGER
+  messages INTEGER, tools BLOB, files BLOB, end INTEGER, mark INTEGER
 )";
 
 /// What is remembered of files, with the number of messages if all of the file was read, for whatever reason.
@@ -36,9 +40,14 @@ SELECT facts.*, contents.messages FROM facts LEFT JOIN contents
 ON contents.path = facts.path AND contents.size = facts.size AND contents.modified = facts.modified
 AND contents.inode = facts.inode AND contents.device = facts.device";
 
-/// A file of remembered facts.
+/// A file of remembered facts. What goes wrong with it is no error: it is only a cache.
 #[derive(Debug)]
-pub(super) struct Cache(Connection);
+pub(super) struct Cache {
+    connection: Connection,
+    path: PathBuf,
+    /// Whether it is left alone from now on: it is broken, or somebody else keeps it busy.
+    is_given_up: Cell<bool>,
+}
 
 /// What is remembered of a file, and of which state of it.
 #[derive(Clone, Debug)]
@@ -100,37 +109,59 @@ impl Cache {
         RealDisk.create_folder(folder).ok()?;
         let path = folder.join("catalog.sqlite");
         drop(RealDisk.open_or_create(&path).ok()?);
-        Self::at(&path).or_else(|| {
-            // Of another version, or broken: it is only a cache.
-            fs::remove_file(&path).ok()?;
-            Self::at(&path)
-        })
+        let opened = Self::at(&path).or_else(|error| {
+            if is_broken(&error) {
+                remove(&path);
+                return Self::at(&path);
+            }
+            Err(error)
+        });
+        opened.ok()
     }
 
-    fn at(path: &Path) -> Option<Self> {
-        let connection = Connection::open(path).ok()?;
-        connection.busy_timeout(Duration::from_secs(1)).ok()?;
-        connection.pragma_update(None, "journal_mode", "WAL").ok()?;
-        connection.pragma_update(None, "synchronous", "OFF").ok()?;
-        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
-        if version == 0 {
-            connection
-                .execute_batch(&format!("BEGIN; {SCHEMA}; PRAGMA user_version = {VERSION}; COMMIT"))
-                .ok()?;
-        } else if version != VERSION {
+    fn at(path: &Path) -> rusqlite::Result<Self> {
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_secs(1))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "OFF")?;
+        let version = |connection: &Connection| -> rusqlite::Result<i64> {
+            connection.pragma_query_value(None, "user_version", |row| row.get(0))
+        };
+        if version(&connection)? == 0 {
+            // Somebody else may be making it at this moment.
+            let making = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            making.execute_batch(&format!("{SCHEMA}; PRAGMA user_version = {VERSION}"))?;
+            making.commit()?;
+        }
+        match version(&connection)? {
+            VERSION => Ok(Self { connection, path: path.to_owned(), is_given_up: Cell::new(false) }),
+            other => Err(rusqlite::Error::IntegralValueOutOfRange(0, other)),
+        }
+    }
+
+    /// Does something with the cache. After a failure it is left alone, and removed if it is broken.
+    fn attempt<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Option<T> {
+        if self.is_given_up.get() {
             return None;
         }
-        Some(Self(connection))
+        work(&self.connection).inspect_err(|error| self.give_up(error)).ok()
+    }
+
+    fn give_up(&self, error: &rusqlite::Error) {
+        self.is_given_up.set(true);
+        if is_broken(error) {
+            remove(&self.path);
+        }
     }
 
     /// Returns all facts that are remembered, in boxes: a table of them has room for twice as many.
     pub(super) fn all(&self) -> HashMap<OsString, Box<Remembered<Facts>>> {
-        let read = || {
-            let mut statement = self.0.prepare(FACTS)?;
+        let read = |connection: &Connection| {
+            let mut statement = connection.prepare(FACTS)?;
             let rows = statement.query_map([], |row| Ok((path_of(row)?, Box::new(facts(row)?))))?;
             rows.collect::<rusqlite::Result<HashMap<_, _>>>()
         };
-        read().unwrap_or_default()
+        self.attempt(read).unwrap_or_default()
     }
 
     /// Returns the facts that are remembered of one file.
@@ -149,15 +180,18 @@ impl Cache {
         path: &Path,
         read: fn(&Row<'_>) -> rusqlite::Result<Remembered<T>>,
     ) -> Option<Remembered<T>> {
-        let mut statement = self.0.prepare_cached(query).ok()?;
-        statement.query_row(params![bytes(path)], read).optional().ok()?
+        let look_up = |connection: &Connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            statement.query_row(params![bytes(path)], read).optional()
+        };
+        self.attempt(look_up)?
     }
 
     /// Remembers facts. If that fails, they are found out again next time.
     pub(super) fn keep_facts<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Facts)>) {
         const INSERT: &str = "INSERT OR REPLACE INTO facts VALUES \
-            (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)";
-        let _ = self.keep(INSERT, rows, |statement, path, key, facts| {
+            (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)";
+        self.keep(INSERT, rows, |statement, path, key, facts| {
             // A title that is the first prompt stands there already.
             let title = facts.title.as_ref();
             let text = title.filter(|title| title.source != TitleSource::Prompt).map(|title| &title.text);
@@ -182,14 +216,15 @@ impl Cache {
                 facts.forked_from,
                 facts.session,
                 facts.messages.and_then(|messages| i64::try_from(messages).ok()),
+                facts.mark.number(),
             ])
         });
     }
 
     /// Remembers what was done in files.
     pub(super) fn keep_contents<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Contents)>) {
-        const INSERT: &str = "INSERT OR REPLACE INTO contents VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)";
-        let _ = self.keep(INSERT, rows, |statement, path, key, contents| {
+        const INSERT: &str = "INSERT OR REPLACE INTO contents VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
+        self.keep(INSERT, rows, |statement, path, key, contents| {
             statement.execute(params![
                 path,
                 key.size,
@@ -200,6 +235,7 @@ impl Cache {
                 joined(&contents.tools),
                 joined(&contents.files),
                 i64::try_from(contents.end).unwrap_or(i64::MAX),
+                contents.mark.number(),
             ])
         });
     }
@@ -209,29 +245,63 @@ impl Cache {
         insert: &str,
         rows: impl Iterator<Item = (&'a Candidate, &'a T)>,
         row: impl Fn(&mut CachedStatement<'_>, &[u8], Key, &T) -> rusqlite::Result<usize>,
-    ) -> rusqlite::Result<()> {
+    ) {
         let mut rows = rows.peekable();
-        if rows.peek().is_none() {
-            return Ok(());
+        if rows.peek().is_some() {
+            self.change(|transaction| {
+                let mut statement = transaction.prepare_cached(insert)?;
+                for (candidate, what) in rows {
+                    row(&mut statement, bytes(&candidate.path), Key::of(&candidate.state), what)?;
+                }
+                Ok(())
+            });
         }
-        let transaction = self.0.transaction()?;
-        {
-            let mut statement = transaction.prepare_cached(insert)?;
-            for (candidate, what) in rows {
-                row(&mut statement, bytes(&candidate.path), Key::of(&candidate.state), what)?;
-            }
-        }
-        transaction.commit()
     }
 
     /// Forgets files that are gone.
-    pub(super) fn forget<P: AsRef<Path>>(&self, paths: impl Iterator<Item = P>) {
-        for path in paths {
-            for table in ["facts", "contents"] {
-                let delete = format!("DELETE FROM {table} WHERE path = ?1");
-                let _ = self.0.execute(&delete, params![bytes(path.as_ref())]);
-            }
+    pub(super) fn forget<P: AsRef<Path>>(&mut self, paths: impl Iterator<Item = P>) {
+        let paths: Vec<_> = paths.collect();
+        if !paths.is_empty() {
+            self.change(|transaction| {
+                for table in ["facts", "contents"] {
+                    let mut delete = transaction.prepare(&format!("DELETE FROM {table} WHERE path = ?1"))?;
+                    for path in &paths {
+                        delete.execute(params![bytes(path.as_ref())])?;
+                    }
+                }
+                Ok(())
+            });
         }
+    }
+
+    /// Changes the cache, all or nothing.
+    fn change(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>) {
+        if self.is_given_up.get() {
+            return;
+        }
+        let changed = self.connection.transaction().and_then(|transaction| {
+            work(&transaction)?;
+            transaction.commit()
+        });
+        if let Err(error) = changed {
+            self.give_up(&error);
+        }
+    }
+}
+
+/// Returns whether a cache is of no use any more: not one at all, damaged, or of another version.
+fn is_broken(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(error, rusqlite::Error::IntegralValueOutOfRange(..))
+        || matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
+/// Removes a cache with the files that are put beside it while it is used.
+fn remove(path: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let _ = fs::remove_file(name);
     }
 }
 
@@ -282,7 +352,8 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
         tag: row.get(16)?,
         forked_from: row.get(17)?,
         session: row.get(18)?,
-        messages: number(19)?.or(number(20)?),
+        messages: number(19)?.or(number(21)?),
+        mark: Mark::from_number(row.get(20)?),
     };
     Ok(Remembered { what: facts, key: key_of(row)? })
 }
@@ -297,6 +368,7 @@ fn contents(row: &Row<'_>) -> rusqlite::Result<Remembered<Contents>> {
         tools: split(&row.get::<_, Vec<u8>>(6)?),
         files: split(&row.get::<_, Vec<u8>>(7)?),
         end: number(8)?,
+        mark: Mark::from_number(row.get(9)?),
     };
     Ok(Remembered { what: contents, key: key_of(row)? })
 }

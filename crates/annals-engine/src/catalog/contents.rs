@@ -10,6 +10,7 @@ use std::path::Path;
 use annals_transcript::content::Block;
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::entry::{Flag, Problem};
+use annals_transcript::lite::Mark;
 use annals_transcript::{Entry, Kind, Position, Reader, tool};
 use memchr::memmem;
 
@@ -24,14 +25,19 @@ pub(super) struct Contents {
     pub(super) files: BTreeSet<String>,
     /// Where what was read ends.
     pub(super) end: u64,
+    /// What the transcript began and ended with up to there.
+    pub(super) mark: Mark,
 }
 
 impl Contents {
-    /// Reads on from where the reading ended.
+    /// Reads on from where the reading ended; from the start if what was read is no longer there.
     pub(super) fn read_on(mut self, path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
+        if Mark::of(&mut file, self.end)? != self.mark {
+            self = Self::default();
+        }
         file.seek(SeekFrom::Start(self.end))?;
-        let mut reader = Reader::resume(file, Position { offset: self.end, line: 1 });
+        let mut reader = Reader::resume(&mut file, Position { offset: self.end, line: 1 });
         while let Some(entry) = reader.read()? {
             // The rest of a line that is being written comes later.
             if entry.problem() == Some(Problem::Torn) {
@@ -40,6 +46,7 @@ impl Contents {
             self.add(&entry);
             self.end = reader.position().offset;
         }
+        self.mark = Mark::of(&mut file, self.end)?;
         Ok(self)
     }
 
@@ -89,7 +96,7 @@ impl Contents {
 }
 
 /// Returns a path as it is compared: slashes of one kind, none at the end, the letter of a drive in upper case.
-fn plain(path: &str) -> String {
+pub(super) fn plain(path: &str) -> String {
     let mut path = path.replace('\\', "/");
     path.truncate(path.trim_end_matches('/').len());
     let path = path.strip_prefix("./").map(str::to_owned).unwrap_or(path);
@@ -100,7 +107,7 @@ fn plain(path: &str) -> String {
 }
 
 /// Returns whether a plain path begins at the root of a system.
-fn is_from_root(path: &str) -> bool {
+pub(super) fn is_from_root(path: &str) -> bool {
     path.is_empty() || path.starts_with('/') || matches!(path.as_bytes(), [_, b':', b'/', ..] | [_, b':'])
 }
 

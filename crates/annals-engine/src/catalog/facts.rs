@@ -8,7 +8,7 @@ use annals_transcript::entry::view::{
     AgentName, AiTitle, CustomTitle, LastPrompt, PermissionMode, Relocated, Tag,
 };
 use annals_transcript::json::Value;
-use annals_transcript::lite::Lite;
+use annals_transcript::lite::{Lite, Mark};
 use jiff::Timestamp;
 
 use super::project::project_above;
@@ -44,6 +44,8 @@ pub struct Facts {
     pub session: Option<String>,
     /// How many messages of the user and the model it has; none if not all of it was read.
     pub messages: Option<u64>,
+    /// What the transcript began and ended with.
+    pub(super) mark: Mark,
 }
 
 /// What a file holds.
@@ -142,20 +144,21 @@ impl Facts {
     }
 
     /// Reads a transcript that has grown behind an offset since these facts were read: what the ends do not tell is as it
-    /// was, if everything new is among what they tell.
+    /// was, if everything new is among what they tell. One that only looks as if it had grown is read anew.
     pub(super) fn read_again(&self, path: &Path, from: u64) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let lite = Lite::read(&mut file)?;
-        if !lite.has_read_from(from) {
+        let has_grown = lite.has_read_from(from) && Mark::of(&mut file, from)? == self.mark;
+        if !has_grown {
             return Self::read(path);
         }
-        let (tagged, moded) = (lite.last::<Tag>().is_some(), lite.last::<PermissionMode>().is_some());
-        let mut facts = Self::of(lite, &mut file, path)?;
-        let is_given =
-            |title: &Option<Title>| title.as_ref().is_some_and(|title| title.source != TitleSource::Prompt);
-        if !is_given(&facts.title) && (is_given(&self.title) || facts.title.is_none()) {
-            facts.title.clone_from(&self.title);
+        if lite.whole {
+            return Self::of(lite, &mut file, path);
         }
+        let (tagged, moded) = (lite.last::<Tag>().is_some(), lite.last::<PermissionMode>().is_some());
+        let tells_title = tells_title(&lite);
+        let mut facts = Self::of(lite, &mut file, path)?;
+        facts.title = later_title(self.title.clone(), facts.title, tells_title);
         if !tagged {
             facts.tag.clone_from(&self.tag);
         }
@@ -215,11 +218,25 @@ impl Facts {
             forked_from: lite.forked_from,
             session: lite.session,
             messages: lite.whole.then_some(lite.messages),
+            mark: lite.mark,
             // The client writes an empty name where there is no repository.
             git_branch: words(lite.git_branch),
             version: lite.version,
             entrypoint: lite.entrypoint,
         })
+    }
+}
+
+/// Returns the title that counts: the one that was known, or the one that is read now that more was written, which may
+/// tell for certain what the user's is.
+fn later_title(known: Option<Title>, read: Option<Title>, tells_title: bool) -> Option<Title> {
+    let is_users = |title: &Title| matches!(title.source, TitleSource::Custom | TitleSource::Earlier);
+    let is_given = |title: &Title| title.source != TitleSource::Prompt;
+    let known = known.filter(|title| !(tells_title && is_users(title)));
+    match (known, read) {
+        (Some(known), Some(read)) if is_users(&known) && !is_users(&read) => Some(known),
+        (Some(known), Some(read)) if is_given(&known) && !is_given(&read) => Some(known),
+        (known, read) => read.or(known),
     }
 }
 
@@ -267,15 +284,17 @@ fn leaves_open(lite: &Lite) -> bool {
     !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none()
 }
 
-/// Returns whether a title may stand between the ends of a file.
+/// Returns whether a title of the user's may stand between the ends of a file. Clients before 2.1.23 knew no titles.
+fn may_hide_a_title(lite: &Lite) -> bool {
+    !tells_title(lite) && !lite.version.as_deref().is_some_and(is_before_titles)
+}
+
+/// Returns whether the end of a file tells for certain which title the user gave, or that there is none.
 ///
 /// A client that knows `last-prompt` writes the title again beside it, turn after turn: where the end has the one and not
-/// the other, there is no title. Clients before 2.1.23 knew no titles.
-fn may_hide_a_title(lite: &Lite) -> bool {
-    let has_title = lite.newest::<CustomTitle>().is_some() || lite.newest::<AiTitle>().is_some();
-    !has_title
-        && lite.newest::<LastPrompt>().is_none()
-        && !lite.version.as_deref().is_some_and(is_before_titles)
+/// the other, there is no title.
+fn tells_title(lite: &Lite) -> bool {
+    lite.newest::<CustomTitle>().is_some() || lite.newest::<LastPrompt>().is_some()
 }
 
 fn is_before_titles(version: &str) -> bool {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::State;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -87,16 +87,20 @@ impl Candidate {
     }
 
     /// Describes what a folder's entry leads to; none if that is gone, or something that one would wait for in vain. A
-    /// folder is kept, so that reading it says what is wrong.
+    /// folder, a link that leads nowhere and what cannot be looked at are kept, so that reading them says what is wrong.
     fn at(entry: &DirEntry) -> Option<Self> {
         let path = entry.path();
-        let itself = entry.metadata().ok()?;
-        let metadata = if itself.is_symlink() { fs::metadata(&path).ok()? } else { itself };
-        (metadata.is_file() || metadata.is_dir()).then(|| Self {
-            path,
-            state: metadata.into(),
-            has_folder: false,
-        })
+        let metadata = match entry.metadata() {
+            Ok(itself) if itself.is_symlink() => fs::metadata(&path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            itself => itself,
+        };
+        let state = match metadata {
+            Ok(metadata) if metadata.is_file() || metadata.is_dir() => metadata.into(),
+            Ok(_) => return None,
+            Err(_) => State { length: 0, modified: None, identity: (0, 0) },
+        };
+        Some(Self { path, state, has_folder: false })
     }
 
     pub(super) fn transcript(&self) -> TranscriptFile {
@@ -109,8 +113,10 @@ impl Candidate {
         self.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
     }
 
-    /// Returns the latest time that an entry of the file can have.
+    /// Returns the latest time that an entry of the file can have. Some file systems and archives round times to two
+    /// seconds.
     pub(super) fn latest(&self) -> Option<Timestamp> {
-        Timestamp::try_from(self.state.modified?).ok()
+        let written = Timestamp::try_from(self.state.modified?).ok()?;
+        Some(written.saturating_add(SignedDuration::from_secs(2)).unwrap_or(written))
     }
 }

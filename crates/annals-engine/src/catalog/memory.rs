@@ -63,7 +63,7 @@ impl Memory {
 
     /// Forgets files that were not come across and are no longer there.
     pub(super) fn forget_what_is_gone(self) {
-        if let (Some(cache), Some(left)) = (self.cache, self.all) {
+        if let (Some(mut cache), Some(left)) = (self.cache, self.all) {
             cache.forget(left.into_keys().filter(|path| !Path::new(path).exists()));
         }
     }

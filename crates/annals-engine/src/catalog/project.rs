@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use annals_transcript::project::{folder_name, resolve};
 use jiff::Timestamp;
 
+use super::contents;
 use super::{Listed, Wanted};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -70,9 +71,9 @@ impl Engine {
     /// client would give it, as typed, with links resolved, and with the other case of a drive's letter; if none of them
     /// is there, those in which a session tells that path.
     pub(crate) fn folders_of(&self, path: &Path) -> Vec<PathBuf> {
-        let typed = path.to_string_lossy().into_owned();
-        let resolved = resolve(path).to_string_lossy().into_owned();
-        let spellings = [&typed, &resolved].into_iter().flat_map(|path| drive_cases(path));
+        let asked = Asked::new(path);
+        let Asked { typed, resolved } = &asked;
+        let spellings = [typed, resolved].into_iter().flat_map(|path| drive_cases(path));
         let mut names: BTreeSet<String> = spellings.map(|path| folder_name(&path)).collect();
         // Those that the client made may be gone, but their sessions are not.
         let made_by_client: Vec<_> = names.iter().map(|name| format!("{name}{MADE_BY_CLIENT}")).collect();
@@ -86,8 +87,7 @@ impl Engine {
             return folders;
         }
         let listing = self.list(&Wanted { all: true, ..Wanted::default() });
-        let tells =
-            |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| *cwd == typed || *cwd == resolved);
+        let tells = |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));
         folders = listing
             .sessions
             .iter()
@@ -121,6 +121,47 @@ impl Project {
         if !self.keys.contains(&listed.project_key) {
             self.keys.push(listed.project_key.clone());
         }
+    }
+}
+
+/// Returns a path from the root on. One of another system is one already.
+fn whole(path: &Path) -> String {
+    let typed = path.to_string_lossy();
+    if contents::is_from_root(&contents::plain(&typed)) {
+        return typed.into_owned();
+    }
+    std::path::absolute(path).map_or(typed.into_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+/// Returns whether two paths are spelled alike, whatever their slashes and the case of a drive's letter.
+fn is_same(one: &str, other: &str) -> bool {
+    contents::plain(one) == contents::plain(other)
+}
+
+/// A working directory whose sessions are asked for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    typed: String,
+    resolved: String,
+}
+
+impl Asked {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { typed: whole(path), resolved: resolve(path).to_string_lossy().into_owned() }
+    }
+
+    fn is(&self, path: &str) -> bool {
+        is_same(path, &self.typed) || is_same(path, &self.resolved)
+    }
+
+    /// Returns whether a session that lies in a folder of the name is this project's or a worktree's, and not that of
+    /// another path with the same name. Where nothing tells, it is.
+    pub(super) fn has(&self, listed: &Listed) -> bool {
+        let cwd = listed.facts.cwd.as_deref();
+        let path = cwd.and_then(|cwd| project_above(cwd, &listed.project_key));
+        path.is_none_or(|path| {
+            self.is(path) || worktree_of(path).is_some_and(|worktree| self.is(&worktree.of))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
+use annals_transcript::entry::Problem;
 use annals_transcript::entry::view::{AiTitle, CustomTitle};
 use annals_transcript::line::read_span;
 use annals_transcript::write::fs::State;
@@ -118,6 +119,10 @@ impl Seen {
         file.seek(SeekFrom::Start(start))?;
         let mut reader = Reader::resume(file.take(end - start), Position { offset: start, line: 1 });
         while let Some(entry) = reader.read()? {
+            // A hole is nothing that anybody wrote.
+            if entry.problem() == Some(Problem::Nul) {
+                continue;
+            }
             let (offset, bytes) = (entry.at().offset, entry.bytes());
             let told = self.told(path);
             tell(&told.file, Happening::Entry { offset, bytes });
@@ -165,7 +170,7 @@ pub(super) fn end_of_lines(file: &mut File, from: u64, to: u64) -> io::Result<Op
     while end > from {
         let start = end.saturating_sub(length).max(from);
         let bytes = read_span(file, start, end - start)?;
-        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
+        if let Some(newline) = memchr::memrchr(b'\n', &bytes) {
             return Ok(Some(start + newline as u64 + 1));
         }
         (end, length) = (start, PIECE);
