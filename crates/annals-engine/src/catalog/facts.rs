@@ -249,13 +249,13 @@ fn cwd(first: Option<String>, last: Option<String>, path: &Path) -> Option<Strin
     if first != last && !names_folder(&first) && names_folder(&last) { last } else { first }
 }
 
-/// How many bytes of a prompt lists show.
-const LONGEST_PROMPT: usize = 400;
+/// How many characters of a prompt lists show.
+const LONGEST_PROMPT: usize = 300;
 
 /// Returns as much of a prompt as lists show.
 fn beginning(prompt: &str) -> String {
-    let end = (0..=LONGEST_PROMPT).rev().find(|&at| prompt.is_char_boundary(at));
-    prompt.get(..end.unwrap_or(0)).unwrap_or(prompt).to_owned()
+    let end = prompt.char_indices().nth(LONGEST_PROMPT).map_or(prompt.len(), |(end, _)| end);
+    prompt[..end].to_owned()
 }
 
 fn standing(lite: &Lite) -> Standing {
