@@ -11,6 +11,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
+use annals_transcript::project::resolve;
 use annals_transcript::write::rewrite;
 use jiff::Timestamp;
 
@@ -43,6 +44,15 @@ pub struct Trashed {
     pub transcript: PathBuf,
     /// Where it is now.
     pub folder: PathBuf,
+}
+
+impl Engine {
+    /// Returns whether a session of the trash was deleted from one of these folders of the client.
+    pub fn has_place_for(&self, trashed: &Trashed) -> bool {
+        self.roots().projects().any(|projects| {
+            trashed.transcript.starts_with(&projects) || trashed.transcript.starts_with(resolve(&projects))
+        })
+    }
 }
 
 impl Trashed {

@@ -142,6 +142,9 @@ impl Acp {
         let outgoing = context.outgoing()?;
         let knows_compactions = lock(&self.client).as_ref().is_some_and(|client| client.knows_compactions);
         let mut held = self.hold(&session, &context.cancelled).await?;
+        // What cannot be opened changes nothing.
+        let opening = Opening { server, params, knows_compactions, context: context.clone() };
+        opening.file().await?;
         if let Some(following) = held.take() {
             following.end().await;
         }
@@ -149,7 +152,6 @@ impl Acp {
         if let Some(link) = self.running() {
             link.note(&session, false);
         }
-        let opening = Opening { server, params, knows_compactions, context: context.clone() };
         let (follow, opened) = if from_start { opening.load().await? } else { opening.resume().await? };
         context.cancelled.check()?;
         let (begin, word) = oneshot::channel();

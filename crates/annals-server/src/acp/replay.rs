@@ -99,7 +99,8 @@ impl Opening {
         .await
     }
 
-    async fn file(&self) -> Result<TranscriptFile, Error> {
+    /// Returns the transcript; fails where the session cannot be opened.
+    pub(super) async fn file(&self) -> Result<TranscriptFile, Error> {
         let params = self.params.clone();
         self.work(move |server| server.acp_session(&params)).await
     }

@@ -49,8 +49,11 @@ impl Server {
         if self.options.read_only {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
         }
-        let file = self.session(&params.session_id, None)?;
-        self.engine.delete(&file, false)?;
+        // The protocol has it that what is gone already is no error.
+        match self.session(&params.session_id, None) {
+            Err(error) if error.code == ErrorCode::NotFound => {}
+            found => _ = self.engine.delete(&found?, false)?,
+        }
         spell(&annals_proto::acp::Empty {})
     }
 

@@ -51,13 +51,20 @@ impl Server {
 
     pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::Changed, Error> {
         let trashed = self.engine.in_trash(session_id(&params.session_id)?)?;
+        if !self.engine.has_place_for(&trashed) {
+            return Err(Error::new(
+                ErrorCode::NotFound,
+                "the session was deleted from another folder of a client",
+            ));
+        }
         let path = self.engine.restore(&trashed)?;
         let file = TranscriptFile { path, session: Some(trashed.session), agent: None };
         Ok(to_wire::changed("restore", &file))
     }
 
     pub(super) fn trash(&self) -> wire::TrashResult {
-        let trashed = self.engine.trashed();
+        let mut trashed = self.engine.trashed();
+        trashed.retain(|trashed| self.engine.has_place_for(trashed));
         wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trashed).collect() }
     }
 }

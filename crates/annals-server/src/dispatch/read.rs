@@ -83,7 +83,11 @@ impl Server {
                     return Ok(None);
                 }
                 let call = reading.to_wire.call(&reading.conversation, &calls[place])?;
-                Ok(Some(call).filter(|call| name.is_none() || name == call.name))
+                Ok(Some(call).filter(|call| {
+                    name.as_ref().is_none_or(|name| {
+                        call.name.as_ref().is_some_and(|called| called.eq_ignore_ascii_case(name))
+                    })
+                }))
             })?;
             let next_cursor = (page.end < calls.len()).then(|| reading.cursor('t', page.end, false));
             Ok(wire::ToolsResult { calls: page.things, next_cursor })

@@ -20,7 +20,7 @@ use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{Face, json, plain};
+use super::{Face, json};
 use crate::line::json_line;
 use crate::rpc::Error;
 use crate::watch::{Notice, Subscription};
@@ -49,14 +49,14 @@ pub(super) async fn stream(
     params: Result<Query<WatchParams>, QueryRejection>,
 ) -> Response {
     let Ok(Query(mut params)) = params else {
-        return plain(
-            StatusCode::BAD_REQUEST,
-            "an address has `sessionId`, `workspacePath` and `offset`, each once",
-        );
+        let message = "`sessionId`, `workspacePath` and `offset` may stand in the address, each once; `offset` is a number";
+        return refuse(&Error::invalid_params(message));
     };
     match headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()).map(|id| id.to_str().map(str::parse)) {
         Some(Ok(Ok(offset))) if params.session_id.is_some() => params.offset = Some(offset),
-        Some(Err(_) | Ok(Err(_))) => return plain(StatusCode::BAD_REQUEST, "Last-Event-ID is a number"),
+        Some(Err(_) | Ok(Err(_))) => {
+            return refuse(&Error::invalid_params("`Last-Event-ID` is a number"));
+        }
         _ => {}
     }
     let Ok(place) = face.streams.clone().try_acquire_owned() else {

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use annals_engine::{Engine, Home, Roots};
 use annals_proto::{ErrorCode, Method};
-use annals_server::Options;
+use annals_server::rpc::Params;
+use annals_server::{Context, Options, Server};
 use serde_json::{Value, json};
 
 use crate::world::{KETTLE, TEA, World};
@@ -150,4 +152,23 @@ fn errors_tell_nothing_of_what_is_in_a_session() {
             }
         }
     }
+}
+
+#[test]
+fn the_trash_gives_back_only_what_was_deleted_from_the_folders_that_are_served() {
+    let world = World::new();
+    let other = tempfile::tempdir().unwrap();
+    fs::create_dir_all(other.path().join("projects/-p")).unwrap();
+    let theirs = other.path().join(format!("projects/-p/{TEA}.jsonl"));
+    fs::copy(world.session(TEA), &theirs).unwrap();
+    let roots = Roots::given(vec![other.path().to_owned()]).unwrap();
+    let engine = Engine::open(roots, Home::at(world.path().join("annals")));
+    let elsewhere = Server::new(engine, Options::default());
+    let params = Params::of(&json!({"sessionId": TEA})).unwrap();
+    assert!(elsewhere.dispatch("history/delete", &params, &Context::default()).is_ok());
+    assert_eq!(world.get("history/trash", &json!({})), json!({"sessions": []}));
+    assert_eq!(world.refusal("history/restore", &json!({"sessionId": TEA})), ErrorCode::NotFound);
+    assert!(!theirs.exists());
+    assert!(elsewhere.dispatch("history/restore", &params, &Context::default()).is_ok());
+    assert!(theirs.exists());
 }

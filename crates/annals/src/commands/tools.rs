@@ -44,7 +44,9 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
                 continue;
             }
             let call = to_wire.call(&conversation, found_call)?;
-            if args.name.is_some() && args.name != call.name {
+            let is_called =
+                |name: &String| call.name.as_ref().is_some_and(|called| called.eq_ignore_ascii_case(name));
+            if !args.name.as_ref().is_none_or(is_called) {
                 continue;
             }
             found = true;

@@ -102,10 +102,10 @@ async function loadProjects() {
 
 // ── One session ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-const open = { id: null, offset: null, before: null, calls: new Map(), results: new Map() };
+const open = { id: null, session: null, offset: null, before: null, calls: new Map(), results: new Map() };
 
 async function show(id) {
-  Object.assign(open, { id, offset: null, before: null, calls: new Map(), results: new Map() });
+  Object.assign(open, { id, session: null, offset: null, before: null, calls: new Map(), results: new Map() });
   follow();
   complain(null);
   document.body.classList.toggle('reading', Boolean(id));
@@ -140,7 +140,9 @@ function place() {
 }
 
 function showFacts() {
-  const session = list.sessions.find((session) => session.id === open.id);
+  // A list that is filtered may not have it any more.
+  open.session = list.sessions.find((session) => session.id === open.id) ?? open.session;
+  const session = open.session;
   const title = text(session?.title) || 'Untitled';
   $('about').hidden = false;
   $('title').textContent = session ? title : open.id;
@@ -170,7 +172,7 @@ function render(items) {
 }
 
 function renderItem(item) {
-  if (item.kind === 'branch') return note(`A branch of ${item.entries ?? 'some'} entries was left here.`);
+  if (item.kind === 'branch') return note(`A branch of ${item.entries === 1 ? '1 entry' : `${item.entries ?? 'some'} entries`} was left here.`);
   if (item.kind === 'gap') return note('Entries are missing here.');
   if (item.kind === 'compaction') return note(`Compacted${item.compaction?.trigger ? ` (${item.compaction.trigger})` : ''}.`);
   if (item.problem) return note(`A damaged line: ${item.problem}.`);
