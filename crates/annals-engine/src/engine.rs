@@ -54,6 +54,11 @@ pub struct Inside {
 }
 
 impl Inside {
+    /// Returns whether a file lies inside at this moment, however it did before.
+    pub fn holds_now(&self, path: &Path) -> bool {
+        path.canonicalize().is_ok_and(|real| self.projects.iter().any(|projects| real.starts_with(projects)))
+    }
+
     /// Returns whether a file lies inside.
     pub fn holds(&mut self, path: &Path) -> bool {
         let (Some(folder), Ok(metadata)) = (path.parent(), path.symlink_metadata()) else { return false };

@@ -23,6 +23,8 @@ const MOST_WAITING: usize = 256;
 const WAITING_KIB: u32 = 32 << 10;
 /// How many KiB of requests are taken before the first is answered.
 const TAKEN_KIB: u32 = 64 << 10;
+/// How many subscriptions of a peer may have made a notice that waits for room.
+const MOST_HANDS: usize = 4;
 /// What a request takes besides its text.
 const REQUEST_KIB: u32 = 4;
 
@@ -101,7 +103,17 @@ struct InFlight(Mutex<HashMap<Id, Cancelled>>);
 
 /// What the peer is told unasked: each subscription has a task that waits for it.
 #[derive(Debug, Default)]
-struct Subscriptions(Mutex<HashMap<String, JoinHandle<()>>>);
+struct Subscriptions(Mutex<HashMap<String, JoinHandle<()>>>, Hands);
+
+/// How many subscriptions of a peer have something in hand that it has not taken yet.
+#[derive(Debug)]
+struct Hands(Arc<Semaphore>);
+
+impl Default for Hands {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MOST_HANDS)))
+    }
+}
 
 #[derive(Deserialize)]
 struct CancelParams {
@@ -272,6 +284,7 @@ impl Subscriptions {
             Ok(subscription) => subscription,
             Err(error) => return Done::only(Err(error)),
         };
+        subscription.share(self.1.0.clone());
         let result = WatchResult { subscription: subscription.name(), offset: subscription.offset() };
         let (begin, word) = oneshot::channel();
         let outgoing = outgoing.clone();

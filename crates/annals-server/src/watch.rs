@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use annals_engine::{Engine, Following, Happening, TranscriptFile};
 use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use crate::rpc::{self, Error};
@@ -81,11 +81,15 @@ pub struct Subscription {
     watcher: Arc<Watcher>,
     source: Option<Source>,
     told: Option<Instant>,
+    /// Who may have something in hand that is not sent yet, among subscriptions of one peer.
+    hands: Arc<Semaphore>,
+    /// Kept until the next is asked for: then the last has found room.
+    in_hand: Option<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug)]
 enum Source {
-    File(Tail),
+    File(Box<Tail>),
     Sessions,
 }
 
@@ -149,10 +153,20 @@ impl Hub {
         };
         let watcher = Arc::new(Watcher { wants, woken: Notify::new() });
         let number = self.add(watcher.clone())?;
-        let mut subscription = Subscription { hub: self.clone(), number, watcher, source: None, told: None };
+        let mut subscription = Subscription {
+            hub: self.clone(),
+            number,
+            watcher,
+            source: None,
+            told: None,
+            hands: Arc::new(Semaphore::new(1)),
+            in_hand: None,
+        };
         self.ensure_follower()?;
         subscription.source = Some(match session {
-            Some(file) => Source::File(Tail::new(file, subscription.name(), offset)?),
+            Some(file) => {
+                Source::File(Box::new(Tail::new(file, self.engine.inside(), subscription.name(), offset)?))
+            }
             None => Source::Sessions,
         });
         // What lies behind the offset is told without anything having to happen.
@@ -278,8 +292,15 @@ impl Subscription {
         }
     }
 
+    /// Lets subscriptions of one peer wait for one another: what is told is read when there is a hand free for it, so that
+    /// a peer that does not read costs no more than its hands hold.
+    pub(crate) fn share(&mut self, hands: Arc<Semaphore>) {
+        self.hands = hands;
+    }
+
     /// Waits for what is to be told next; none if it broke.
     pub async fn next(&mut self) -> Option<Notice> {
+        self.in_hand = None;
         loop {
             if matches!(self.watcher.wants, Wants::Sessions(_)) {
                 self.watcher.woken.notified().await;
@@ -287,14 +308,19 @@ impl Subscription {
                     sleep_until(told + TOGETHER).await;
                 }
             }
+            let hand = self.hands.clone().acquire_owned().await.ok()?;
             let notice = self.read().await?;
             let is_file = matches!(self.watcher.wants, Wants::File(_));
             match notice {
                 Some(notice) => {
                     self.told = Some(Instant::now());
+                    self.in_hand = Some(hand);
                     return Some(notice);
                 }
-                None if is_file => self.watcher.woken.notified().await,
+                None if is_file => {
+                    drop(hand);
+                    self.watcher.woken.notified().await;
+                }
                 None => {}
             }
         }

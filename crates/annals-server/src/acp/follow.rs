@@ -122,7 +122,10 @@ impl Follow {
     /// is news.
     pub(super) fn news(&mut self) -> Result<Vec<String>, Error> {
         let mut updates = Vec::new();
-        if let Ok(listed) = self.engine.listed(&self.file) {
+        // What leads out of the client's folders is not looked at.
+        if self.engine.inside().holds_now(&self.file.path)
+            && let Ok(listed) = self.engine.listed(&self.file)
+        {
             let info = InfoUpdate {
                 title: listed.facts.title.as_ref().map(|title| title.text.clone()),
                 updated_at: listed.facts.updated_at.map(to_wire::time),

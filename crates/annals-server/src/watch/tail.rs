@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use annals_engine::{TranscriptFile, end_of_lines};
+use annals_engine::{Inside, TranscriptFile, end_of_lines};
 use annals_proto::AppendedNotice;
 use annals_transcript::line::read_span;
+use annals_transcript::lite::Mark;
 use annals_transcript::session::Session;
 use annals_transcript::write::fs::State;
 
@@ -37,6 +38,10 @@ pub(super) struct Tail {
     identity: Option<(u64, u64)>,
     /// Behind the last line that was told.
     offset: u64,
+    /// What the file began with, and what it had before the offset.
+    mark: Mark,
+    /// Where files may lie.
+    inside: Inside,
     /// Up to here there is no end of a line.
     searched: u64,
     /// Whether it was told that the file is gone.
@@ -47,6 +52,7 @@ impl Tail {
     /// Begins at an offset, or at the end of the lines that are there.
     pub(super) fn new(
         file: TranscriptFile,
+        inside: Inside,
         subscription: String,
         offset: Option<u64>,
     ) -> Result<Self, annals_engine::Error> {
@@ -55,7 +61,14 @@ impl Tail {
         let length = state.map_or(0, |state| state.length);
         let offset = offset.map_or_else(|| end_of_lines(&file.path, length).map_err(failed), Ok)?;
         let identity = state.map(|state| state.identity);
-        Ok(Self { file, subscription, identity, offset, searched: offset, gone: false })
+        let mark = match state {
+            Some(_) => {
+                File::open(&file.path).and_then(|mut source| Mark::of(&mut source, offset.min(length)))
+            }
+            None => Ok(Mark::default()),
+        };
+        let mark = mark.map_err(failed)?;
+        Ok(Self { file, subscription, identity, offset, mark, inside, searched: offset, gone: false })
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -76,6 +89,9 @@ impl Tail {
             Growth::Replaced => {
                 let length = State::of(&self.file.path).ok().flatten().map_or(0, |state| state.length);
                 self.offset = end_of_lines(&self.file.path, length).unwrap_or_default();
+                let marked =
+                    File::open(&self.file.path).and_then(|mut source| Mark::of(&mut source, self.offset));
+                self.mark = marked.unwrap_or_default();
             }
             Growth::Gone => {}
         }
@@ -94,25 +110,38 @@ impl Tail {
     fn try_growth(&mut self) -> Result<Option<Growth>, Error> {
         let path = self.file.path.clone();
         let failed = |source| annals_engine::Error::read(&path, source);
-        let Some(state) = State::of(&path).map_err(failed)? else {
+        let state = State::of(&path).map_err(failed)?;
+        // What leads out of the client's folders is not there.
+        let Some(state) = state.filter(|_| self.inside.holds_now(&path)) else {
             let is_news = !std::mem::replace(&mut self.gone, true);
             self.begin_again(None);
             return Ok(is_news.then_some(Growth::Gone));
         };
         let mut source = File::open(&path).map_err(failed)?;
         let is_other = self.identity.is_some_and(|identity| identity != state.identity);
-        if is_other || !goes_on(&mut source, self.offset, state.length).map_err(failed)? {
+        if is_other || !self.goes_on(&mut source, state.length).map_err(failed)? {
             self.begin_again(Some(state.identity));
             return Ok(Some(Growth::Replaced));
         }
         (self.identity, self.gone) = (Some(state.identity), false);
         let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(None) };
         let lines = read_span(&mut source, self.offset, end - self.offset).map_err(failed)?;
+        self.mark = Mark::of(&mut source, end).map_err(failed)?;
         Ok(Some(Growth::Lines(lines)))
     }
 
     fn begin_again(&mut self, identity: Option<(u64, u64)>) {
-        (self.identity, self.offset, self.searched) = (identity, 0, 0);
+        (self.identity, self.offset, self.searched, self.mark) = (identity, 0, 0, Mark::default());
+    }
+
+    /// Returns whether the file is the one that was told: a line begins at the offset, and what comes before is as it was.
+    fn goes_on(&self, source: &mut File, length: u64) -> io::Result<bool> {
+        if self.offset == 0 {
+            return Ok(true);
+        }
+        Ok(self.offset <= length
+            && read_span(source, self.offset - 1, 1)? == b"\n"
+            && Mark::of(source, self.offset)? == self.mark)
     }
 
     /// Finds the end of the last whole line among the next bytes, or of the next one if it is longer.
@@ -161,22 +190,24 @@ impl Tail {
     }
 }
 
-/// Returns whether a line begins at an offset. If none does, the file is not the one that was told.
-fn goes_on(source: &mut File, offset: u64, length: u64) -> io::Result<bool> {
-    if offset == 0 {
-        return Ok(true);
-    }
-    Ok(offset <= length && read_span(source, offset - 1, 1)? == b"\n")
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Write;
+    use std::path::Path;
+
+    use annals_engine::{Engine, Home, Roots};
 
     use super::*;
 
     const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    /// Takes a folder as the only one in which files may lie.
+    fn inside(folder: &Path) -> Inside {
+        fs::create_dir_all(folder.join("projects")).unwrap();
+        let roots = Roots::given(vec![folder.to_owned()]).unwrap();
+        Engine::open(roots, Home::at(folder)).inside()
+    }
 
     fn line(number: usize) -> String {
         format!(
@@ -191,11 +222,13 @@ mod tests {
     #[test]
     fn lines_that_come_in_pieces_are_told_whole_in_order_and_once() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::create_dir(folder.path().join("projects")).unwrap();
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(0)).unwrap();
         for size in [1, 7, 100, 1000] {
             fs::write(&path, line(0)).unwrap();
-            let mut tail = Tail::new(TranscriptFile::at(&path), "s1".to_owned(), None).unwrap();
+            let mut tail =
+                Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
             assert!(tail.read().is_none(), "nothing has come yet");
             let lines: Vec<u8> = (1..50).flat_map(|number| line(number).into_bytes()).collect();
             let mut file = fs::File::options().append(true).open(&path).unwrap();
@@ -216,9 +249,11 @@ mod tests {
     #[test]
     fn a_file_that_is_replaced_cut_off_or_gone_is_told_from_its_start() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::create_dir(folder.path().join("projects")).unwrap();
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1) + &line(2)).unwrap();
-        let mut tail = Tail::new(TranscriptFile::at(&path), "s1".to_owned(), None).unwrap();
+        let mut tail =
+            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
         let mut expect = |reset: bool, gone: bool, expected: &[&str]| {
             let notice = tail.read().unwrap();
             assert_eq!(
@@ -238,6 +273,10 @@ mod tests {
         fs::write(&path, line(100) + &line(1000) + &line(7)).unwrap();
         expect(true, false, &[]);
         expect(false, false, &["u100", "u1000", "u7"]);
+        // Another one of lines of the same lengths, in the same place, that is longer.
+        fs::write(&path, line(200) + &line(2000) + &line(8) + &line(9)).unwrap();
+        expect(true, false, &[]);
+        expect(false, false, &["u200", "u2000", "u8", "u9"]);
         fs::remove_file(&path).unwrap();
         expect(true, true, &[]);
         fs::write(&path, line(8)).unwrap();
@@ -245,13 +284,35 @@ mod tests {
         assert!(tail.read().is_none());
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_out_is_gone() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join("projects")).unwrap();
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(1)).unwrap();
+        let mut tail =
+            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
+        let secret = outside.path().join("secret.jsonl");
+        fs::write(&secret, line(1) + &line(2)).unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&secret, &path).unwrap();
+        let notice = tail.read().unwrap();
+        assert!(notice.gone && notice.items.is_empty());
+        assert!(tail.read().is_none());
+    }
+
     #[test]
     fn an_offset_in_the_middle_of_a_line_begins_again() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::create_dir(folder.path().join("projects")).unwrap();
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1) + &line(2)).unwrap();
         let first = line(1).len() as u64;
-        let start = |offset| Tail::new(TranscriptFile::at(&path), "s1".to_owned(), Some(offset)).unwrap();
+        let start = |offset| {
+            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(offset))
+                .unwrap()
+        };
         assert_eq!(uuids(&start(first).read().unwrap()), ["u2"]);
         for offset in [1, first - 1, first + 1, 1 << 40, u64::MAX] {
             assert!(start(offset).read().unwrap().reset, "{offset}");
@@ -262,10 +323,12 @@ mod tests {
     #[test]
     fn items_are_made_from_their_entries_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("{SESSION}.jsonl"));
+        fs::create_dir(folder.path().join("projects")).unwrap();
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         let call = r#"{"type":"assistant","uuid":"a","message":{"id":"m","content":[{"type":"text","text":"Hm"},{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
         fs::write(&path, format!("{call}\nnot json\n")).unwrap();
-        let mut tail = Tail::new(TranscriptFile::at(&path), "s1".to_owned(), Some(0)).unwrap();
+        let mut tail =
+            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(0)).unwrap();
         let items = tail.read().unwrap().items;
         let [call, damage] = &items[..] else { panic!("{items:?}") };
         let tool = call.tool.as_ref().unwrap();
