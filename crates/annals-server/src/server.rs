@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use annals_engine::Engine;
-use annals_proto::{ErrorCode, WatchParams};
+use annals_proto::{ErrorCode, Method, WatchParams};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::desk::Desk;
@@ -68,11 +68,18 @@ impl Server {
         params: Params,
         context: Context,
     ) -> (Outcome, Option<OwnedSemaphorePermit>) {
-        let cancelled = context.cancelled.clone();
+        let known = Method::from_name(&method);
+        if known == Some(Method::HistoryStatus) {
+            return (self.dispatch(&method, &params, &context), None);
+        }
+        // A change that has begun is not taken back: its answer says whether it was made.
+        let is_change = known.is_some_and(Method::is_change);
+        let cancelled = if is_change { Cancelled::default() } else { context.cancelled.clone() };
         self.work_on(&cancelled, move |server| server.dispatch(&method, &params, &context)).await
     }
 
-    /// Does a piece of work in the same way.
+    /// Does a piece of work in the same way. If it is taken back, nobody waits for it, but its place is free only when it is
+    /// done.
     pub(crate) async fn work_on<T: Send + 'static>(
         self: Arc<Self>,
         cancelled: &Cancelled,
@@ -85,9 +92,11 @@ impl Server {
         if let Err(error) = cancelled.check() {
             return (Err(error), None);
         }
-        // If nobody waits any more, the place is free when the work is done.
-        let done = tokio::task::spawn_blocking(move || (work(&self), place)).await;
-        done.unwrap_or_else(|_| (Err(Error::broken_off()), None))
+        let work = tokio::task::spawn_blocking(move || (work(&self), place));
+        tokio::select! {
+            done = work => done.unwrap_or_else(|_| (Err(Error::broken_off()), None)),
+            () = cancelled.wait() => (Err(cancelled.check().err().unwrap_or_else(Error::broken_off)), None),
+        }
     }
 
     /// Takes all places where work is done, so that requests wait until they are given back: for tests.
