@@ -186,7 +186,7 @@ impl Acp {
         let client = lock(&self.client).clone().ok_or_else(Error::broken_off)?;
         let command = server.agent.get().map(|command| agent::words(command)).unwrap_or_default();
         let agent = self.agent.get_or_init(|| Agent::new(command));
-        let link = agent.link(&client.said, outgoing).await?;
+        let link = agent.link(&client.said, outgoing, &context.cancelled).await?;
         if method != Method::New {
             let params: SessionParams = request.params.read()?;
             let refused = self.hand_over(server, &link, params.session_id, context).await?;
@@ -205,7 +205,7 @@ impl Acp {
     async fn hand_over(
         &self,
         server: Arc<Server>,
-        link: &Link,
+        link: &Arc<Link>,
         session: String,
         context: &Context,
     ) -> Result<Option<agent::Reply>, Error> {
@@ -238,24 +238,23 @@ impl Acp {
         })
     }
 
-    /// Ends the agent, so that nobody waits for it any more. To be called from a thread that may wait.
+    /// Ends the agent, so that nobody waits for it any more, and has nobody start one. To be called from a thread that may
+    /// wait.
     pub(crate) fn end_agent(&self) {
-        if let Some(agent) = self.agent.get() {
-            agent.end();
-        }
+        self.agent.get_or_init(|| Agent::new(Vec::new())).end();
     }
 
     /// Stops what the agent does for a session.
-    pub(crate) async fn cancel_elsewhere(&self, params: &Params) {
+    pub(crate) fn cancel_elsewhere(&self, params: &Params) {
         if let Some(link) = self.running() {
-            let _ = link.tell(annals_proto::acp::CANCEL, params).await;
+            let _ = link.tell(annals_proto::acp::CANCEL, params);
         }
     }
 
     /// Hears an answer of the client: only the agent may have asked for it.
-    pub(crate) async fn answered(&self, line: &[u8]) {
+    pub(crate) fn answered(&self, line: &[u8]) {
         if let Some(link) = self.running() {
-            link.answer(line).await;
+            link.answer(line);
         }
     }
 

@@ -149,7 +149,7 @@ impl Connection {
         match Incoming::read(&line) {
             Err((id, error)) => self.tell(&id, Err(error)).await,
             Ok(Incoming::Response) => {
-                self.acp.answered(&line).await;
+                self.acp.answered(&line);
                 Ok(())
             }
             Ok(Incoming::Notification { method, params }) => {
@@ -181,8 +181,7 @@ impl Connection {
     fn notified(&mut self, method: &str, params: &Params) {
         if method == acp::CANCEL {
             self.acp.cancel(params);
-            let (acp, params) = (self.acp.clone(), params.clone());
-            self.tasks.spawn(async move { acp.cancel_elsewhere(&params).await });
+            self.acp.cancel_elsewhere(params);
         }
         if method == CANCEL
             && let Ok(CancelParams { id }) = params.read()

@@ -26,23 +26,37 @@ use crate::server::Cancelled;
 
 /// How many messages wait to be written to the agent.
 const WAITING: usize = 64;
-/// How long an agent may take to end once its input has.
+/// How long an agent may take to end once its input has, and to answer what was taken back.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long an agent may take to say who it is.
+const FIRST_WORDS: Duration = Duration::from_secs(30);
 
 /// The agent, running or not.
 #[derive(Debug)]
 pub(super) struct Agent {
     command: Vec<String>,
-    link: Mutex<Option<Arc<Link>>>,
+    place: Mutex<Place>,
     /// Held by who starts it.
     starting: tokio::sync::Mutex<()>,
+}
+
+/// Where the agent is found.
+#[derive(Debug, Default)]
+struct Place {
+    /// The one that was started last, whether it has said who it is or has gone.
+    link: Option<Arc<Link>>,
+    /// No other is started.
+    is_over: bool,
 }
 
 /// An agent that runs.
 #[derive(Debug)]
 pub(super) struct Link {
     input: Mutex<Option<mpsc::Sender<String>>>,
-    process: Mutex<Child>,
+    /// None once it has ended.
+    process: Mutex<Option<Child>>,
+    /// Where what it says goes; none once nobody listens to it.
+    client: Mutex<Option<Outgoing>>,
     last_id: AtomicU64,
     /// What was asked of it; empty once it has gone.
     asked: Mutex<Option<HashMap<u64, oneshot::Sender<Reply>>>>,
@@ -52,7 +66,8 @@ pub(super) struct Link {
     sessions: Mutex<HashSet<String>>,
     /// Sessions that it is opening: the client knows what is in them.
     quiet: Mutex<HashSet<String>>,
-    abilities: Mutex<Abilities>,
+    /// None before it has said who it is.
+    abilities: Mutex<Option<Abilities>>,
 }
 
 /// How it can open a session.
@@ -111,42 +126,63 @@ impl Reply {
 
 impl Agent {
     pub(super) fn new(command: Vec<String>) -> Self {
-        Self { command, link: Mutex::default(), starting: tokio::sync::Mutex::default() }
+        Self { command, place: Mutex::default(), starting: tokio::sync::Mutex::default() }
     }
 
     /// Returns the agent; starts it if it does not run, with what the client has said of itself.
-    pub(super) async fn link(&self, initialize: &Params, outgoing: &Outgoing) -> Result<Arc<Link>, Error> {
-        let _starting = self.starting.lock().await;
+    pub(super) async fn link(
+        &self,
+        initialize: &Params,
+        outgoing: &Outgoing,
+        cancelled: &Cancelled,
+    ) -> Result<Arc<Link>, Error> {
+        let _starting = tokio::select! {
+            starting = self.starting.lock() => starting,
+            () = cancelled.wait() => return Err(taken_back(cancelled)),
+        };
         if let Some(link) = self.running() {
             return Ok(link);
         }
-        let started =
-            Link::start(&self.command, outgoing.clone()).map_err(|_| failed("could not be started"))?;
-        let asked = started.ask(Method::Initialize.name(), initialize, &Cancelled::default()).await;
-        let reply = asked.inspect_err(|_| started.end())?;
-        let Some(result) = reply.result else {
-            started.end();
-            return Err(failed("does not speak the same version"));
-        };
-        let said: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
-        *lock(&started.abilities) = Abilities {
-            resumes: said
-                .pointer("/agentCapabilities/sessionCapabilities/resume")
-                .is_some_and(serde_json::Value::is_object),
-            loads: said.pointer("/agentCapabilities/loadSession") == Some(&true.into()),
-        };
-        *lock(&self.link) = Some(started.clone());
+        // The one before is waited for, so that there are never two.
+        let before = lock(&self.place).link.take();
+        if let Some(before) = before {
+            let _ = tokio::task::spawn_blocking(move || before.end()).await;
+        }
+        let started = self.start(outgoing)?;
+        let introduced = tokio::time::timeout(FIRST_WORDS, started.introduce(initialize, cancelled)).await;
+        match introduced.unwrap_or_else(|_| Err(failed("does not answer"))) {
+            Ok(()) => Ok(started),
+            Err(error) => {
+                started.give_up();
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts it where it is found by who ends it.
+    fn start(&self, outgoing: &Outgoing) -> Result<Arc<Link>, Error> {
+        let mut place = lock(&self.place);
+        if place.is_over {
+            return Err(gone());
+        }
+        let started = Link::start(&self.command, outgoing.clone());
+        let started = started.map_err(|_| failed("could not be started"))?;
+        place.link = Some(started.clone());
         Ok(started)
     }
 
-    /// Returns the agent if it runs.
+    /// Returns the agent if it runs and has said who it is.
     pub(super) fn running(&self) -> Option<Arc<Link>> {
-        lock(&self.link).clone().filter(|link| !link.is_gone())
+        lock(&self.place).link.clone().filter(|link| !link.is_gone() && lock(&link.abilities).is_some())
     }
 
-    /// Ends it. It takes a while: to be called from a thread that may wait.
+    /// Ends it, and starts no other. It takes a while: to be called from a thread that may wait.
     pub(super) fn end(&self) {
-        let link = lock(&self.link).take();
+        let link = {
+            let mut place = lock(&self.place);
+            place.is_over = true;
+            place.link.take()
+        };
         if let Some(link) = link {
             link.end();
         }
@@ -162,13 +198,18 @@ impl Drop for Agent {
 impl Link {
     fn start(command: &[String], outgoing: Outgoing) -> io::Result<Arc<Self>> {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut process =
-            Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // What it starts itself ends with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut process = command.spawn()?;
         let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
         let (input, waiting) = mpsc::channel(WAITING);
         let link = Arc::new(Self {
             input: Mutex::new(Some(input)),
-            process: Mutex::new(process),
+            process: Mutex::new(Some(process)),
+            client: Mutex::new(Some(outgoing)),
             last_id: AtomicU64::new(0),
             asked: Mutex::new(Some(HashMap::new())),
             asks: Mutex::default(),
@@ -180,9 +221,10 @@ impl Link {
         thread::Builder::new().name("to the agent".to_owned()).spawn(move || write(stdin, waiting))?;
         let (reader, handle) = (link.clone(), Handle::current());
         thread::Builder::new().name("from the agent".to_owned()).spawn(move || {
-            reader.read(stdout, &outgoing, &handle);
+            reader.read(stdout, &handle);
             // Nobody is answered any more.
             lock(&reader.asked).take();
+            reader.end();
         })?;
         Ok(link)
     }
@@ -191,9 +233,24 @@ impl Link {
         lock(&self.asked).is_none()
     }
 
-    /// Asks it for something, and waits for what comes of it. A request that is taken back is taken back there, too.
+    /// Tells it who the client is, and hears what it can do.
+    async fn introduce(self: &Arc<Self>, initialize: &Params, cancelled: &Cancelled) -> Result<(), Error> {
+        let reply = self.ask(Method::Initialize.name(), initialize, cancelled).await?;
+        let result = reply.result.ok_or_else(|| failed("does not speak the same version"))?;
+        let said: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
+        *lock(&self.abilities) = Some(Abilities {
+            resumes: said
+                .pointer("/agentCapabilities/sessionCapabilities/resume")
+                .is_some_and(serde_json::Value::is_object),
+            loads: said.pointer("/agentCapabilities/loadSession") == Some(&true.into()),
+        });
+        Ok(())
+    }
+
+    /// Asks it for something, and waits for what comes of it. A request that is taken back is taken back there, too;
+    /// whether it hears that or not, nobody waits for long.
     pub(super) async fn ask(
-        &self,
+        self: &Arc<Self>,
         method: &str,
         params: &Params,
         cancelled: &Cancelled,
@@ -202,24 +259,40 @@ impl Link {
         let (sender, mut receiver) = oneshot::channel();
         lock(&self.asked).as_mut().ok_or_else(gone)?.insert(number, sender);
         let id = Id::Number(number.into());
-        self.send(&Message {
+        let line = spelled(&Message {
             id: Some(&id),
             method: Some(method),
             params: params.raw(),
             ..Message::default()
-        })
-        .await?;
+        })?;
+        let input = lock(&self.input).clone().ok_or_else(gone)?;
+        let asked = async {
+            // Who has gone without reading what waits is waited for no longer.
+            tokio::select! {
+                sent = input.send(line) => sent.map_err(|_| gone())?,
+                reply = &mut receiver => return reply.map_err(|_| gone()),
+            }
+            (&mut receiver).await.map_err(|_| gone())
+        };
         tokio::select! {
-            reply = &mut receiver => return reply.map_err(|_| gone()),
+            reply = asked => return reply,
             () = cancelled.wait() => {}
         }
-        self.tell(CANCEL, &Params::of(&serde_json::json!({ "id": number })).map_err(|_| gone())?).await?;
-        receiver.await.map_err(|_| gone())
+        drop(input);
+        let cancel = Params::of(&serde_json::json!({ "id": number })).map_err(|_| gone())?;
+        self.tell(CANCEL, &cancel)?;
+        if let Ok(reply) = tokio::time::timeout(PATIENCE, receiver).await {
+            return reply.map_err(|_| gone());
+        }
+        if let Some(asked) = lock(&self.asked).as_mut() {
+            asked.remove(&number);
+        }
+        Err(taken_back(cancelled))
     }
 
     /// Tells it something.
-    pub(super) async fn tell(&self, method: &str, params: &Params) -> Result<(), Error> {
-        self.send(&Message { method: Some(method), params: params.raw(), ..Message::default() }).await
+    pub(super) fn tell(self: &Arc<Self>, method: &str, params: &Params) -> Result<(), Error> {
+        self.write(spelled(&Message { method: Some(method), params: params.raw(), ..Message::default() })?)
     }
 
     /// Returns whether it has a session open.
@@ -239,12 +312,12 @@ impl Link {
 
     /// Has it open a session. What was said in it is not told again.
     pub(super) async fn open(
-        &self,
+        self: &Arc<Self>,
         session: &str,
         cwd: &str,
         cancelled: &Cancelled,
     ) -> Result<Option<Reply>, Error> {
-        let method = match *lock(&self.abilities) {
+        let method = match lock(&self.abilities).unwrap_or_default() {
             Abilities { resumes: true, .. } => Method::Resume,
             Abilities { loads: true, .. } => Method::Load,
             Abilities { .. } => return Err(failed("cannot go on with sessions that it did not begin")),
@@ -263,30 +336,31 @@ impl Link {
     }
 
     /// Passes on what the client answered.
-    pub(super) async fn answer(&self, line: &[u8]) {
+    pub(super) fn answer(self: &Arc<Self>, line: &[u8]) {
         let Ok(reply) = serde_json::from_slice::<Reply>(line) else { return };
         let Some(Id::Text(known)) = &reply.id else { return };
         let Some(own) = lock(&self.asks).remove(known) else { return };
         if let Ok(line) = reply.spell(&own) {
-            let _ = self.write(line).await;
+            let _ = self.write(line);
         }
     }
 
-    async fn send(&self, message: &Message<'_>) -> Result<(), Error> {
-        self.write(spelled(message)?).await
-    }
-
-    async fn write(&self, line: String) -> Result<(), Error> {
+    /// Has a line written without waiting for room: an agent that does not read is given up.
+    fn write(self: &Arc<Self>, line: String) -> Result<(), Error> {
         let input = lock(&self.input).clone().ok_or_else(gone)?;
-        input.send(line).await.map_err(|_| gone())
+        input.try_send(line).map_err(|_| {
+            self.give_up();
+            gone()
+        })
     }
 
     /// Reads what it says until it has gone.
-    fn read(&self, stdout: ChildStdout, client: &Outgoing, handle: &Handle) {
+    fn read(&self, stdout: ChildStdout, handle: &Handle) {
         let mut frames = Frames::new(BufReader::with_capacity(1 << 16, stdout));
         while let Ok(Some(frame)) = frames.read() {
-            // What is too long or no message is passed over: nobody could say whose it is.
-            let Frame::Line(line) = frame else { continue };
+            // What is too long may be what somebody waits for: nobody can say whose it is.
+            let Frame::Line(line) = frame else { return };
+            // What is no message is passed over.
             let passed_on = match Incoming::read(&line) {
                 Err(_) => None,
                 Ok(Incoming::Response) => {
@@ -296,9 +370,9 @@ impl Link {
                 Ok(Incoming::Request(request)) => self.asks_client(request),
                 Ok(Incoming::Notification { method, params }) => self.tells_client(&method, &params),
             };
-            if let Some(message) = passed_on
-                && handle.block_on(client.send(message)).is_err()
-            {
+            let Some(message) = passed_on else { continue };
+            let Some(client) = lock(&self.client).clone() else { return };
+            if handle.block_on(client.send(message)).is_err() {
                 return;
             }
         }
@@ -330,17 +404,46 @@ impl Link {
         spelled(&Message { method: Some(method), params: params.raw(), ..Message::default() }).ok()
     }
 
-    /// Ends it: first its input, then, if it does not go by itself, the process.
+    /// Fails what is asked of it at once, and ends it meanwhile.
+    fn give_up(self: &Arc<Self>) {
+        lock(&self.asked).take();
+        let link = self.clone();
+        tokio::task::spawn_blocking(move || link.end());
+    }
+
+    /// Ends it: first its input, then, if it does not go by itself, the process and what it has started. Whoever still
+    /// holds its output, nobody waits for it any more.
     fn end(&self) {
         lock(&self.input).take();
         let mut process = lock(&self.process);
-        let last = Instant::now() + PATIENCE;
-        while matches!(process.try_wait(), Ok(None)) && Instant::now() < last {
-            thread::sleep(Duration::from_millis(10));
+        if let Some(mut process) = process.take() {
+            let last = Instant::now() + PATIENCE;
+            // Its last words are heard, too.
+            while !(matches!(process.try_wait(), Ok(Some(_))) && self.is_gone()) && Instant::now() < last {
+                thread::sleep(Duration::from_millis(10));
+            }
+            kill(&mut process);
         }
-        let _ = process.kill();
-        let _ = process.wait();
+        drop(process);
+        lock(&self.asked).take();
+        lock(&self.client).take();
     }
+}
+
+/// Ends a process and what it has started, and waits for it.
+fn kill(process: &mut Child) {
+    #[cfg(unix)]
+    {
+        let group = format!("-{}", process.id());
+        let mut kill = Command::new("kill");
+        kill.args(["-s", "KILL", "--", &group])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let _ = kill.status();
+    }
+    let _ = process.kill();
+    let _ = process.wait();
 }
 
 fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
@@ -354,6 +457,10 @@ fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
 
 fn spelled(message: &Message<'_>) -> Result<String, Error> {
     crate::line::json_line(message).map_err(|_| failed("could not be asked"))
+}
+
+fn taken_back(cancelled: &Cancelled) -> Error {
+    cancelled.check().err().unwrap_or_else(Error::broken_off)
 }
 
 fn gone() -> Error {

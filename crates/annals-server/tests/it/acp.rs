@@ -404,3 +404,136 @@ fn no_id_and_no_folder_leads_anywhere_else() {
     }
     client.finish();
 }
+
+/// An agent that is a script. It gets the folder of the test as its first word.
+#[cfg(unix)]
+fn scripted(script: &str) -> (World, Client, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sh");
+    fs::write(&path, script).unwrap();
+    let world = World::new();
+    world.server.set_agent(format!("sh '{}' '{}'", path.display(), folder.path().display()));
+    let client = initialized(&world);
+    (world, client, folder)
+}
+
+/// Says who it is, as the first of a script.
+#[cfg(unix)]
+const INTRODUCED: &str = r#"read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+"#;
+
+#[cfg(unix)]
+fn new() -> Value {
+    json!({"cwd": "/home/mia/tea", "mcpServers": []})
+}
+
+/// Waits until a script has written a number, and returns it.
+#[cfg(unix)]
+fn number(folder: &tempfile::TempDir, name: &str) -> u32 {
+    loop {
+        let written = fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        if let Some(number) = written.strip_suffix('\n') {
+            return number.parse().unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// Whether there is such a process, be it one that nobody has waited for.
+#[cfg(unix)]
+fn exists(process: u32) -> bool {
+    let mut kill = std::process::Command::new("kill");
+    kill.args(["-0", &process.to_string()]).stderr(std::process::Stdio::null());
+    kill.status().unwrap().success()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_never_says_who_it_is_holds_nobody_up() {
+    let (_world, mut client, folder) = scripted("echo $$ > \"$1/pid\"; exec sleep 600");
+    let first = client.request("session/new", &new());
+    let second = client.request("session/new", &new());
+    let process = number(&folder, "pid");
+    for id in [second, first] {
+        client.send(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"id": id}}));
+        let answer = client.next();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(id), &json!(-32800)));
+    }
+    // Nobody takes this back: it ends with the connection.
+    client.request("session/new", &new());
+    client.leave();
+    assert!(!exists(process));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_an_agent_has_started_ends_with_it() {
+    let script = format!("{INTRODUCED} sleep 600 & echo $! > \"$1/pid\"; read -r line; exec sleep 600");
+    let (_world, mut client, folder) = scripted(&script);
+    client.request("session/new", &new());
+    let process = number(&folder, "pid");
+    client.leave();
+    // Whoever adopts it may take a moment to notice.
+    let stat = || fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    while exists(process) && !stat().contains(") Z ") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_request_that_an_agent_does_not_give_up_is_given_up_for_it() {
+    let script = format!("{INTRODUCED} read -r line; echo $$ > \"$1/pid\"; exec sleep 600");
+    let (_world, mut client, folder) = scripted(&script);
+    let id = client.request("session/new", &new());
+    number(&folder, "pid");
+    client.send(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"id": id}}));
+    assert_eq!(client.next()["error"]["code"], -32800);
+    client.finish();
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_goes_is_waited_for_before_the_next() {
+    let script = format!("echo $$ > \"$1/pid\"\n{INTRODUCED} read -r line");
+    let (_world, mut client, folder) = scripted(&script);
+    let mut before = None;
+    for _ in 0..3 {
+        assert_eq!(client.ask("session/new", &new())["error"]["code"], -32603);
+        let process = number(&folder, "pid");
+        assert!(before.replace(process).is_none_or(|before| before != process && !exists(before)));
+    }
+    client.finish();
+    assert!(!exists(before.unwrap()));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_says_too_much_at_once_is_given_up() {
+    let script =
+        format!("{INTRODUCED} read -r line; head -c 17000000 /dev/zero | tr '\\0' x; echo; exec sleep 600");
+    let (_world, mut client, _folder) = scripted(&script);
+    assert_eq!(client.ask("session/new", &new())["error"]["code"], -32603);
+    client.finish();
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_does_not_read_is_given_up() {
+    let asks = "for i in 1 2 3 4 5 6 7 8 9 10; do for j in 1 2 3 4 5 6 7 8 9 10; do \
+        echo \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":$i$j,\\\"method\\\":\\\"x\\\"}\"; done; done";
+    let (_world, mut client, _folder) =
+        scripted(&format!("{INTRODUCED} read -r line; {asks}; exec sleep 600"));
+    let id = client.request("session/new", &new());
+    let text = "天".repeat(100_000);
+    for _ in 0..100 {
+        let asked = client.next();
+        if asked["id"] == id {
+            assert_eq!(asked["error"]["code"], -32603);
+            return client.finish();
+        }
+        client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"text": text}}));
+    }
+    assert_eq!(client.next()["error"]["code"], -32603);
+    client.finish();
+}
