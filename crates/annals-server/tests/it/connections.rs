@@ -139,7 +139,7 @@ fn a_request_that_is_taken_back_is_answered_so() {
     let mut client = Client::of(&world);
     let taken = client.runtime.block_on(world.server.pause());
     let first = client.request("history/load", &json!({"sessionId": TEA}));
-    let second = client.request("history/status", &json!({}));
+    let second = client.request("history/trash", &json!({}));
     client.send(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"id": first}}));
     let answer = client.next();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(first), &json!(-32800)));
