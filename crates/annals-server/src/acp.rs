@@ -267,7 +267,7 @@ impl Acp {
         let slot = lock(&self.open).entry(session.to_owned()).or_default().clone();
         tokio::select! {
             held = slot.lock_owned() => Ok(held),
-            () = cancelled.wait() => Err(cancelled.check().err().unwrap_or_else(Error::broken_off)),
+            () = cancelled.wait() => Err(Error::taken_back()),
         }
     }
 

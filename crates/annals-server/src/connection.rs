@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use annals_proto::{CANCEL, ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult, acp};
 use serde::Deserialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::acp::{Acp, Slot};
 use crate::dispatch::{Context, Notifier, spell};
+use crate::room::{Room, Taken};
 use crate::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Outcome, Params, Request};
 use crate::server::{Cancelled, Server};
 
@@ -21,23 +22,24 @@ use crate::server::{Cancelled, Server};
 const MOST_WAITING: usize = 256;
 /// How many KiB of messages wait to be sent; a longer one waits alone.
 const WAITING_KIB: u32 = 32 << 10;
+/// How many KiB of what the peer is told unasked, or before an answer, are being made into messages.
+const MAKING_KIB: u32 = 8 << 10;
 /// How many KiB of requests are taken before the first is answered.
 const TAKEN_KIB: u32 = 64 << 10;
-/// How many subscriptions of a peer may have made a notice that waits for room.
-const MOST_HANDS: usize = 4;
 /// What a request takes besides its text.
-const REQUEST_KIB: u32 = 4;
+const REQUEST: usize = 4 << 10;
 
 /// Where messages to a peer go.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    queue: Sender<(String, OwnedSemaphorePermit)>,
-    room: Arc<Semaphore>,
+    queue: Sender<(String, Taken)>,
+    waiting: Room,
+    making: Room,
 }
 
 /// Where a transport takes them from.
 #[derive(Debug)]
-pub struct Outbox(Receiver<(String, OwnedSemaphorePermit)>);
+pub struct Outbox(Receiver<(String, Taken)>);
 
 /// The peer has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,18 +48,23 @@ pub struct Gone;
 /// Makes a way for messages to a peer.
 pub fn outgoing() -> (Outgoing, Outbox) {
     let (queue, waiting) = mpsc::channel(MOST_WAITING);
-    (Outgoing { queue, room: Arc::new(Semaphore::new(WAITING_KIB as usize)) }, Outbox(waiting))
+    let outgoing = Outgoing { queue, waiting: Room::of(WAITING_KIB), making: Room::of(MAKING_KIB) };
+    (outgoing, Outbox(waiting))
 }
 
 impl Outgoing {
     /// Sends a message; waits for room.
     pub async fn send(&self, message: String) -> Result<(), Gone> {
-        let room = self.room.clone().acquire_many_owned(kib(message.len()).min(WAITING_KIB));
         let room = tokio::select! {
-            room = room => room.map_err(|_| Gone)?,
+            room = self.waiting.take(message.len()) => room,
             () = self.queue.closed() => return Err(Gone),
         };
         self.queue.send((message, room)).await.map_err(|_| Gone)
+    }
+
+    /// Returns the room that has to be taken before something is made that nobody waits for.
+    pub(crate) fn making(&self) -> &Room {
+        &self.making
     }
 
     /// Waits until the peer has gone.
@@ -68,13 +75,13 @@ impl Outgoing {
 
 impl Outbox {
     /// Returns the next message, without a line end; none when nobody can send any more. What it takes is free again when
-    /// the permit is dropped.
-    pub async fn next(&mut self) -> Option<(String, OwnedSemaphorePermit)> {
+    /// [`Taken`] is dropped.
+    pub async fn next(&mut self) -> Option<(String, Taken)> {
         self.0.recv().await
     }
 
     /// Does the same from a thread that may wait.
-    pub fn next_blocking(&mut self) -> Option<(String, OwnedSemaphorePermit)> {
+    pub fn next_blocking(&mut self) -> Option<(String, Taken)> {
         self.0.blocking_recv()
     }
 
@@ -93,7 +100,7 @@ pub struct Connection {
     subscriptions: Arc<Subscriptions>,
     acp: Arc<Acp>,
     /// How much may be taken before something is answered.
-    room: Arc<Semaphore>,
+    room: Room,
     tasks: JoinSet<()>,
 }
 
@@ -103,17 +110,7 @@ struct InFlight(Mutex<HashMap<Id, Cancelled>>);
 
 /// What the peer is told unasked: each subscription has a task that waits for it.
 #[derive(Debug, Default)]
-struct Subscriptions(Mutex<HashMap<String, JoinHandle<()>>>, Hands);
-
-/// How many subscriptions of a peer have something in hand that it has not taken yet.
-#[derive(Debug)]
-struct Hands(Arc<Semaphore>);
-
-impl Default for Hands {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MOST_HANDS)))
-    }
-}
+struct Subscriptions(Mutex<HashMap<String, JoinHandle<()>>>);
 
 #[derive(Deserialize)]
 struct CancelParams {
@@ -123,14 +120,13 @@ struct CancelParams {
 impl Connection {
     /// Meets a peer.
     pub fn new(server: Arc<Server>, outgoing: Outgoing) -> Self {
-        let room = Arc::new(Semaphore::new(TAKEN_KIB as usize));
         Self {
             server,
             outgoing,
             in_flight: Arc::default(),
             subscriptions: Arc::default(),
             acp: Arc::default(),
-            room,
+            room: Room::of(TAKEN_KIB),
             tasks: JoinSet::new(),
         }
     }
@@ -157,7 +153,7 @@ impl Connection {
                 Ok(())
             }
             Ok(Incoming::Request(request)) => {
-                let size = kib(line.len()) + REQUEST_KIB;
+                let size = line.len() + REQUEST;
                 drop(line);
                 self.requested(request, size).await
             }
@@ -191,7 +187,7 @@ impl Connection {
         }
     }
 
-    async fn requested(&mut self, request: Request, size: u32) -> Result<(), Gone> {
+    async fn requested(&mut self, request: Request, size: usize) -> Result<(), Gone> {
         let Some(cancelled) = self.in_flight.add(&request.id) else {
             let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
             return self.tell(&request.id, Err(error)).await;
@@ -200,7 +196,7 @@ impl Connection {
             self.in_flight.remove(&request.id);
             return self.tell(&request.id, Err(error)).await;
         }
-        let taken = self.room.clone().acquire_many_owned(size).await.map_err(|_| Gone)?;
+        let taken = self.room.take(size).await;
         let context = Context { cancelled, notifier: Some(Notifier::new(self.outgoing.clone())) };
         let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
         let (in_flight, subscriptions) = (self.in_flight.clone(), self.subscriptions.clone());
@@ -283,7 +279,6 @@ impl Subscriptions {
             Ok(subscription) => subscription,
             Err(error) => return Done::only(Err(error)),
         };
-        subscription.share(self.1.0.clone());
         let result = WatchResult { subscription: subscription.name(), offset: subscription.offset() };
         let (begin, word) = oneshot::channel();
         let outgoing = outgoing.clone();
@@ -291,7 +286,7 @@ impl Subscriptions {
             if word.await.is_err() {
                 return;
             }
-            while let Some(notice) = subscription.next().await {
+            while let Some((notice, _making)) = subscription.next(outgoing.making()).await {
                 let Ok(message) = notice.message() else { continue };
                 if outgoing.send(message).await.is_err() {
                     return;
@@ -338,9 +333,4 @@ impl InFlight {
     fn remove(&self, id: &Id) {
         self.lock().remove(id);
     }
-}
-
-/// Returns a length in KiB, at least one.
-pub(crate) fn kib(length: usize) -> u32 {
-    u32::try_from(length >> 10).unwrap_or(u32::MAX - REQUEST_KIB).saturating_add(1)
 }

@@ -20,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::{Semaphore, watch};
 
+use crate::room::Room;
 use crate::server::Server;
 use crate::stdio::{Ended, Signals};
 use guard::Guard;
@@ -105,16 +106,18 @@ struct Face {
     server: Arc<Server>,
     guard: Arc<Guard>,
     limits: Limits,
-    /// How many KiB of large requests are taken before they are answered.
-    incoming: Arc<Semaphore>,
-    /// How many KiB of large answers wait to be sent.
-    outgoing: Arc<Semaphore>,
+    /// For large requests until they are answered.
+    incoming: Room,
+    /// For large answers until they are sent.
+    outgoing: Room,
+    /// For events until they are sent.
+    telling: Room,
     streams: Arc<Semaphore>,
     /// Tells whether the server ends.
     stopping: watch::Receiver<bool>,
 }
 
-/// KiB of large requests, and of large answers, that are in memory at once.
+/// KiB of large requests, of large answers and of events that are in memory at once.
 const ROOM_KIB: u32 = 64 << 10;
 /// What has no more bytes than this needs no room: it never waits for what is large.
 const SMALL: usize = 64 << 10;
@@ -174,10 +177,16 @@ impl Http {
     pub async fn run(self, stop: impl AsyncFnMut() -> Ended) -> io::Result<Ended> {
         let Self { listener, guard, server, limits, .. } = self;
         let (stopping, is_stopping) = watch::channel(false);
-        let room = || Arc::new(Semaphore::new(ROOM_KIB as usize));
-        let streams = Arc::new(Semaphore::new(limits.streams));
-        let (incoming, outgoing) = (room(), room());
-        let face = Face { server, guard, limits, incoming, outgoing, streams, stopping: is_stopping };
+        let face = Face {
+            server,
+            guard,
+            limits,
+            incoming: Room::of(ROOM_KIB),
+            outgoing: Room::of(ROOM_KIB),
+            telling: Room::of(ROOM_KIB),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            stopping: is_stopping,
+        };
         let listener = tokio::net::TcpListener::from_std(listener)?;
         Ok(sockets::serve(listener, router(face), &limits, &stopping, stop).await)
     }

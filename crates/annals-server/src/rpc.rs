@@ -234,6 +234,11 @@ impl Error {
         Self::new(ErrorCode::InvalidParams, message)
     }
 
+    /// Says that nobody wants an answer any more.
+    pub(crate) fn taken_back() -> Self {
+        Self::new(ErrorCode::Cancelled, "the request was taken back")
+    }
+
     /// Says that the thread that worked on something ended.
     pub(crate) fn broken_off() -> Self {
         Self::new(ErrorCode::Internal, "the work broke off")

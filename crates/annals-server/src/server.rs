@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use annals_engine::Engine;
-use annals_proto::{ErrorCode, Method, WatchParams};
+use annals_proto::{Method, WatchParams};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::desk::Desk;
@@ -95,7 +95,7 @@ impl Server {
         let work = tokio::task::spawn_blocking(move || (work(&self), place));
         tokio::select! {
             done = work => done.unwrap_or_else(|_| (Err(Error::broken_off()), None)),
-            () = cancelled.wait() => (Err(cancelled.check().err().unwrap_or_else(Error::broken_off)), None),
+            () = cancelled.wait() => (Err(Error::taken_back()), None),
         }
     }
 
@@ -140,7 +140,7 @@ impl Cancelled {
     /// Fails if the request was taken back.
     pub fn check(&self) -> Result<(), Error> {
         if self.0.is_set.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorCode::Cancelled, "the request was taken back"));
+            return Err(Error::taken_back());
         }
         Ok(())
     }

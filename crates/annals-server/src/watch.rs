@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use annals_engine::{Engine, Following, Happening, TranscriptFile};
 use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
+use crate::room::{Room, Taken};
 use crate::rpc::{self, Error};
 use changes::Changes;
 pub(crate) use tail::Growth;
@@ -81,16 +82,23 @@ pub struct Subscription {
     watcher: Arc<Watcher>,
     source: Option<Source>,
     told: Option<Instant>,
-    /// Who may have something in hand that is not sent yet, among subscriptions of one peer.
-    hands: Arc<Semaphore>,
-    /// Kept until the next is asked for: then the last has found room.
-    in_hand: Option<OwnedSemaphorePermit>,
 }
 
+/// Where it comes from what a subscription tells.
 #[derive(Debug)]
 enum Source {
     File(Box<Tail>),
-    Sessions,
+    Sessions { engine: Engine, watcher: Arc<Watcher>, subscription: String },
+}
+
+/// What there is to tell.
+#[derive(Debug)]
+enum Told<T> {
+    Nothing,
+    /// Something that takes more bytes than there was room for.
+    Longer(u64),
+    /// Something that takes about so many bytes.
+    Something(T, u64),
 }
 
 /// Something that a subscriber is told.
@@ -153,21 +161,17 @@ impl Hub {
         };
         let watcher = Arc::new(Watcher { wants, woken: Notify::new() });
         let number = self.add(watcher.clone())?;
-        let mut subscription = Subscription {
-            hub: self.clone(),
-            number,
-            watcher,
-            source: None,
-            told: None,
-            hands: Arc::new(Semaphore::new(1)),
-            in_hand: None,
-        };
+        let mut subscription = Subscription { hub: self.clone(), number, watcher, source: None, told: None };
         self.ensure_follower()?;
         subscription.source = Some(match session {
             Some(file) => {
                 Source::File(Box::new(Tail::new(file, self.engine.inside(), subscription.name(), offset)?))
             }
-            None => Source::Sessions,
+            None => Source::Sessions {
+                engine: self.engine.clone(),
+                watcher: subscription.watcher.clone(),
+                subscription: subscription.name(),
+            },
         });
         // What lies behind the offset is told without anything having to happen.
         subscription.watcher.woken.notify_one();
@@ -292,15 +296,8 @@ impl Subscription {
         }
     }
 
-    /// Lets subscriptions of one peer wait for one another: what is told is read when there is a hand free for it, so that
-    /// a peer that does not read costs no more than its hands hold.
-    pub(crate) fn share(&mut self, hands: Arc<Semaphore>) {
-        self.hands = hands;
-    }
-
-    /// Waits for what is to be told next; none if it broke.
-    pub async fn next(&mut self) -> Option<Notice> {
-        self.in_hand = None;
+    /// Waits for what is to be told next, and for room for it, which is to be kept until it is sent; none if it broke.
+    pub(crate) async fn next(&mut self, room: &Room) -> Option<(Notice, Taken)> {
         loop {
             if matches!(self.watcher.wants, Wants::Sessions(_)) {
                 self.watcher.woken.notified().await;
@@ -308,72 +305,128 @@ impl Subscription {
                     sleep_until(told + TOGETHER).await;
                 }
             }
-            let hand = self.hands.clone().acquire_owned().await.ok()?;
-            let notice = self.read().await?;
-            let is_file = matches!(self.watcher.wants, Wants::File(_));
-            match notice {
-                Some(notice) => {
-                    self.told = Some(Instant::now());
-                    self.in_hand = Some(hand);
-                    return Some(notice);
-                }
-                None if is_file => {
-                    drop(hand);
-                    self.watcher.woken.notified().await;
-                }
-                None => {}
+            if let (Some(notice), taken) = self.read(room, Source::notice).await? {
+                self.told = Some(Instant::now());
+                return Some((notice, taken));
+            }
+            if matches!(self.watcher.wants, Wants::File(_)) {
+                self.watcher.woken.notified().await;
             }
         }
     }
 
     /// Waits for what is written to its file next, as it stands there; none if it broke, or is one to all sessions.
-    pub(crate) async fn next_growth(&mut self) -> Option<Growth> {
+    pub(crate) async fn next_growth(&mut self, room: &Room) -> Option<(Growth, Taken)> {
         loop {
-            let turn = self.hub.reading.acquire().await.ok()?;
-            let Some(Source::File(mut tail)) = self.source.take() else { return None };
-            let read = move || {
-                let growth = tail.read_growth();
-                (tail, growth)
-            };
-            let (tail, growth) = tokio::task::spawn_blocking(read).await.ok()?;
-            self.source = Some(Source::File(tail));
-            drop(turn);
-            match growth {
-                Some(growth) => return Some(growth),
-                None => self.watcher.woken.notified().await,
+            if let (Some(growth), taken) = self.read(room, Source::growth).await? {
+                return Some((growth, taken));
             }
+            self.watcher.woken.notified().await;
         }
     }
 
-    /// Reads what there is to tell, in a thread that may wait.
-    async fn read(&mut self) -> Option<Option<Notice>> {
-        let _turn = self.hub.reading.acquire().await.ok()?;
-        let (hub, watcher, name) = (self.hub.clone(), self.watcher.clone(), self.name());
-        let mut source = self.source.take()?;
-        let read = move || {
-            let notice = match (&mut source, &watcher.wants) {
-                (Source::File(tail), _) => tail.read().map(Notice::Appended),
-                (Source::Sessions, Wants::Sessions(changes)) => {
-                    let taken = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    let (notice, left) = changes::tell(&hub.engine, name, taken);
-                    let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
-                    if changes.put_back(left) {
-                        watcher.woken.notify_one();
-                    }
-                    notice.map(Notice::Changed)
+    /// Reads what there is to tell once there is room for it, in a thread that may wait.
+    async fn read<T: Send + 'static>(
+        &mut self,
+        room: &Room,
+        read: impl Fn(&mut Source, u64) -> Told<T> + Copy + Send + 'static,
+    ) -> Option<(Option<T>, Taken)> {
+        let mut length = tail::TOGETHER;
+        loop {
+            let mut taken = room.take(usize::try_from(length).unwrap_or(usize::MAX)).await;
+            let _turn = self.hub.reading.acquire().await.ok()?;
+            let mut source = self.source.take()?;
+            let work = move || (read(&mut source, length), source);
+            let (told, source) = tokio::task::spawn_blocking(work).await.ok()?;
+            self.source = Some(source);
+            match told {
+                Told::Nothing => return Some((None, taken)),
+                Told::Longer(longer) => length = longer,
+                Told::Something(told, length) => {
+                    taken.shrink(usize::try_from(length).unwrap_or(usize::MAX));
+                    return Some((Some(told), taken));
                 }
-                (Source::Sessions, Wants::File(_)) => None,
-            };
-            (source, notice)
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Reads what there is to tell, if it takes no more than so many bytes.
+    fn notice(&mut self, room: u64) -> Told<Notice> {
+        let (engine, watcher, subscription) = match self {
+            Source::File(tail) => return tail.read(room).map(Notice::Appended),
+            Source::Sessions { engine, watcher, subscription } => (engine, watcher, subscription),
         };
-        let (source, notice) = tokio::task::spawn_blocking(read).await.ok()?;
-        self.source = Some(source);
-        Some(notice)
+        let Wants::Sessions(changes) = &watcher.wants else { return Told::Nothing };
+        let taken = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (notice, left) = changes::tell(engine, subscription.clone(), taken);
+        if changes.lock().unwrap_or_else(PoisonError::into_inner).put_back(left) {
+            watcher.woken.notify_one();
+        }
+        notice.map_or(Told::Nothing, |notice| Told::Something(Notice::Changed(notice), room))
+    }
+
+    /// Reads what was written to its file, in the same way.
+    fn growth(&mut self, room: u64) -> Told<Growth> {
+        match self {
+            Source::File(tail) => tail.read_growth(room),
+            Source::Sessions { .. } => Told::Nothing,
+        }
+    }
+}
+
+impl<T> Told<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Told<U> {
+        match self {
+            Told::Nothing => Told::Nothing,
+            Told::Longer(length) => Told::Longer(length),
+            Told::Something(told, length) => Told::Something(change(told), length),
+        }
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.hub.state().watchers.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use annals_engine::{Home, Roots};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_told_waits_until_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("projects/-tea");
+        fs::create_dir_all(&project).unwrap();
+        let path = project.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
+        let line = |text: &str| {
+            format!("{{\"type\":\"user\",\"uuid\":\"u\",\"message\":{{\"content\":\"{text}\"}}}}\n")
+        };
+        let (short, long) = (line("茶"), line(&"天".repeat(100 << 10)));
+        fs::write(&path, short.clone() + &long).unwrap();
+        let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
+        let hub = Hub::new(Engine::open(roots, Home::at(&folder.path().join("home"))), true);
+        let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0)).unwrap();
+        let (mut first, mut second) = (subscribe(), subscribe());
+        let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
+        // Room for one long line, but not for two.
+        let room = Room::of(512);
+        let (notice, taken) = first.next(&room).await.unwrap();
+        assert_eq!(end(&notice), short.len());
+        drop(taken);
+        let (notice, taken) = first.next(&room).await.unwrap();
+        assert_eq!(end(&notice), short.len() + long.len());
+        let waits = tokio::time::timeout(Duration::from_millis(300), second.next(&room)).await;
+        assert!(waits.is_err(), "{waits:?}");
+        drop(taken);
+        let (notice, _taken) = second.next(&room).await.unwrap();
+        assert_eq!(end(&notice), short.len());
     }
 }

@@ -71,7 +71,7 @@ impl Follow {
     }
 
     async fn run(mut self, outgoing: Outgoing) {
-        while let Some(growth) = self.subscription.next_growth().await {
+        while let Some((growth, _making)) = self.subscription.next_growth(outgoing.making()).await {
             let is_gone = matches!(growth, Growth::Gone);
             let told = tokio::task::spawn_blocking(move || (self.tell(&growth), self)).await;
             let Ok((messages, follow)) = told else { return };

@@ -13,6 +13,7 @@ use super::tell::Teller;
 use crate::cursor::PageCursor;
 use crate::desk::Reading;
 use crate::dispatch::Context;
+use crate::room::Taken;
 use crate::rpc::Error;
 use crate::server::{Cancelled, Server};
 
@@ -51,6 +52,7 @@ impl Opening {
         let teller = Teller::new(self.knows_compactions);
         let mut replay = Replay { session: self.params.session_id.clone(), teller, ..Replay::default() };
         loop {
+            let _making = self.room().await?;
             let (file, cancelled) = (file.clone(), self.context.cancelled.clone());
             replay = self.work(move |server| server.acp_page(&file, replay, cancelled)).await?;
             for message in std::mem::take(&mut replay.messages) {
@@ -103,6 +105,15 @@ impl Opening {
     pub(super) async fn file(&self) -> Result<TranscriptFile, Error> {
         let params = self.params.clone();
         self.work(move |server| server.acp_session(&params)).await
+    }
+
+    /// Takes room for a page, so that sessions that are opened together cost no more than a few.
+    async fn room(&self) -> Result<Taken, Error> {
+        let outgoing = self.context.outgoing()?;
+        tokio::select! {
+            taken = outgoing.making().take(TOGETHER_BYTES) => Ok(taken),
+            () = self.context.cancelled.wait() => Err(Error::taken_back()),
+        }
     }
 
     /// Works in a thread that may wait, when it is its turn.

@@ -22,6 +22,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::{Face, json};
 use crate::line::json_line;
+use crate::room::{Room, Roomy, Taken};
 use crate::rpc::Error;
 use crate::watch::{Notice, Subscription};
 
@@ -29,12 +30,14 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// After how many milliseconds a client that lost us should come back.
 const RETRY: u64 = 1000;
 
-type Told = (Subscription, Option<Notice>);
+type Told = (Subscription, Option<(Notice, Taken)>);
 
 /// A stream of events.
 struct Events {
     first: Option<String>,
     next: Pin<Box<dyn Future<Output = Told> + Send>>,
+    /// For what is told until the client has taken it.
+    room: Room,
     stopping: Pin<Box<dyn Future<Output = ()> + Send>>,
     heartbeat: Pin<Box<Sleep>>,
     pause: Duration,
@@ -64,7 +67,7 @@ pub(super) async fn stream(
     };
     let server = face.server.clone();
     let subscribed = tokio::task::spawn_blocking(move || server.subscribe(&params)).await;
-    match subscribed.unwrap_or_else(|_| Err(Error::new(ErrorCode::Internal, "the work broke off"))) {
+    match subscribed.unwrap_or_else(|_| Err(Error::broken_off())) {
         Ok(subscription) => {
             let kind = HeaderValue::from_static("text/event-stream");
             let events = Events::of(subscription, &face, place);
@@ -82,7 +85,8 @@ impl Events {
         let pause = face.limits.heartbeat;
         Self {
             first: Some(first),
-            next: Box::pin(next(subscription)),
+            next: Box::pin(next(subscription, face.telling.clone())),
+            room: face.telling.clone(),
             // If nobody can say it any more, it is so.
             stopping: Box::pin(async move { drop(stopping.wait_for(|stopping| *stopping).await) }),
             heartbeat: Box::pin(sleep(pause)),
@@ -92,8 +96,8 @@ impl Events {
     }
 }
 
-async fn next(mut subscription: Subscription) -> Told {
-    let notice = subscription.next().await;
+async fn next(mut subscription: Subscription, room: Room) -> Told {
+    let notice = subscription.next(&room).await;
     (subscription, notice)
 }
 
@@ -106,20 +110,21 @@ impl hyper::body::Body for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        let text = if let Some(first) = this.first.take() {
-            first
+        let (text, taken) = if let Some(first) = this.first.take() {
+            (first, None)
         } else if this.stopping.as_mut().poll(context).is_ready() {
             return Poll::Ready(None);
         } else if let Poll::Ready((subscription, notice)) = this.next.as_mut().poll(context) {
-            this.next = Box::pin(next(subscription));
-            let Some(notice) = notice else { return Poll::Ready(None) };
-            spell(&notice)
+            this.next = Box::pin(next(subscription, this.room.clone()));
+            let Some((notice, taken)) = notice else { return Poll::Ready(None) };
+            (spell(&notice), Some(taken))
         } else {
             ready!(this.heartbeat.as_mut().poll(context));
-            ":\n\n".to_owned()
+            (":\n\n".to_owned(), None)
         };
         this.heartbeat.as_mut().reset(Instant::now() + this.pause);
-        Poll::Ready(Some(Ok(Frame::data(text.into()))))
+        let bytes = Bytes::from_owner(Roomy { text, _taken: taken });
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 }
 

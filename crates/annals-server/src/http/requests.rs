@@ -6,12 +6,11 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::{Face, Limits, ROOM_KIB, SMALL, json, plain};
-use crate::connection::kib;
+use super::{Face, Limits, SMALL, json, plain};
 use crate::dispatch::Context;
+use crate::room::{Room, Roomy, Taken};
 use crate::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
 use crate::server::Cancelled;
 
@@ -21,18 +20,6 @@ struct Waiting(Cancelled);
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.cancel();
-    }
-}
-
-/// Text that takes room until it is sent.
-struct Roomy(
-    String,
-    #[expect(dead_code, reason = "it is given back when this is dropped")] Option<OwnedSemaphorePermit>,
-);
-
-impl AsRef<[u8]> for Roomy {
-    fn as_ref(&self) -> &[u8] {
-        self.0.as_bytes()
     }
 }
 
@@ -75,24 +62,19 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
 /// Sends an answer when there is room for it.
 async fn send(face: &Face, answer: String) -> Response {
     match room(&face.outgoing, answer.len(), &face.limits).await {
-        Ok(room) => json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy(answer, room)))),
+        Ok(room) => json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy { text: answer, _taken: room }))),
         Err(busy) => busy,
     }
 }
 
 /// Waits until there is room for so many bytes, but not for ever: who does not read holds up nobody for long.
-async fn room(
-    all: &Arc<Semaphore>,
-    length: usize,
-    limits: &Limits,
-) -> Result<Option<OwnedSemaphorePermit>, Response> {
+async fn room(room: &Room, length: usize, limits: &Limits) -> Result<Option<Taken>, Response> {
     if length <= SMALL {
         return Ok(None);
     }
-    match timeout(limits.room, all.clone().acquire_many_owned(kib(length).min(ROOM_KIB))).await {
-        Ok(Ok(room)) => Ok(Some(room)),
-        _ => Err(plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later")),
-    }
+    let taken = timeout(limits.room, room.take(length)).await;
+    let busy = |_| plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later");
+    taken.map(Some).map_err(busy)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -10,12 +10,13 @@ use annals_transcript::lite::Mark;
 use annals_transcript::session::Session;
 use annals_transcript::write::fs::State;
 
+use super::Told;
 use crate::dispatch::LONGEST_ITEM;
 use crate::rpc::Error;
 use crate::to_wire::ToWire;
 
 /// How many bytes of lines are told together; a longer line alone.
-const TOGETHER: u64 = 1 << 20;
+pub(super) const TOGETHER: u64 = 256 << 10;
 /// How many bytes are looked through at once for the end of a line.
 const PIECE: usize = 64 << 10;
 
@@ -75,16 +76,17 @@ impl Tail {
         self.offset
     }
 
-    /// Returns what has come since; none if nothing has, or nothing can be read now: then it is tried again when the file
-    /// is touched again.
-    pub(super) fn read(&mut self) -> Option<AppendedNotice> {
-        self.try_read().ok().flatten()
+    /// Returns what has come since, if there is room for it. It is nothing also if it cannot be read now: then it is tried
+    /// again when the file is touched again.
+    pub(super) fn read(&mut self, room: u64) -> Told<AppendedNotice> {
+        self.try_read(room).unwrap_or(Told::Nothing)
     }
 
-    /// Returns what has come since as it stands in the file; none as above.
-    pub(super) fn read_growth(&mut self) -> Option<Growth> {
-        let growth = self.try_growth().ok().flatten()?;
-        match &growth {
+    /// Returns what has come since as it stands in the file, in the same way.
+    pub(super) fn read_growth(&mut self, room: u64) -> Told<Growth> {
+        let growth = self.try_growth(room).unwrap_or(Told::Nothing);
+        let Told::Something(told, _) = &growth else { return growth };
+        match told {
             Growth::Lines(lines) => self.offset += lines.len() as u64,
             Growth::Replaced => {
                 let length = State::of(&self.file.path).ok().flatten().map_or(0, |state| state.length);
@@ -95,19 +97,24 @@ impl Tail {
             }
             Growth::Gone => {}
         }
-        Some(growth)
+        growth
     }
 
-    fn try_read(&mut self) -> Result<Option<AppendedNotice>, Error> {
-        Ok(match self.try_growth()? {
-            None => None,
-            Some(Growth::Lines(lines)) => Some(self.tell(&lines)?),
-            Some(Growth::Replaced) => Some(AppendedNotice { reset: true, ..self.notice() }),
-            Some(Growth::Gone) => Some(AppendedNotice { reset: true, gone: true, ..self.notice() }),
-        })
+    fn try_read(&mut self, room: u64) -> Result<Told<AppendedNotice>, Error> {
+        let (growth, length) = match self.try_growth(room)? {
+            Told::Nothing => return Ok(Told::Nothing),
+            Told::Longer(length) => return Ok(Told::Longer(length)),
+            Told::Something(growth, length) => (growth, length),
+        };
+        let notice = match growth {
+            Growth::Lines(lines) => self.tell(&lines)?,
+            Growth::Replaced => AppendedNotice { reset: true, ..self.notice() },
+            Growth::Gone => AppendedNotice { reset: true, gone: true, ..self.notice() },
+        };
+        Ok(Told::Something(notice, length))
     }
 
-    fn try_growth(&mut self) -> Result<Option<Growth>, Error> {
+    fn try_growth(&mut self, room: u64) -> Result<Told<Growth>, Error> {
         let path = self.file.path.clone();
         let failed = |source| annals_engine::Error::read(&path, source);
         let state = State::of(&path).map_err(failed)?;
@@ -115,19 +122,23 @@ impl Tail {
         let Some(state) = state.filter(|_| self.inside.holds_now(&path)) else {
             let is_news = !std::mem::replace(&mut self.gone, true);
             self.begin_again(None);
-            return Ok(is_news.then_some(Growth::Gone));
+            return Ok(if is_news { Told::Something(Growth::Gone, 0) } else { Told::Nothing });
         };
         let mut source = File::open(&path).map_err(failed)?;
         let is_other = self.identity.is_some_and(|identity| identity != state.identity);
         if is_other || !self.goes_on(&mut source, state.length).map_err(failed)? {
             self.begin_again(Some(state.identity));
-            return Ok(Some(Growth::Replaced));
+            return Ok(Told::Something(Growth::Replaced, 0));
         }
         (self.identity, self.gone) = (Some(state.identity), false);
-        let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(None) };
-        let lines = read_span(&mut source, self.offset, end - self.offset).map_err(failed)?;
+        let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(Told::Nothing) };
+        let length = end - self.offset;
+        if length > room {
+            return Ok(Told::Longer(length));
+        }
+        let lines = read_span(&mut source, self.offset, length).map_err(failed)?;
         self.mark = Mark::of(&mut source, end).map_err(failed)?;
-        Ok(Some(Growth::Lines(lines)))
+        Ok(Told::Something(Growth::Lines(lines), length))
     }
 
     fn begin_again(&mut self, identity: Option<(u64, u64)>) {
@@ -215,6 +226,14 @@ mod tests {
         )
     }
 
+    /// Reads with as much room as it takes.
+    fn read(tail: &mut Tail) -> Option<AppendedNotice> {
+        match tail.read(u64::MAX) {
+            Told::Something(notice, _) => Some(notice),
+            Told::Nothing | Told::Longer(_) => None,
+        }
+    }
+
     fn uuids(notice: &AppendedNotice) -> Vec<String> {
         notice.items.iter().filter_map(|item| item.uuid.clone()).collect()
     }
@@ -229,13 +248,13 @@ mod tests {
             fs::write(&path, line(0)).unwrap();
             let mut tail =
                 Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
-            assert!(tail.read().is_none(), "nothing has come yet");
+            assert!(read(&mut tail).is_none(), "nothing has come yet");
             let lines: Vec<u8> = (1..50).flat_map(|number| line(number).into_bytes()).collect();
             let mut file = fs::File::options().append(true).open(&path).unwrap();
             let (mut told, mut offset) = (Vec::new(), tail.offset());
             for piece in lines.chunks(size) {
                 file.write_all(piece).unwrap();
-                while let Some(notice) = tail.read() {
+                while let Some(notice) = read(&mut tail) {
                     assert_eq!((notice.offset, notice.reset), (offset, false));
                     offset = notice.next_offset;
                     told.extend(uuids(&notice));
@@ -255,7 +274,7 @@ mod tests {
         let mut tail =
             Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
         let mut expect = |reset: bool, gone: bool, expected: &[&str]| {
-            let notice = tail.read().unwrap();
+            let notice = read(&mut tail).unwrap();
             assert_eq!(
                 (notice.reset, notice.gone, uuids(&notice)),
                 (reset, gone, expected.iter().map(ToString::to_string).collect())
@@ -281,7 +300,7 @@ mod tests {
         expect(true, true, &[]);
         fs::write(&path, line(8)).unwrap();
         expect(false, false, &["u8"]);
-        assert!(tail.read().is_none());
+        assert!(read(&mut tail).is_none());
     }
 
     #[cfg(unix)]
@@ -297,9 +316,9 @@ mod tests {
         fs::write(&secret, line(1) + &line(2)).unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&secret, &path).unwrap();
-        let notice = tail.read().unwrap();
+        let notice = read(&mut tail).unwrap();
         assert!(notice.gone && notice.items.is_empty());
-        assert!(tail.read().is_none());
+        assert!(read(&mut tail).is_none());
     }
 
     #[test]
@@ -313,11 +332,11 @@ mod tests {
             Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(offset))
                 .unwrap()
         };
-        assert_eq!(uuids(&start(first).read().unwrap()), ["u2"]);
+        assert_eq!(uuids(&read(&mut start(first)).unwrap()), ["u2"]);
         for offset in [1, first - 1, first + 1, 1 << 40, u64::MAX] {
-            assert!(start(offset).read().unwrap().reset, "{offset}");
+            assert!(read(&mut start(offset)).unwrap().reset, "{offset}");
         }
-        assert_eq!(start(first).read().unwrap().next_offset, fs::metadata(&path).unwrap().len());
+        assert_eq!(read(&mut start(first)).unwrap().next_offset, fs::metadata(&path).unwrap().len());
     }
 
     #[test]
@@ -329,7 +348,7 @@ mod tests {
         fs::write(&path, format!("{call}\nnot json\n")).unwrap();
         let mut tail =
             Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(0)).unwrap();
-        let items = tail.read().unwrap().items;
+        let items = read(&mut tail).unwrap().items;
         let [call, damage] = &items[..] else { panic!("{items:?}") };
         let tool = call.tool.as_ref().unwrap();
         assert_eq!((tool.name.as_deref(), &tool.state[..], call.parts.len()), (Some("Bash"), "pending", 2));

@@ -1,0 +1,75 @@
+//! Room: how many bytes may be in memory at once that nobody has taken yet.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Room for so many bytes, shared by all who have it. Who finds none waits, and whoever waited longest is next.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    kib: Arc<Semaphore>,
+    all: u32,
+}
+
+/// A part of a room. It is given back when this is dropped.
+#[derive(Debug)]
+pub struct Taken(OwnedSemaphorePermit);
+
+/// Text that takes room until it is sent.
+pub(crate) struct Roomy {
+    pub(crate) text: String,
+    pub(crate) _taken: Option<Taken>,
+}
+
+impl AsRef<[u8]> for Roomy {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+impl Room {
+    /// Makes room for so many KiB.
+    pub(crate) fn of(all: u32) -> Self {
+        Self { kib: Arc::new(Semaphore::new(all as usize)), all }
+    }
+
+    /// Takes room for so many bytes; what is larger than all of it has it alone.
+    pub(crate) async fn take(&self, bytes: usize) -> Taken {
+        let taken = self.kib.clone().acquire_many_owned(kib(bytes).min(self.all)).await;
+        Taken(taken.expect("a room is never closed"))
+    }
+}
+
+impl Taken {
+    /// Gives back what is not needed for so many bytes.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        drop(self.0.split(self.0.num_permits().saturating_sub(kib(bytes) as usize)));
+    }
+}
+
+/// Returns a length in KiB, at least one.
+fn kib(length: usize) -> u32 {
+    u32::try_from(length >> 10).unwrap_or(u32::MAX - 1) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn room_is_taken_shrunk_and_given_back() {
+        let room = Room::of(8);
+        let left = || room.kib.available_permits();
+        let mut taken = room.take(5000).await;
+        assert_eq!(left(), 3);
+        taken.shrink(1500);
+        assert_eq!(left(), 6);
+        taken.shrink(1 << 30);
+        assert_eq!(left(), 6, "it never grows");
+        drop(taken);
+        let all = room.take(usize::MAX).await;
+        assert_eq!(left(), 0);
+        drop(all);
+        assert_eq!(left(), 8);
+    }
+}
