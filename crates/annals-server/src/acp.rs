@@ -13,7 +13,9 @@ mod tell;
 mod tool;
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{self, Poll, Waker};
 
 use annals_proto::ErrorCode;
 use annals_proto::acp::{
@@ -52,30 +54,65 @@ struct Client {
 /// A session that is open, or is being opened or closed: whoever does that holds it.
 pub(crate) type Slot = Option<Following>;
 
+/// The turn of a request at a session: those that open and close it have theirs in the order in which they came.
+pub(crate) enum Turn {
+    Now(OwnedMutexGuard<Slot>),
+    Later(Pin<Box<dyn Future<Output = OwnedMutexGuard<Slot>> + Send>>),
+}
+
+impl Turn {
+    /// Queues up.
+    fn at(slot: Arc<tokio::sync::Mutex<Slot>>) -> Self {
+        let mut turn: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(slot.lock_owned());
+        // A lock has a queue, in which one stands once one has asked.
+        match turn.as_mut().poll(&mut task::Context::from_waker(Waker::noop())) {
+            Poll::Ready(held) => Turn::Now(held),
+            Poll::Pending => Turn::Later(turn),
+        }
+    }
+
+    /// Waits for it.
+    async fn come(self, cancelled: &Cancelled) -> Result<OwnedMutexGuard<Slot>, Error> {
+        match self {
+            Turn::Now(held) => Ok(held),
+            Turn::Later(turn) => tokio::select! {
+                held = turn => Ok(held),
+                () = cancelled.wait() => Err(Error::taken_back()),
+            },
+        }
+    }
+}
+
 impl Acp {
-    /// Hears a request before it is worked on, in the order in which requests come. Fails if it comes before `initialize`.
-    pub(crate) fn hear(&self, request: &Request, cancelled: &Cancelled) -> Result<(), Error> {
-        let Some(method) = Method::from_name(&request.method) else { return Ok(()) };
+    /// Hears a request before it is worked on, in the order in which requests come, and gives it its turn if it needs one.
+    /// Fails if it comes before `initialize`.
+    pub(crate) fn hear(&self, request: &Request, cancelled: &Cancelled) -> Result<Option<Turn>, Error> {
+        let Some(method) = Method::from_name(&request.method) else { return Ok(None) };
         if method == Method::Initialize {
             let params: InitializeParams = request.params.read()?;
             let compactions = params.client_capabilities.pointer("/session/compaction");
             let knows_compactions = compactions.is_some_and(serde_json::Value::is_object);
             *lock(&self.client) = Some(Client { knows_compactions, said: request.params.clone() });
-            return Ok(());
+            return Ok(None);
         }
         if lock(&self.client).is_none() {
             return Err(Error::new(ErrorCode::InvalidRequest, "`initialize` comes first"));
         }
-        match method {
+        let Ok(session) = named(&request.params) else { return Ok(None) };
+        Ok(match method {
             Method::Load | Method::Resume => {
-                if let Ok(session) = named(&request.params) {
-                    lock(&self.opening).insert(request.id.clone(), (session, cancelled.clone()));
-                }
+                let turn = self.queue_up(&session);
+                lock(&self.opening).insert(request.id.clone(), (session, cancelled.clone()));
+                Some(turn)
             }
-            Method::Close => self.cancel(&request.params),
-            _ => {}
-        }
-        Ok(())
+            Method::Close => {
+                let turn = lock(&self.open).get(&session).cloned().map(Turn::at);
+                self.cancel(&request.params);
+                turn
+            }
+            Method::Delete => Some(self.queue_up(&session)),
+            _ => None,
+        })
     }
 
     /// Stops what is being done for a session.
@@ -91,20 +128,21 @@ impl Acp {
         server: Arc<Server>,
         method: Method,
         request: Request,
+        turn: Option<Turn>,
         context: Context,
     ) -> Done {
         match method {
             Method::Initialize => Done::only(spell(&initialize(&server))),
             Method::Authenticate | Method::Logout => Done::only(spell(&Empty {})),
             Method::Load | Method::Resume => {
-                let opened = self.open(server, method == Method::Load, &request.params, &context).await;
+                let opened = self.open(server, method == Method::Load, &request.params, turn, &context).await;
                 lock(&self.opening).remove(&request.id);
                 self.tidy_up();
                 opened.unwrap_or_else(|error| Done::only(Err(error)))
             }
             Method::Close => match self.close_elsewhere(&request, &context).await {
                 Some(done) => done,
-                None => Done::only(self.close(&request.params).await),
+                None => Done::only(self.close(turn, &context.cancelled).await),
             },
             Method::New | Method::Prompt | Method::SetMode | Method::SetConfigOption
                 if server.agent.get().is_some() =>
@@ -113,12 +151,8 @@ impl Acp {
                 passed_on.unwrap_or_else(|error| Done::only(Err(error)))
             }
             Method::Delete => {
-                let params = request.params.clone();
-                let done = work(server, context, move |server| server.acp_delete(&params)).await;
-                if done.outcome.is_ok() {
-                    let _ = self.close(&request.params).await;
-                }
-                done
+                let deleted = self.delete(server, request.params, turn, context).await;
+                deleted.unwrap_or_else(|error| Done::only(Err(error)))
             }
             Method::List => work(server, context, move |server| server.acp_list(&request.params)).await,
             Method::New => Done::only(sessions::begins_elsewhere(&request.params)),
@@ -135,13 +169,18 @@ impl Acp {
         server: Arc<Server>,
         from_start: bool,
         params: &Params,
+        turn: Option<Turn>,
         context: &Context,
     ) -> Result<Done, Error> {
         let params: OpenParams = params.read()?;
         let session = session_id(&params.session_id)?.to_owned();
         let outgoing = context.outgoing()?;
         let knows_compactions = lock(&self.client).as_ref().is_some_and(|client| client.knows_compactions);
-        let mut held = self.hold(&session, &context.cancelled).await?;
+        let turn = turn.unwrap_or_else(|| self.queue_up(&session));
+        let mut held = turn.come(&context.cancelled).await?;
+        if self.running().is_some_and(|link| link.is_at_work_on(&session)) {
+            return Err(Error::new(ErrorCode::Busy, "the agent works on the session: cancel that first"));
+        }
         // What cannot be opened changes nothing.
         let opening = Opening { server, params, knows_compactions, context: context.clone() };
         opening.file().await?;
@@ -161,16 +200,35 @@ impl Acp {
     }
 
     /// Closes a session. Nothing more is told of it once this is done.
-    async fn close(&self, params: &Params) -> Outcome {
-        let session = named(params)?;
-        let slot = lock(&self.open).get(&session).cloned();
-        let slot = slot.ok_or_else(|| Error::new(ErrorCode::NotFound, "the session is not open"))?;
-        if let Some(following) = slot.lock().await.take() {
+    async fn close(&self, turn: Option<Turn>, cancelled: &Cancelled) -> Outcome {
+        let turn = turn.ok_or_else(|| Error::new(ErrorCode::NotFound, "the session is not open"))?;
+        let mut held = turn.come(cancelled).await?;
+        if let Some(following) = held.take() {
             following.end().await;
         }
-        drop(slot);
+        drop(held);
         self.tidy_up();
         spell(&Empty {})
+    }
+
+    /// Moves a session to the trash, and closes it if that is done.
+    async fn delete(
+        &self,
+        server: Arc<Server>,
+        params: Params,
+        turn: Option<Turn>,
+        context: Context,
+    ) -> Result<Done, Error> {
+        let held = match turn {
+            Some(turn) => Some(turn.come(&context.cancelled).await?),
+            None => None,
+        };
+        let done = work(server, context, move |server| server.acp_delete(&params)).await;
+        if let Some(following) = held.filter(|_| done.outcome.is_ok()).and_then(|mut held| held.take()) {
+            following.end().await;
+        }
+        self.tidy_up();
+        Ok(done)
     }
 
     /// Passes a request on to the agent. A session that the agent does not know yet it is asked to open first; from then on
@@ -194,6 +252,7 @@ impl Acp {
                 return Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) });
             }
         }
+        let _work = named(&request.params).ok().map(|session| link.work_on(session));
         let reply = link.ask(method.name(), &request.params, &context.cancelled).await?;
         if let Some(session) = reply.session().filter(|_| method == Method::New) {
             link.note(&session, true);
@@ -215,7 +274,7 @@ impl Acp {
         let asked = session.clone();
         let find = move || server.acp_place(&asked);
         let cwd = tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
-        let mut held = self.hold(&session, &context.cancelled).await?;
+        let mut held = self.queue_up(&session).come(&context.cancelled).await?;
         if let Some(following) = held.take() {
             following.end().await;
         }
@@ -262,13 +321,9 @@ impl Acp {
         self.agent.get().and_then(Agent::running)
     }
 
-    /// Takes the place of a session, when nobody else opens or closes it.
-    async fn hold(&self, session: &str, cancelled: &Cancelled) -> Result<OwnedMutexGuard<Slot>, Error> {
-        let slot = lock(&self.open).entry(session.to_owned()).or_default().clone();
-        tokio::select! {
-            held = slot.lock_owned() => Ok(held),
-            () = cancelled.wait() => Err(Error::taken_back()),
-        }
+    /// Queues up for a session, behind all who open or close it.
+    fn queue_up(&self, session: &str) -> Turn {
+        Turn::at(lock(&self.open).entry(session.to_owned()).or_default().clone())
     }
 
     /// Forgets places that nobody holds or wants.

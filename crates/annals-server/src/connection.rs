@@ -192,10 +192,13 @@ impl Connection {
             let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
             return self.tell(&request.id, Err(error)).await;
         };
-        if let Err(error) = self.acp.hear(&request, &cancelled) {
-            self.in_flight.remove(&request.id);
-            return self.tell(&request.id, Err(error)).await;
-        }
+        let turn = match self.acp.hear(&request, &cancelled) {
+            Ok(turn) => turn,
+            Err(error) => {
+                self.in_flight.remove(&request.id);
+                return self.tell(&request.id, Err(error)).await;
+            }
+        };
         let taken = self.room.take(size).await;
         let context = Context { cancelled, notifier: Some(Notifier::new(self.outgoing.clone())) };
         let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
@@ -208,7 +211,7 @@ impl Connection {
                 Some(Method::HistoryUnwatch) => Done::only(subscriptions.remove(&request.params).await),
                 Some(_) => dispatched(server, request, context).await,
                 None => match acp::Method::from_name(&request.method) {
-                    Some(method) => acp.answer(server, method, request, context).await,
+                    Some(method) => acp.answer(server, method, request, turn, context).await,
                     None => dispatched(server, request, context).await,
                 },
             };

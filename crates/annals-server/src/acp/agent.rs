@@ -66,6 +66,8 @@ pub(super) struct Link {
     sessions: Mutex<HashSet<String>>,
     /// Sessions that it is opening: the client knows what is in them.
     quiet: Mutex<HashSet<String>>,
+    /// What it was asked to do and has not done yet, by session.
+    work: Mutex<Vec<String>>,
     /// None before it has said who it is.
     abilities: Mutex<Option<Abilities>>,
 }
@@ -138,7 +140,7 @@ impl Agent {
     ) -> Result<Arc<Link>, Error> {
         let _starting = tokio::select! {
             starting = self.starting.lock() => starting,
-            () = cancelled.wait() => return Err(taken_back(cancelled)),
+            () = cancelled.wait() => return Err(Error::taken_back()),
         };
         if let Some(link) = self.running() {
             return Ok(link);
@@ -195,6 +197,21 @@ impl Drop for Agent {
     }
 }
 
+/// Something that an agent was asked to do in a session.
+pub(super) struct Work {
+    link: Arc<Link>,
+    session: String,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let mut work = lock(&self.link.work);
+        if let Some(place) = work.iter().position(|session| *session == self.session) {
+            work.swap_remove(place);
+        }
+    }
+}
+
 impl Link {
     fn start(command: &[String], outgoing: Outgoing) -> io::Result<Arc<Self>> {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -215,6 +232,7 @@ impl Link {
             asks: Mutex::default(),
             sessions: Mutex::default(),
             quiet: Mutex::default(),
+            work: Mutex::default(),
             abilities: Mutex::default(),
         });
         let (stdin, stdout) = stdin.zip(stdout).ok_or(io::ErrorKind::BrokenPipe)?;
@@ -287,7 +305,7 @@ impl Link {
         if let Some(asked) = lock(&self.asked).as_mut() {
             asked.remove(&number);
         }
-        Err(taken_back(cancelled))
+        Err(Error::taken_back())
     }
 
     /// Tells it something.
@@ -308,6 +326,17 @@ impl Link {
         } else {
             sessions.remove(session);
         }
+    }
+
+    /// Returns whether it was asked to do something in a session that it has not done yet.
+    pub(super) fn is_at_work_on(&self, session: &str) -> bool {
+        lock(&self.work).iter().any(|busy| busy == session)
+    }
+
+    /// Notes that it is asked to do something in a session, until this is dropped.
+    pub(super) fn work_on(self: &Arc<Self>, session: String) -> Work {
+        lock(&self.work).push(session.clone());
+        Work { link: self.clone(), session }
     }
 
     /// Has it open a session. What was said in it is not told again.
@@ -457,10 +486,6 @@ fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
 
 fn spelled(message: &Message<'_>) -> Result<String, Error> {
     crate::line::json_line(message).map_err(|_| failed("could not be asked"))
-}
-
-fn taken_back(cancelled: &Cancelled) -> Error {
-    cancelled.check().err().unwrap_or_else(Error::broken_off)
 }
 
 fn gone() -> Error {

@@ -268,6 +268,29 @@ fn a_session_that_is_loaded_twice_at_once_is_told_one_time_after_the_other() {
 }
 
 #[test]
+fn a_session_that_is_opened_closed_and_opened_is_open() {
+    let world = World::new();
+    let mut client = initialized(&world);
+    for round in 0..20 {
+        let first = client.request("session/resume", &open(TEA));
+        let close = client.request("session/close", &json!({"sessionId": TEA}));
+        let second = client.request("session/load", &open(TEA));
+        let mut answers = std::collections::HashMap::new();
+        while answers.len() < 3 {
+            let message = client.next();
+            if let Some(id) = message["id"].as_u64() {
+                answers.insert(id, message.get("result").is_some());
+            }
+        }
+        // The first may have been taken back by the second.
+        assert!(answers.contains_key(&first));
+        assert!(answers[&close] && answers[&second], "{round}: {answers:?}");
+        assert_eq!(client.ask("history/status", &json!({}))["result"]["subscriptions"], 1, "{round}");
+    }
+    client.finish();
+}
+
+#[test]
 fn a_client_that_does_not_read_is_not_told_without_end() {
     let world = World::new();
     let path = world.session(KETTLE);
@@ -535,5 +558,26 @@ fn an_agent_that_does_not_read_is_given_up() {
         client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"text": text}}));
     }
     assert_eq!(client.next()["error"]["code"], -32603);
+    client.finish();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_on_which_an_agent_works_is_not_opened_besides() {
+    let resumes = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}}"#;
+    let done = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+    let script = format!(
+        "read -r line; echo '{resumes}'; read -r line; echo '{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{{}}}}'; \
+         read -r line; echo 1 > \"$1/works\"; while [ ! -e \"$1/go\" ]; do sleep 0.01; done; echo '{done}'; exec sleep 600"
+    );
+    let (_world, mut client, folder) = scripted(&script);
+    let asked = client.request("session/prompt", &json!({"sessionId": TEA, "prompt": []}));
+    number(&folder, "works");
+    for method in ["session/load", "session/resume"] {
+        assert_eq!(client.ask(method, &open(TEA))["error"]["code"], -32011, "{method}");
+    }
+    fs::write(folder.path().join("go"), "").unwrap();
+    assert_eq!(client.next()["id"], asked);
+    assert!(client.ask("session/resume", &open(TEA)).get("result").is_some());
     client.finish();
 }
