@@ -12,6 +12,8 @@ use crate::line::json_line;
 
 /// The longest message that is taken.
 pub const LONGEST_FRAME: usize = 16 << 20;
+/// How many characters are said of a wrong parameter.
+const LONGEST_COMPLAINT: usize = 200;
 
 /// One line of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,7 +221,8 @@ impl Params {
         if !json.starts_with('{') {
             return Err(Error::invalid_params("parameters are an object, by name"));
         }
-        serde_json::from_str(json).map_err(|error| Error::invalid_params(&error.to_string()))
+        let mut spelled = serde_json::Deserializer::from_str(json);
+        serde_path_to_error::deserialize(&mut spelled).map_err(|error| Error::wrong_params(&error))
     }
 }
 
@@ -232,6 +235,20 @@ impl Error {
     /// Says what is wrong with parameters.
     pub fn invalid_params(message: &str) -> Self {
         Self::new(ErrorCode::InvalidParams, message)
+    }
+
+    /// Says which parameter is not what it should be, and how. What was given may be long.
+    fn wrong_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let told = error.inner().to_string();
+        // Where it stands in the line is said by its name.
+        let told = told.rsplit_once(" at line ").map_or(&*told, |(told, _)| told);
+        let cut: String = told.chars().take(LONGEST_COMPLAINT).collect();
+        let more = if cut.len() < told.len() { "…" } else { "" };
+        let place: String = error.path().to_string().chars().take(LONGEST_COMPLAINT).collect();
+        Self::invalid_params(&match &*place {
+            "." => format!("{cut}{more}"),
+            place => format!("`{place}`: {cut}{more}"),
+        })
     }
 
     /// Says that nobody wants an answer any more.
@@ -269,11 +286,8 @@ impl From<annals_engine::Error> for Error {
         match error.candidates() {
             [] => failed,
             candidates => {
-                let folder = |candidate: &annals_engine::Candidate| {
-                    let key = candidate.path.parent().and_then(std::path::Path::file_name);
-                    key.unwrap_or_default().to_string_lossy().into_owned()
-                };
-                let candidates: Vec<String> = candidates.iter().map(folder).collect();
+                let paths = candidates.iter().map(|candidate| candidate.path.to_string_lossy());
+                let candidates: Vec<_> = paths.collect();
                 failed.with_data(&serde_json::json!({ "candidates": candidates }))
             }
         }
@@ -383,5 +397,18 @@ mod tests {
         }
         let error = params("[1]").read::<annals_proto::ListParams>().unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidParams);
+    }
+
+    #[test]
+    fn wrong_parameters_are_named_and_not_repeated_at_length() {
+        let complaint = |params: &str| {
+            let params = Params(Some(RawValue::from_string(params.to_owned()).unwrap()));
+            params.read::<annals_proto::ListParams>().unwrap_err().message
+        };
+        let told = complaint(r#"{"workspacePath": "/茶", "limit": "ten"}"#);
+        assert_eq!(told, "`limit`: invalid type: string \"ten\", expected usize");
+        let told = complaint(&format!(r#"{{"limit": "{}"}}"#, "天".repeat(1 << 20)));
+        assert!(told.starts_with("`limit`: invalid type: string \"天天") && told.ends_with("天…"), "{told}");
+        assert!(told.chars().count() < 2 * LONGEST_COMPLAINT);
     }
 }
