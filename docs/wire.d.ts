@@ -129,7 +129,7 @@ export interface ForkParams {
   upTo?: string | null;
   /** Whether subagents, long tool output and backups of files are copied too. */
   withSideFiles?: boolean | null;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -260,7 +260,7 @@ export interface LoadParams {
   sessionId: string;
   /** Which messages; all that were said unless given. */
   view?: View | null;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -326,7 +326,7 @@ export interface ReadParams {
   limit?: number | null;
   /** The session's id, with or without `claude:` before it. */
   sessionId: string;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -352,7 +352,7 @@ export interface RenameParams {
   sessionId: string;
   /** Its new title. */
   title: string;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -418,7 +418,7 @@ export interface Session {
 export interface SessionParams {
   /** The session's id, with or without `claude:` before it. */
   sessionId: string;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -490,7 +490,7 @@ export interface TagParams {
   sessionId: string;
   /** Its new tag; null takes the old one away. */
   tag?: string | null;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -557,7 +557,7 @@ export interface ToolsParams {
   name?: string | null;
   /** The session's id, with or without `claude:` before it. */
   sessionId: string;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -623,7 +623,7 @@ export interface TurnsParams {
   limit?: number | null;
   /** The session's id, with or without `claude:` before it. */
   sessionId: string;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 
@@ -656,7 +656,7 @@ export interface WatchParams {
   offset?: number | null;
   /** The session whose new entries are wanted; without it, changes of all sessions are. */
   sessionId?: string | null;
-  /** The working directory, where several projects have a session of that id; an absolute path. */
+  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
 }
 

@@ -171,7 +171,7 @@ impl Engine {
 
     /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the
     /// client's folders are looked at, and nothing in them that leads out of them is opened. Of several, the one of the
-    /// project.
+    /// project, or the one that lies there.
     pub fn session_with_id(&self, id: &str, project: Option<&Path>) -> Result<TranscriptFile, Error> {
         if !is_session_id(id) {
             return Err(not_found(id));
@@ -184,11 +184,15 @@ impl Engine {
         let mut seen = HashSet::new();
         paths.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
         if let (Some(project), 2..) = (project, paths.len()) {
-            let near = self.folders_of(project);
-            let is_near =
-                |path: &PathBuf| path.parent().is_some_and(|folder| near.iter().any(|one| one == folder));
-            if paths.iter().any(is_near) {
-                paths.retain(is_near);
+            if paths.iter().any(|path| path == project) {
+                paths.retain(|path| path == project);
+            } else {
+                let near = self.folders_of(project);
+                let is_near =
+                    |path: &PathBuf| path.parent().is_some_and(|folder| near.iter().any(|one| one == folder));
+                if paths.iter().any(is_near) {
+                    paths.retain(is_near);
+                }
             }
         }
         match &paths[..] {

@@ -126,7 +126,7 @@ codes! {
     Cancelled -32800,
     /// There is no such session, entry or subscription.
     NotFound -32002,
-    /// An id means more than one session: `data.candidates` has their folders.
+    /// An id means more than one session: `data.candidates` has their transcripts.
     Ambiguous -32010,
     /// Somebody else writes to the session, so it was left alone.
     Busy -32011,

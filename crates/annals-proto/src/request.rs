@@ -34,7 +34,7 @@ pub struct ListParams {
 pub struct SessionParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct SessionParams {
 pub struct LoadParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// At most so many messages; 10000 unless given, and at most.
     pub limit: Option<usize>,
@@ -75,7 +75,7 @@ pub enum View {
 pub struct ReadParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// Items on both sides of this entry, and the entry.
     pub around: Option<EntryRef>,
@@ -109,7 +109,7 @@ pub enum EntryRef {
 pub struct ToolsParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// Only calls of this tool.
     pub name: Option<String>,
@@ -128,7 +128,7 @@ pub struct ToolsParams {
 pub struct TurnsParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// At most so many; 1000 unless given, at most 10000.
     pub limit: Option<usize>,
@@ -152,7 +152,7 @@ pub struct ProjectsParams {
 pub struct RenameParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// Its new title.
     pub title: String,
@@ -165,7 +165,7 @@ pub struct RenameParams {
 pub struct TagParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// Its new tag; null takes the old one away.
     pub tag: Option<String>,
@@ -178,7 +178,7 @@ pub struct TagParams {
 pub struct ForkParams {
     /// The session's id, with or without `claude:` before it.
     pub session_id: String,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// The last message to copy, by its uuid or the beginning of it; all of them unless given.
     pub up_to: Option<String>,
@@ -210,7 +210,7 @@ pub struct NoParams {}
 pub struct WatchParams {
     /// The session whose new entries are wanted; without it, changes of all sessions are.
     pub session_id: Option<String>,
-    /// The working directory, where several projects have a session of that id; an absolute path.
+    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
     pub workspace_path: Option<String>,
     /// From where in the transcript on: `nextOffset` of what was received last. From its present end unless given.
     pub offset: Option<u64>,

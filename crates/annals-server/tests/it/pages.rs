@@ -198,7 +198,14 @@ fn sessions_of_one_id_are_told_apart_by_their_working_directory() {
     let error = world.ask("history/load", &json!({"sessionId": TEA})).unwrap_err();
     assert_eq!(error.code, ErrorCode::Ambiguous);
     let data: Value = serde_json::from_str(error.data.unwrap().get()).unwrap();
-    assert_eq!(data, json!({"candidates": ["-home-mia-tea", "C--Users-Wei---"]}));
+    let copy = folder.join(format!("{TEA}.jsonl"));
+    assert_eq!(data, json!({"candidates": [world.session(TEA), copy]}));
+    // A path that one of them lies at names it; any other leads nowhere.
+    world.get("history/rename", &json!({"sessionId": TEA, "title": "A copy", "workspacePath": copy}));
+    let titles = ids(world.get("history/list", &json!({}))["sessions"].as_array().unwrap(), "title");
+    assert_eq!(titles.iter().filter(|title| *title == "A copy").count(), 1);
+    let elsewhere = json!({"sessionId": TEA, "workspacePath": world.session(WEATHER)});
+    assert_eq!(world.refusal("history/load", &elsewhere), ErrorCode::Ambiguous);
     let params = json!({"sessionId": TEA, "workspacePath": "/home/mia/tea"});
     assert_eq!(world.get("history/load", &params)["messages"].as_array().unwrap().len(), 3);
     // Where only one has it, the directory need not be right.
