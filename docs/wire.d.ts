@@ -58,9 +58,25 @@ export interface ChangedNotice {
 /** A run of text, thinking or calls in a reply. */
 export type ChatBlock = { content: string; type: "text"; } | { content: string; isComplete: boolean; type: "thought"; } | { toolCallIds: Array<string>; type: "tools"; };
 
+/** Something that came in with a message. */
+export interface ChatInput {
+  /** The name of a command. */
+  command?: string | null;
+  /**
+   * What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
+   * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
+   */
+  kind: string;
+  /** What it says; of a command, its arguments. */
+  text: string;
+}
+
 /** One message, as people see it: a prompt, or a reply with the calls that it made and what came of them. */
 export interface ChatMessage {
-  /** Its text blocks, joined by line breaks. */
+  /**
+   * Its text blocks, joined by line breaks. In the full view, a prompt is as it was typed, without the tags that the
+   * client has put around it.
+   */
   content: string;
   /** The order of text, thinking and calls in a reply. */
   contentBlocks?: Array<ChatBlock>;
@@ -68,6 +84,11 @@ export interface ChatMessage {
   cut?: boolean;
   /** The uuid of its first entry; for an entry without one, `line-` and its line. */
   id: string;
+  /**
+   * What came in with it, one after the other and without the tags around it, where that is not just what a person
+   * typed.
+   */
+  inputs?: Array<ChatInput>;
   /** The model of a reply. */
   model?: string | null;
   /** `user` or `assistant`. */
@@ -252,6 +273,11 @@ export interface ListResult {
 
 /** Parameters of `history/load`. */
 export interface LoadParams {
+  /**
+   * Also, among all that were said, what the client has put in by itself: output of commands, reminders, messages of
+   * other agents.
+   */
+  all?: boolean | null;
   /** Where the page before ended. */
   cursor?: string | null;
   /** At most so many messages; 10000 unless given, and at most. */
@@ -270,6 +296,8 @@ export interface LoadResult {
   messages: Array<ChatMessage>;
   /** Where the next page begins; absent behind the last. */
   nextCursor?: string | null;
+  /** What other agents of a team have said meanwhile. */
+  teamMessages?: Array<TeamMessage>;
 }
 
 /** Parameters of methods that need none. */
@@ -492,6 +520,20 @@ export interface TagParams {
   tag?: string | null;
   /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
   workspacePath?: string | null;
+}
+
+/** What another agent of a team has said. */
+export interface TeamMessage {
+  /** In which colour the client shows it. */
+  color?: string | null;
+  /** In all words. */
+  content: string;
+  /** In a few words. */
+  summary?: string | null;
+  /** Who has said it. */
+  teammateId: string;
+  /** When it came. */
+  timestamp?: string | null;
 }
 
 /** Text, or `{"bytes": <base64>}` where it is not UTF-8. */

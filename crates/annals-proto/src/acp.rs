@@ -263,6 +263,10 @@ pub struct Origin {
     /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+    /// What it is, where that is not just what a person typed or a model answered: `command`, `output`,
+    /// `task_notification` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<&'static str>,
     /// Whether it is the summary that stands for what was compacted away.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,

@@ -21,12 +21,15 @@ pub struct ListResult {
 }
 
 /// Result of `history/load`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoadResult {
     /// The messages, in the order in which they were said.
     pub messages: Vec<ChatMessage>,
+    /// What other agents of a team have said meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub team_messages: Vec<TeamMessage>,
     /// Where the next page begins; absent behind the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -41,7 +44,8 @@ pub struct ChatMessage {
     pub id: String,
     /// `user` or `assistant`.
     pub role: String,
-    /// Its text blocks, joined by line breaks.
+    /// Its text blocks, joined by line breaks. In the full view, a prompt is as it was typed, without the tags that the
+    /// client has put around it.
     pub content: String,
     /// Its thinking, joined by line breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,12 +62,51 @@ pub struct ChatMessage {
     /// The model of a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What came in with it, one after the other and without the tags around it, where that is not just what a person
+    /// typed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub inputs: Vec<ChatInput>,
     /// Whether it is the summary that stands for what was compacted away.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub summary: bool,
     /// Whether something in it was too long to be sent and was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub cut: bool,
+}
+
+/// What another agent of a team has said.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TeamMessage {
+    /// Who has said it.
+    pub teammate_id: String,
+    /// In which colour the client shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// In a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// In all words.
+    pub content: String,
+    /// When it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+}
+
+/// Something that came in with a message.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ChatInput {
+    /// What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
+    /// `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
+    pub kind: String,
+    /// What it says; of a command, its arguments.
+    pub text: String,
+    /// The name of a command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// A call, and what came of it.

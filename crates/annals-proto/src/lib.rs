@@ -24,8 +24,8 @@ mod text;
 mod turn;
 
 pub use answer::{
-    AppendedNotice, ChangedNotice, ChatBlock, ChatMessage, ChatToolCall, DeleteResult, ListResult,
-    LoadResult, ProjectsResult, ReadResult, StatusResult, ToolsResult, TrashResult, TurnsResult,
+    AppendedNotice, ChangedNotice, ChatBlock, ChatInput, ChatMessage, ChatToolCall, DeleteResult, ListResult,
+    LoadResult, ProjectsResult, ReadResult, StatusResult, TeamMessage, ToolsResult, TrashResult, TurnsResult,
     UnwatchResult, WatchResult,
 };
 pub use change::{Changed, Forked, Trashed};

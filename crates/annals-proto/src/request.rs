@@ -53,6 +53,9 @@ pub struct LoadParams {
     pub cursor: Option<String>,
     /// Which messages; all that were said unless given.
     pub view: Option<View>,
+    /// Also, among all that were said, what the client has put in by itself: output of commands, reminders, messages of
+    /// other agents.
+    pub all: Option<bool>,
 }
 
 /// Which messages of a session are loaded.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::content::{Block, Content};
-use crate::entry::view::{Attachment, AttachmentKind, User};
+use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand, User};
 use crate::entry::{Entry, Flag};
 
 /// One thing that came in. A message may hold several: a selection in an editor, and words about it.
@@ -16,6 +16,8 @@ pub struct Input<'a> {
     pub text: Cow<'a, str>,
     /// The name of a slash command, as typed.
     pub command: Option<String>,
+    /// What stands in its tag besides the name; see [`Input::attribute`].
+    pub attributes: Cow<'a, str>,
 }
 
 /// What may come in.
@@ -53,6 +55,29 @@ pub enum InputKind {
     Injected,
 }
 
+impl InputKind {
+    /// Returns the word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            InputKind::Prompt => "prompt",
+            InputKind::Queued => "queued",
+            InputKind::IdeSelection => "ide_selection",
+            InputKind::IdeOpenedFile => "ide_opened_file",
+            InputKind::Command => "command",
+            InputKind::Bash => "bash",
+            InputKind::TaskNotification => "task_notification",
+            InputKind::CompactSummary => "compact_summary",
+            InputKind::Skill => "skill",
+            InputKind::Teammate => "teammate",
+            InputKind::Hook => "hook",
+            InputKind::ToolResult => "tool_result",
+            InputKind::Output => "output",
+            InputKind::Interrupt => "interrupt",
+            InputKind::Injected => "injected",
+        }
+    }
+}
+
 /// How text begins that the client writes in the user's place.
 const PHRASES: [(&str, InputKind); 4] = [
     ("[Request interrupted by user", InputKind::Interrupt),
@@ -71,12 +96,7 @@ pub fn inputs<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
     }
     let Some(attachment) = entry.view::<Attachment>() else { return Vec::new() };
     if let Some(queued) = attachment.queued_command() {
-        let kind = match queued.mode().as_deref() {
-            _ if queued.is_meta() => InputKind::Injected,
-            Some("task-notification") => InputKind::TaskNotification,
-            Some("bash") => InputKind::Bash,
-            _ => InputKind::Queued,
-        };
+        let kind = kind_of_queued(&queued);
         let mut inputs = in_content(queued.prompt());
         for input in inputs.iter_mut().filter(|input| input.kind == InputKind::Prompt) {
             input.kind = kind;
@@ -89,6 +109,16 @@ pub fn inputs<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
     );
     let text = attachment.payload().filter(|_| speaks).and_then(|payload| payload.get("content"));
     text.map(|text| Input::new(InputKind::Hook, Content::new(Some(text)).text())).into_iter().collect()
+}
+
+/// Returns what it is that was queued while a turn ran.
+pub fn kind_of_queued(queued: &QueuedCommand<'_>) -> InputKind {
+    match queued.mode().as_deref() {
+        _ if queued.is_meta() => InputKind::Injected,
+        Some("task-notification") => InputKind::TaskNotification,
+        Some("bash") => InputKind::Bash,
+        _ => InputKind::Queued,
+    }
 }
 
 /// Returns what came in with a text.
@@ -120,12 +150,45 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
 /// assert_eq!(strip_wrappers("<Button> is never drawn"), Some("<Button> is never drawn"));
 /// ```
 pub fn strip_wrappers(text: &str) -> Option<&str> {
-    split(text).into_iter().find(|(kind, ..)| *kind == InputKind::Prompt).map(|(_, words, _)| words)
+    split(text).into_iter().find(|piece| piece.kind == InputKind::Prompt).map(|piece| piece.inner)
 }
 
 impl<'a> Input<'a> {
     fn new(kind: InputKind, text: Cow<'a, str>) -> Self {
-        Self { kind, text, command: None }
+        Self { kind, text, command: None, attributes: Cow::Borrowed("") }
+    }
+
+    /// Returns an attribute of its tag.
+    ///
+    /// ```
+    /// use annals_transcript::prompt::in_text;
+    ///
+    /// let text = r#"<teammate-message teammate_id="bob" summary="a -> b">Done</teammate-message>"#;
+    /// let [input] = &in_text(text)[..] else { panic!() };
+    /// assert_eq!((&*input.text, input.attribute("summary")), ("Done", Some("a -> b")));
+    /// ```
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        let mut rest = &*self.attributes;
+        while let Some((before, behind)) = rest.split_once("=\"") {
+            let (value, behind) = behind.split_once('"')?;
+            if before.trim() == name {
+                return Some(value);
+            }
+            rest = behind;
+        }
+        None
+    }
+
+    /// Returns it as it was typed: a command with its name, a shell command with its mark.
+    pub fn typed(&self) -> Cow<'_, str> {
+        match self.kind {
+            InputKind::Command => {
+                let command = self.command.as_deref().unwrap_or("/?");
+                Cow::Owned(format!("{command} {}", self.text.trim()).trim_end().to_owned())
+            }
+            InputKind::Bash => Cow::Owned(format!("!{}", self.text.trim())),
+            _ => Cow::Borrowed(&*self.text),
+        }
     }
 }
 
@@ -146,7 +209,8 @@ fn of_user<'a>(entry: &Entry<'a>, user: &User<'a>) -> Vec<Input<'a>> {
     inputs
 }
 
-fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
+/// Returns what came in with the texts of a message.
+pub fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
     let texts = content.blocks().filter_map(|block| match block {
         Block::Text(text) => Some(text.text()),
         _ => None,
@@ -164,9 +228,9 @@ fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
 /// Joins the tags of a slash command, of which there are up to three, into one input.
 fn joined<'t, 'a>(pieces: Vec<Piece<'t>>, text: impl Fn(&'t str) -> Cow<'a, str>) -> Vec<Input<'a>> {
     let mut inputs: Vec<Input<'a>> = Vec::new();
-    for (kind, inner, tag) in pieces {
+    for Piece { kind, inner, tag, attributes } in pieces {
         if kind != InputKind::Command {
-            inputs.push(Input::new(kind, text(inner)));
+            inputs.push(Input { attributes: text(attributes), ..Input::new(kind, text(inner)) });
             continue;
         }
         if inputs.last().is_none_or(|last| last.kind != InputKind::Command) {
@@ -183,13 +247,24 @@ fn joined<'t, 'a>(pieces: Vec<Piece<'t>>, text: impl Fn(&'t str) -> Cow<'a, str>
 }
 
 /// A piece of text: what it is, what it says, the tag around it.
-type Piece<'a> = (InputKind, &'a str, &'a str);
+struct Piece<'a> {
+    kind: InputKind,
+    inner: &'a str,
+    tag: &'a str,
+    attributes: &'a str,
+}
+
+impl<'a> Piece<'a> {
+    fn untagged(kind: InputKind, inner: &'a str) -> Self {
+        Self { kind, inner, tag: "", attributes: "" }
+    }
+}
 
 /// Splits text into what is wrapped in tags at its beginning and the rest.
 fn split(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text.trim();
-    while let Some((tag, inner)) = opening_tag(rest) {
+    while let Some((tag, attributes, inner)) = opening_tag(rest) {
         let close = format!("</{tag}>");
         let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes());
         if end.is_none() && kind_of_tag(tag) == InputKind::Injected && tag != "system-reminder" {
@@ -197,7 +272,8 @@ fn split(text: &str) -> Vec<Piece<'_>> {
             break;
         }
         // A tag that is never closed wraps all that follows.
-        pieces.push((kind_of_tag(tag), end.map_or(inner, |end| &inner[..end]), tag));
+        let kind = kind_of_tag(tag);
+        pieces.push(Piece { kind, inner: end.map_or(inner, |end| &inner[..end]), tag, attributes });
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
     }
     // The client puts reminders behind words, too.
@@ -205,14 +281,14 @@ fn split(text: &str) -> Vec<Piece<'_>> {
         Some(at) if rest.ends_with("</system-reminder>") => (rest[..at].trim_end(), Some(&rest[at..])),
         _ => (rest, None),
     };
-    if !rest.is_empty() && pieces.iter().any(|(kind, ..)| *kind == InputKind::TaskNotification) {
+    if !rest.is_empty() && pieces.iter().any(|piece| piece.kind == InputKind::TaskNotification) {
         // What follows the news of a task belongs to it.
-        pieces.push((InputKind::Injected, rest, ""));
+        pieces.push(Piece::untagged(InputKind::Injected, rest));
     } else if !rest.is_empty() {
         let phrase = PHRASES.iter().find(|(phrase, _)| rest.starts_with(phrase));
-        pieces.push((phrase.map_or(InputKind::Prompt, |(_, kind)| *kind), rest, ""));
+        pieces.push(Piece::untagged(phrase.map_or(InputKind::Prompt, |(_, kind)| *kind), rest));
     }
-    pieces.extend(reminder.map(|reminder| (InputKind::Injected, reminder, "")));
+    pieces.extend(reminder.map(|reminder| Piece::untagged(InputKind::Injected, reminder)));
     pieces
 }
 
@@ -230,8 +306,8 @@ fn kind_of_tag(tag: &str) -> InputKind {
     }
 }
 
-/// Returns the name of the tag that `text` opens with, if it is one of the client's, and what follows it.
-fn opening_tag(text: &str) -> Option<(&str, &str)> {
+/// Returns the name of the tag that `text` opens with, if it is one of the client's, its attributes, and what follows it.
+fn opening_tag(text: &str) -> Option<(&str, &str, &str)> {
     let inner = text.strip_prefix('<')?;
     let length = inner
         .bytes()
@@ -244,8 +320,21 @@ fn opening_tag(text: &str) -> Option<(&str, &str)> {
     if !named || !closed {
         return None;
     }
-    let end = memchr::memchr(b'>', inner.as_bytes())?;
-    Some((name, &inner[end + 1..]))
+    let end = end_of_tag(&inner[length..])? + length;
+    Some((name, &inner[length..end], &inner[end + 1..]))
+}
+
+/// Finds the end of a tag: not in an attribute, unless that never ends.
+fn end_of_tag(text: &str) -> Option<usize> {
+    let mut is_quoted = false;
+    for at in memchr::memchr2_iter(b'>', b'"', text.as_bytes()) {
+        match text.as_bytes()[at] {
+            b'"' => is_quoted = !is_quoted,
+            _ if !is_quoted => return Some(at),
+            _ => {}
+        }
+    }
+    memchr::memchr(b'>', text.as_bytes())
 }
 
 #[cfg(test)]

@@ -79,20 +79,12 @@ pub enum StartedBy {
 impl StartedBy {
     /// Returns the word for it.
     pub fn name(self) -> &'static str {
-        let StartedBy::Input(kind) = self else { return "other" };
-        match kind {
-            InputKind::Prompt => "prompt",
-            InputKind::Queued => "queued",
-            InputKind::IdeSelection => "ide_selection",
-            InputKind::IdeOpenedFile => "ide_opened_file",
-            InputKind::Command => "command",
-            InputKind::Bash => "bash",
-            InputKind::TaskNotification => "task_notification",
-            InputKind::CompactSummary => "compact_summary",
-            InputKind::Skill => "skill",
-            InputKind::Teammate => "teammate",
-            InputKind::Hook => "hook",
-            InputKind::ToolResult | InputKind::Output | InputKind::Interrupt | InputKind::Injected => "other",
+        match self {
+            StartedBy::Other
+            | StartedBy::Input(
+                InputKind::ToolResult | InputKind::Output | InputKind::Interrupt | InputKind::Injected,
+            ) => "other",
+            StartedBy::Input(kind) => kind.name(),
         }
     }
 

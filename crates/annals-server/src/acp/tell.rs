@@ -15,6 +15,7 @@ use annals_transcript::entry::view::{
     Assistant, Attachment, CompactBoundary, System, SystemKind, ToolUseResult, User,
 };
 use annals_transcript::json::Value;
+use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::tool::State;
 use annals_transcript::{Entry, Flag};
 use serde_json::value::RawValue;
@@ -91,7 +92,7 @@ impl Teller {
         } else if let Some(attachment) = entry.view::<Attachment>() {
             let queued = attachment.queued_command().filter(|queued| !queued.is_meta());
             if let Some(queued) = queued.filter(|_| !entry.has(Flag::Meta)) {
-                self.words(entry, queued.prompt());
+                self.words(entry, queued.prompt(), prompt::kind_of_queued(&queued));
             }
         } else if let Some(notice) = entry.view::<System>()
             && let SystemKind::CompactBoundary(boundary) = notice.kind()
@@ -165,22 +166,49 @@ impl Teller {
         if entry.has(Flag::CompactSummary) {
             self.summary(entry, &content.text());
         } else if !entry.has(Flag::Meta) {
-            self.words(entry, content);
+            self.words(entry, content, InputKind::Prompt);
         }
     }
 
-    /// Tells what a person said.
-    fn words(&mut self, entry: &Entry<'_>, content: Content<'_>) {
+    /// Tells what a person said, and what the client has put around it or in its place.
+    fn words(&mut self, entry: &Entry<'_>, content: Content<'_>, typed: InputKind) {
         let origin = origin(entry);
         let message = origin.uuid.as_deref();
         for block in content.blocks() {
             match block {
-                Block::Text(text) => self.chunks(&text.text(), message, &origin, Update::UserMessageChunk),
+                Block::Text(text) => {
+                    let text = text.text();
+                    let mut inputs = prompt::in_text(&text);
+                    if let [input] = &mut inputs[..]
+                        && input.kind == InputKind::Prompt
+                    {
+                        // Words alone are told as they stand there.
+                        input.text = Cow::Borrowed(&text);
+                    }
+                    for mut input in inputs {
+                        if input.kind == InputKind::Prompt {
+                            input.kind = typed;
+                        }
+                        self.input(&input, message, &origin);
+                    }
+                }
                 Block::Image(media) | Block::Document(media) => {
                     self.media(&media, message, &origin, Update::UserMessageChunk);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Tells one thing that came in. What the client has put in for the model alone is passed over.
+    fn input(&mut self, input: &Input<'_>, message: Option<&str>, origin: &Origin) {
+        let kind = input.kind;
+        let name = Some(kind.name()).filter(|_| kind != InputKind::Prompt);
+        let origin = Origin { input: name, ..origin.clone() };
+        match kind {
+            InputKind::Injected => {}
+            InputKind::Output => self.chunks(input.text.trim(), message, &origin, Update::AgentMessageChunk),
+            _ => self.chunks(&input.typed(), message, &origin, Update::UserMessageChunk),
         }
     }
 

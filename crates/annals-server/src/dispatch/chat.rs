@@ -7,10 +7,11 @@ use annals_engine::{Conversation, Error as Unread};
 use annals_proto::{self as wire, ChatBlock, ErrorCode, View};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::Block;
-use annals_transcript::entry::view::Assistant;
+use annals_transcript::entry::view::{Assistant, User};
 use annals_transcript::history::Step;
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Messages, Part};
+use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::{Entry, Flag, Kind};
@@ -33,6 +34,18 @@ pub(crate) struct Chat<'a> {
     sent: OnceCell<Messages<'a>>,
 }
 
+/// What was said in one place: a message, what other agents of a team said, or both.
+pub(super) struct Said {
+    pub(super) message: Option<wire::ChatMessage>,
+    pub(super) team: Vec<wire::TeamMessage>,
+}
+
+impl From<wire::ChatMessage> for Said {
+    fn from(message: wire::ChatMessage) -> Self {
+        Self { message: Some(message), team: Vec::new() }
+    }
+}
+
 /// Which entries are one message.
 #[derive(Debug)]
 struct Spoken {
@@ -48,7 +61,7 @@ impl Server {
     ) -> Result<wire::LoadResult, Error> {
         let limit = limit(params.limit, MOST_MESSAGES, MOST_MESSAGES)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
-        let view = params.view.unwrap_or_default();
+        let (view, all) = (params.view.unwrap_or_default(), params.all.unwrap_or_default());
         let list = match view {
             View::Full => 'l',
             View::Model => 'm',
@@ -61,7 +74,7 @@ impl Server {
                 View::Full => {
                     let spoken = reading.chat.spoken(&reading.conversation);
                     let count = spoken.messages.len();
-                    let message = |place: usize| spoken.message(reading, place);
+                    let message = |place: usize| spoken.message(reading, place, all);
                     (forward(start, count, limit, &cancelled, message)?, count)
                 }
                 View::Model => {
@@ -72,12 +85,20 @@ impl Server {
                     let sent =
                         reading.chat.sent.get_or_init(|| model::messages(reading.conversation.chain()));
                     let mut messages = sent.iter().skip(start);
-                    let next = |_| messages.next().map_or(Ok(None), |message| sent_message(reading, message));
+                    let next = |_| {
+                        let message = messages.next().map(|message| sent_message(reading, message));
+                        message.transpose().map(|message| message.flatten().map(Said::from))
+                    };
                     (forward(start, sent.len(), limit, &cancelled, next)?, sent.len())
                 }
             };
             let next_cursor = (page.end < count).then(|| reading.cursor(list, page.end, false));
-            Ok(wire::LoadResult { messages: page.things, next_cursor })
+            let mut result = wire::LoadResult { next_cursor, ..wire::LoadResult::default() };
+            for said in page.things {
+                result.messages.extend(said.message);
+                result.team_messages.extend(said.team);
+            }
+            Ok(result)
         })
     }
 }
@@ -113,7 +134,7 @@ impl Spoken {
         spoken
     }
 
-    fn message(&self, reading: &Reading<'_>, place: usize) -> Result<Option<wire::ChatMessage>, Error> {
+    fn message(&self, reading: &Reading<'_>, place: usize, all: bool) -> Result<Option<Said>, Error> {
         let nodes = &self.nodes[self.messages[place].clone()];
         let session = reading.snapshot.session();
         let Some(first) = nodes.first().map(|&index| &session.nodes()[index]) else { return Ok(None) };
@@ -125,7 +146,51 @@ impl Spoken {
             }
         }
         composer.message.summary = first.has(Flag::CompactSummary);
-        Ok(composer.finish()?)
+        let is_whole = !composer.message.summary && !composer.message.cut;
+        let Some(message) = composer.finish()? else { return Ok(None) };
+        if role == "assistant" || !is_whole {
+            return Ok(Some(message.into()));
+        }
+        Ok(came_in(message, &Entry::new(&reading.snapshot.body(first)?), all))
+    }
+}
+
+/// Tells a prompt as it was typed, and what the client has put around it or in its place for what it is; none if nobody
+/// wants to see it.
+fn came_in(message: wire::ChatMessage, entry: &Entry<'_>, all: bool) -> Option<Said> {
+    let inputs = match entry.view::<User>() {
+        Some(user) => prompt::in_content(user.content()),
+        None => prompt::inputs(entry),
+    };
+    if inputs.iter().all(|input| input.kind == InputKind::Prompt) {
+        return Some(message.into());
+    }
+    let (team, mut inputs): (Vec<_>, Vec<_>) =
+        inputs.into_iter().partition(|input| input.kind == InputKind::Teammate && !all);
+    inputs.retain(|input| all || !matches!(input.kind, InputKind::Injected | InputKind::Output));
+    let team: Vec<_> = team.iter().map(|input| team_message(input, message.timestamp.clone())).collect();
+    if inputs.is_empty() {
+        return Some(Said { message: None, team }).filter(|said| !said.team.is_empty());
+    }
+    let content: Vec<_> = inputs.iter().map(Input::typed).collect();
+    let content = content.join("\n");
+    let inputs = inputs.into_iter().map(|input| wire::ChatInput {
+        kind: input.kind.name().to_owned(),
+        text: input.text.into_owned(),
+        command: input.command,
+    });
+    let inputs = inputs.collect();
+    Some(Said { message: Some(wire::ChatMessage { content, inputs, ..message }), team })
+}
+
+fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessage {
+    let attribute = |name| input.attribute(name).map(str::to_owned);
+    wire::TeamMessage {
+        teammate_id: attribute("teammate_id").or_else(|| attribute("from")).unwrap_or_default(),
+        color: attribute("color"),
+        summary: attribute("summary"),
+        content: input.text.trim().to_owned(),
+        timestamp,
     }
 }
 

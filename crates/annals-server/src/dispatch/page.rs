@@ -4,6 +4,7 @@ use annals_proto as wire;
 use serde_json::value::RawValue;
 
 use super::LONGEST_PAGE;
+use super::chat::Said;
 use crate::rpc::Error;
 use crate::server::Cancelled;
 
@@ -80,6 +81,15 @@ impl Weigh for wire::ChatMessage {
         FRAME
             + 2 * (self.content.len() + text(&self.thought))
             + self.tool_calls.iter().map(call).sum::<usize>()
+    }
+}
+
+impl Weigh for Said {
+    fn size(&self) -> usize {
+        let input = |input: &wire::ChatInput| FRAME + input.text.len();
+        let inputs = self.message.iter().flat_map(|message| &message.inputs).map(input);
+        let team = self.team.iter().map(|message| FRAME + message.content.len());
+        self.message.as_ref().map_or(0, Weigh::size) + inputs.sum::<usize>() + team.sum::<usize>()
     }
 }
 

@@ -252,3 +252,74 @@ fn a_session_that_a_client_has_open_is_not_deleted() {
     assert_eq!(world.refusal("history/delete", &json!({"sessionId": TEA})), ErrorCode::Busy);
     assert_eq!(world.get("history/list", &json!({"query": "Tea"}))["sessions"][0]["live"], true);
 }
+
+#[test]
+fn what_a_person_typed_is_told_from_what_the_client_put_in() {
+    let world = World::new();
+    let contents = [
+        json!(
+            "<command-name>/rename</command-name>\n<command-message>rename</command-message>\n<command-args>茶 timer</command-args>"
+        ),
+        json!("<local-command-stdout>Renamed</local-command-stdout>"),
+        json!("<bash-input>ls -l</bash-input>"),
+        json!("<system-reminder>Be kind</system-reminder>"),
+        json!(
+            "<teammate-message teammate_id=\"bob\" color=\"green\" summary=\"a -> b\">\nDone ✓\n</teammate-message>\n\n<agent-message from=\"eve\">Hm</agent-message>"
+        ),
+        json!([
+            {"type": "tool_result", "tool_use_id": "t9", "content": "x"},
+            {"type": "text", "text": "<teammate-message teammate_id=\"alice\">Stop</teammate-message>"}
+        ]),
+        json!("<ide_opened_file>a.rs</ide_opened_file>\nWhy does this fail?"),
+        json!("  <b> is bold  "),
+    ];
+    let mut parent = "a5".to_owned();
+    for (number, content) in contents.into_iter().enumerate() {
+        let uuid = format!("i{number}");
+        append(&world.session(TEA), &entry("user", &uuid, Some(&parent), 10, json!({"content": content})));
+        parent = uuid;
+    }
+    let load = |params: &Value| {
+        let result = world.get("history/load", params);
+        let messages = result["messages"].as_array().unwrap()[3..].iter();
+        let told = messages.map(|message| {
+            let kinds = message["inputs"].as_array().map(|inputs| ids(inputs, "kind").join("+"));
+            format!("{}: {}", kinds.unwrap_or_default(), message["content"].as_str().unwrap())
+        });
+        (told.collect::<Vec<_>>(), result["teamMessages"].clone())
+    };
+    let (told, team) = load(&json!({"sessionId": TEA}));
+    let typed = [
+        "command: /rename 茶 timer",
+        "bash: !ls -l",
+        "ide_opened_file+prompt: a.rs\nWhy does this fail?",
+        ":   <b> is bold  ",
+    ];
+    assert_eq!(told, typed);
+    let time = "2026-03-01T10:10:00.000Z";
+    assert_eq!(
+        team,
+        json!([
+            {"teammateId": "bob", "color": "green", "summary": "a -> b", "content": "Done ✓", "timestamp": time},
+            {"teammateId": "eve", "content": "Hm", "timestamp": time},
+            {"teammateId": "alice", "content": "Stop", "timestamp": time},
+        ])
+    );
+    let (told, team) = load(&json!({"sessionId": TEA, "all": true}));
+    assert_eq!((told.len(), &team), (8, &Value::Null));
+    assert_eq!(told[1], "output: Renamed");
+    // Pages have the same, whatever is passed over.
+    for limit in 1..5 {
+        for (key, count) in [("messages", 7), ("teamMessages", 3)] {
+            let params = json!({"sessionId": TEA, "limit": limit});
+            let (mut found, mut params) = (0, params);
+            loop {
+                let result = world.get("history/load", &params);
+                found += result[key].as_array().map_or(0, Vec::len);
+                let Some(cursor) = result.get("nextCursor") else { break };
+                params["cursor"] = cursor.clone();
+            }
+            assert_eq!(found, count, "{key} by {limit}");
+        }
+    }
+}

@@ -235,3 +235,26 @@ fn usage_is_that_of_the_last_reply() {
     assert_eq!(used("<synthetic>", json!({"input_tokens": 0})), None);
     assert_eq!(used("x", json!("none")), None);
 }
+
+#[test]
+fn what_the_client_put_in_is_not_told_as_a_persons_words() {
+    let updates = told(&[
+        user("u1", json!("<command-name>/rename</command-name><command-args>茶</command-args>")),
+        user("u2", json!("<local-command-stdout>Renamed\n</local-command-stdout>")),
+        user("u3", json!("<system-reminder>Be kind</system-reminder>")),
+        user("u4", json!("<ide_selection>a.rs</ide_selection>\nWhy?")),
+        user("u5", json!(" As typed \n")),
+    ]);
+    assert_eq!(
+        spelled(&updates),
+        [
+            "user_message_chunk u1 /rename 茶",
+            "agent_message_chunk u2 Renamed",
+            "user_message_chunk u4 a.rs",
+            "user_message_chunk u4 Why?",
+            "user_message_chunk u5  As typed \n",
+        ]
+    );
+    let kinds: Vec<_> = updates.iter().map(|update| update["_meta"]["annals"]["input"].clone()).collect();
+    assert_eq!(kinds, [json!("command"), json!("output"), json!("ide_selection"), json!(null), json!(null)]);
+}
