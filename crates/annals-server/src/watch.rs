@@ -412,7 +412,7 @@ mod tests {
         let (short, long) = (line("茶"), line(&"天".repeat(100 << 10)));
         fs::write(&path, short.clone() + &long).unwrap();
         let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
-        let hub = Hub::new(Engine::open(roots, Home::at(&folder.path().join("home"))), true);
+        let hub = Hub::new(Engine::open(roots, Home::at(folder.path().join("home"))), true);
         let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0)).unwrap();
         let (mut first, mut second) = (subscribe(), subscribe());
         let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
