@@ -119,8 +119,6 @@ struct Face {
 
 /// KiB of large requests, of large answers and of events that are in memory at once.
 const ROOM_KIB: u32 = 64 << 10;
-/// What has no more bytes than this needs no room: it never waits for what is large.
-const SMALL: usize = 64 << 10;
 
 impl Http {
     /// Listens.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// What has no more bytes than this needs no room where there are few of its kind: it never waits for what is large.
+pub(crate) const SMALL: usize = 64 << 10;
+
 /// Room for so many bytes, shared by all who have it. Who finds none waits, and whoever waited longest is next.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
@@ -13,7 +16,9 @@ pub(crate) struct Room {
 
 /// A part of a room. It is given back when this is dropped.
 #[derive(Debug)]
-pub struct Taken(OwnedSemaphorePermit);
+pub struct Taken {
+    _permit: OwnedSemaphorePermit,
+}
 
 /// Text that takes room until it is sent.
 pub(crate) struct Roomy {
@@ -36,14 +41,12 @@ impl Room {
     /// Takes room for so many bytes; what is larger than all of it has it alone.
     pub(crate) async fn take(&self, bytes: usize) -> Taken {
         let taken = self.kib.clone().acquire_many_owned(kib(bytes).min(self.all)).await;
-        Taken(taken.expect("a room is never closed"))
+        Taken { _permit: taken.expect("a room is never closed") }
     }
-}
 
-impl Taken {
-    /// Gives back what is not needed for so many bytes.
-    pub(crate) fn shrink(&mut self, bytes: usize) {
-        drop(self.0.split(self.0.num_permits().saturating_sub(kib(bytes) as usize)));
+    /// Takes room for what is large; what is small needs none.
+    pub(crate) async fn take_if_large(&self, bytes: usize) -> Option<Taken> {
+        if bytes > SMALL { Some(self.take(bytes).await) } else { None }
     }
 }
 
@@ -57,17 +60,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn room_is_taken_shrunk_and_given_back() {
+    async fn room_is_taken_and_given_back() {
         let room = Room::of(8);
         let left = || room.kib.available_permits();
-        let mut taken = room.take(5000).await;
+        let taken = room.take(5000).await;
         assert_eq!(left(), 3);
-        taken.shrink(1500);
-        assert_eq!(left(), 6);
-        taken.shrink(1 << 30);
-        assert_eq!(left(), 6, "it never grows");
+        assert!(room.take_if_large(SMALL).await.is_none());
         drop(taken);
-        let all = room.take(usize::MAX).await;
+        let all = room.take_if_large(usize::MAX).await;
         assert_eq!(left(), 0);
         drop(all);
         assert_eq!(left(), 8);

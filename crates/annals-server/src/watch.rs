@@ -97,8 +97,7 @@ enum Told<T> {
     Nothing,
     /// Something that takes more bytes than there was room for.
     Longer(u64),
-    /// Something that takes about so many bytes.
-    Something(T, u64),
+    Something(T),
 }
 
 /// Something that a subscriber is told.
@@ -297,7 +296,7 @@ impl Subscription {
     }
 
     /// Waits for what is to be told next, and for room for it, which is to be kept until it is sent; none if it broke.
-    pub(crate) async fn next(&mut self, room: &Room) -> Option<(Notice, Taken)> {
+    pub(crate) async fn next(&mut self, room: &Room) -> Option<(Notice, Option<Taken>)> {
         loop {
             if matches!(self.watcher.wants, Wants::Sessions(_)) {
                 self.watcher.woken.notified().await;
@@ -316,7 +315,7 @@ impl Subscription {
     }
 
     /// Waits for what is written to its file next, as it stands there; none if it broke, or is one to all sessions.
-    pub(crate) async fn next_growth(&mut self, room: &Room) -> Option<(Growth, Taken)> {
+    pub(crate) async fn next_growth(&mut self, room: &Room) -> Option<(Growth, Option<Taken>)> {
         loop {
             if let (Some(growth), taken) = self.read(room, Source::growth).await? {
                 return Some((growth, taken));
@@ -330,10 +329,10 @@ impl Subscription {
         &mut self,
         room: &Room,
         read: impl Fn(&mut Source, u64) -> Told<T> + Copy + Send + 'static,
-    ) -> Option<(Option<T>, Taken)> {
+    ) -> Option<(Option<T>, Option<Taken>)> {
         let mut length = tail::TOGETHER;
         loop {
-            let mut taken = room.take(usize::try_from(length).unwrap_or(usize::MAX)).await;
+            let taken = room.take_if_large(usize::try_from(length).unwrap_or(usize::MAX)).await;
             let _turn = self.hub.reading.acquire().await.ok()?;
             let mut source = self.source.take()?;
             let work = move || (read(&mut source, length), source);
@@ -342,10 +341,7 @@ impl Subscription {
             match told {
                 Told::Nothing => return Some((None, taken)),
                 Told::Longer(longer) => length = longer,
-                Told::Something(told, length) => {
-                    taken.shrink(usize::try_from(length).unwrap_or(usize::MAX));
-                    return Some((Some(told), taken));
-                }
+                Told::Something(told) => return Some((Some(told), taken)),
             }
         }
     }
@@ -364,7 +360,7 @@ impl Source {
         if changes.lock().unwrap_or_else(PoisonError::into_inner).put_back(left) {
             watcher.woken.notify_one();
         }
-        notice.map_or(Told::Nothing, |notice| Told::Something(Notice::Changed(notice), room))
+        notice.map_or(Told::Nothing, |notice| Told::Something(Notice::Changed(notice)))
     }
 
     /// Reads what was written to its file, in the same way.
@@ -381,7 +377,7 @@ impl<T> Told<T> {
         match self {
             Told::Nothing => Told::Nothing,
             Told::Longer(length) => Told::Longer(length),
-            Told::Something(told, length) => Told::Something(change(told), length),
+            Told::Something(told) => Told::Something(change(told)),
         }
     }
 }
@@ -419,14 +415,15 @@ mod tests {
         // Room for one long line, but not for two.
         let room = Room::of(512);
         let (notice, taken) = first.next(&room).await.unwrap();
-        assert_eq!(end(&notice), short.len());
-        drop(taken);
+        assert_eq!((end(&notice), taken.is_none()), (short.len(), true));
         let (notice, taken) = first.next(&room).await.unwrap();
-        assert_eq!(end(&notice), short.len() + long.len());
+        assert_eq!((end(&notice), taken.is_some()), (short.len() + long.len(), true));
+        let (notice, _taken) = second.next(&room).await.unwrap();
+        assert_eq!(end(&notice), short.len(), "what is small does not wait");
         let waits = tokio::time::timeout(Duration::from_millis(300), second.next(&room)).await;
         assert!(waits.is_err(), "{waits:?}");
         drop(taken);
         let (notice, _taken) = second.next(&room).await.unwrap();
-        assert_eq!(end(&notice), short.len());
+        assert_eq!(end(&notice), short.len() + long.len());
     }
 }

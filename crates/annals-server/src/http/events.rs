@@ -30,7 +30,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// After how many milliseconds a client that lost us should come back.
 const RETRY: u64 = 1000;
 
-type Told = (Subscription, Option<(Notice, Taken)>);
+type Told = (Subscription, Option<(Notice, Option<Taken>)>);
 
 /// A stream of events.
 struct Events {
@@ -117,7 +117,7 @@ impl hyper::body::Body for Events {
         } else if let Poll::Ready((subscription, notice)) = this.next.as_mut().poll(context) {
             this.next = Box::pin(next(subscription, this.room.clone()));
             let Some((notice, taken)) = notice else { return Poll::Ready(None) };
-            (spell(&notice), Some(taken))
+            (spell(&notice), taken)
         } else {
             ready!(this.heartbeat.as_mut().poll(context));
             (":\n\n".to_owned(), None)

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use tokio::time::timeout;
 
-use super::{Face, Limits, SMALL, json, plain};
+use super::{Face, Limits, json, plain};
 use crate::dispatch::Context;
 use crate::room::{Room, Roomy, Taken};
 use crate::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
@@ -69,12 +69,9 @@ async fn send(face: &Face, answer: String) -> Response {
 
 /// Waits until there is room for so many bytes, but not for ever: who does not read holds up nobody for long.
 async fn room(room: &Room, length: usize, limits: &Limits) -> Result<Option<Taken>, Response> {
-    if length <= SMALL {
-        return Ok(None);
-    }
-    let taken = timeout(limits.room, room.take(length)).await;
+    let taken = timeout(limits.room, room.take_if_large(length)).await;
     let busy = |_| plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later");
-    taken.map(Some).map_err(busy)
+    taken.map_err(busy)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -12,11 +12,12 @@ use annals_transcript::write::fs::State;
 
 use super::Told;
 use crate::dispatch::LONGEST_ITEM;
+use crate::room::SMALL;
 use crate::rpc::Error;
 use crate::to_wire::ToWire;
 
 /// How many bytes of lines are told together; a longer line alone.
-pub(super) const TOGETHER: u64 = 256 << 10;
+pub(super) const TOGETHER: u64 = SMALL as u64;
 /// How many bytes are looked through at once for the end of a line.
 const PIECE: usize = 64 << 10;
 
@@ -85,7 +86,7 @@ impl Tail {
     /// Returns what has come since as it stands in the file, in the same way.
     pub(super) fn read_growth(&mut self, room: u64) -> Told<Growth> {
         let growth = self.try_growth(room).unwrap_or(Told::Nothing);
-        let Told::Something(told, _) = &growth else { return growth };
+        let Told::Something(told) = &growth else { return growth };
         match told {
             Growth::Lines(lines) => self.offset += lines.len() as u64,
             Growth::Replaced => {
@@ -101,17 +102,17 @@ impl Tail {
     }
 
     fn try_read(&mut self, room: u64) -> Result<Told<AppendedNotice>, Error> {
-        let (growth, length) = match self.try_growth(room)? {
+        let growth = match self.try_growth(room)? {
             Told::Nothing => return Ok(Told::Nothing),
             Told::Longer(length) => return Ok(Told::Longer(length)),
-            Told::Something(growth, length) => (growth, length),
+            Told::Something(growth) => growth,
         };
         let notice = match growth {
             Growth::Lines(lines) => self.tell(&lines)?,
             Growth::Replaced => AppendedNotice { reset: true, ..self.notice() },
             Growth::Gone => AppendedNotice { reset: true, gone: true, ..self.notice() },
         };
-        Ok(Told::Something(notice, length))
+        Ok(Told::Something(notice))
     }
 
     fn try_growth(&mut self, room: u64) -> Result<Told<Growth>, Error> {
@@ -122,13 +123,13 @@ impl Tail {
         let Some(state) = state.filter(|_| self.inside.holds_now(&path)) else {
             let is_news = !std::mem::replace(&mut self.gone, true);
             self.begin_again(None);
-            return Ok(if is_news { Told::Something(Growth::Gone, 0) } else { Told::Nothing });
+            return Ok(if is_news { Told::Something(Growth::Gone) } else { Told::Nothing });
         };
         let mut source = File::open(&path).map_err(failed)?;
         let is_other = self.identity.is_some_and(|identity| identity != state.identity);
         if is_other || !self.goes_on(&mut source, state.length).map_err(failed)? {
             self.begin_again(Some(state.identity));
-            return Ok(Told::Something(Growth::Replaced, 0));
+            return Ok(Told::Something(Growth::Replaced));
         }
         (self.identity, self.gone) = (Some(state.identity), false);
         let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(Told::Nothing) };
@@ -138,7 +139,7 @@ impl Tail {
         }
         let lines = read_span(&mut source, self.offset, length).map_err(failed)?;
         self.mark = Mark::of(&mut source, end).map_err(failed)?;
-        Ok(Told::Something(Growth::Lines(lines), length))
+        Ok(Told::Something(Growth::Lines(lines)))
     }
 
     fn begin_again(&mut self, identity: Option<(u64, u64)>) {
@@ -229,7 +230,7 @@ mod tests {
     /// Reads with as much room as it takes.
     fn read(tail: &mut Tail) -> Option<AppendedNotice> {
         match tail.read(u64::MAX) {
-            Told::Something(notice, _) => Some(notice),
+            Told::Something(notice) => Some(notice),
             Told::Nothing | Told::Longer(_) => None,
         }
     }
