@@ -99,12 +99,15 @@ fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    let date = text.parse::<Date>().ok().and_then(|date| match day {
-        Day::Start => Some(date),
-        Day::End => date.tomorrow().ok(),
-    });
-    let time = date.and_then(|date| date.to_zoned(TimeZone::UTC).ok()).map(|zoned| zoned.timestamp());
-    time.ok_or_else(|| Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)"))
+    let wrong = |_| Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)");
+    let date = text.parse::<Date>().map_err(wrong)?;
+    let date = match day {
+        Day::Start => Ok(date),
+        Day::End => date.tomorrow(),
+    };
+    let time = date.and_then(|date| date.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
+    // The last days there are, which stand for no bound at all, have no end.
+    Ok(time.unwrap_or(Timestamp::MAX))
 }
 
 #[cfg(test)]
@@ -132,6 +135,8 @@ mod tests {
         assert_eq!(moment("2026-01-31", Day::Start).unwrap(), "2026-01-31T00:00:00Z");
         assert_eq!(moment("2026-01-31", Day::End).unwrap(), "2026-02-01T00:00:00Z");
         assert_eq!(moment("2026-01-31T12:00:00+08:00", Day::End).unwrap(), "2026-01-31T04:00:00Z");
+        assert_eq!(moment("9999-12-31", Day::End).unwrap(), Timestamp::MAX.to_string());
+        assert_eq!(moment("0000-01-01", Day::Start).unwrap(), "0000-01-01T00:00:00Z");
         for wrong in ["", "yesterday", "2026-13-01", "9999-12-31T"] {
             assert_eq!(moment(wrong, Day::Start).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
         }
