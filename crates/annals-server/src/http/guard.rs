@@ -111,6 +111,12 @@ impl Guard {
     }
 
     fn judge(&self, request: &Request) -> Verdict {
+        // Others that read the request may go by the other one.
+        if let Some(name) =
+            [header::HOST, header::AUTHORIZATION].iter().find(|name| is_repeated(request, name))
+        {
+            return answer(StatusCode::BAD_REQUEST, &format!("a request says `{name}` once"));
+        }
         let here = request.extensions().get::<Here>();
         let Some(host) = here.and_then(|here| self.host(request, here.0)) else {
             return answer(StatusCode::FORBIDDEN, "this server is not called by that name");
@@ -138,8 +144,7 @@ impl Guard {
 
     /// Returns by which name the request calls us; none if it is not ours.
     fn host<'a>(&self, request: &'a Request, here: IpAddr) -> Option<&'a str> {
-        let mut given = request.headers().get_all(header::HOST).iter();
-        let host = given.next().filter(|_| given.next().is_none())?.to_str().ok()?;
+        let host = request.headers().get(header::HOST)?.to_str().ok()?;
         if request.uri().authority().is_some_and(|authority| authority.as_str() != host) {
             return None;
         }
@@ -180,6 +185,10 @@ impl Guard {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
         response
     }
+}
+
+fn is_repeated(request: &Request, name: &HeaderName) -> bool {
+    request.headers().get_all(name).iter().nth(1).is_some()
 }
 
 /// Returns whether no page asks, or one of ours does. Following a link to us is allowed to every page: that shows it

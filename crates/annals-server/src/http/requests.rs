@@ -28,9 +28,9 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
     if !is_json(request.headers()) {
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a request is sent as application/json");
     }
-    let declared =
-        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let length: usize = declared.unwrap_or(LONGEST_FRAME);
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let length: Option<usize> = declared.and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = length.unwrap_or(LONGEST_FRAME);
     if length > LONGEST_FRAME {
         return too_large();
     }
@@ -40,8 +40,10 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
     };
     let body = match timeout(face.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) if declared.is_none() => return too_large(),
-        Ok(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the request broke off"),
+        Ok(Err(error)) if broke_off(&error) => {
+            return plain(StatusCode::BAD_REQUEST, "the request broke off");
+        }
+        Ok(Err(_)) => return too_large(),
         Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"),
     };
     match Incoming::read(&body) {
@@ -78,6 +80,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = given.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json") && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+/// Returns whether a body could not be read; else there is too much of it.
+fn broke_off(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(<dyn std::error::Error>::is::<hyper::Error>)
 }
 
 fn too_large() -> Response {

@@ -64,6 +64,12 @@ fn only_who_knows_the_token_is_let_in() {
     }
     let posted = served.ask("POST /rpc", &[("Content-Type", "application/json")], STATUS);
     assert_eq!((posted.status, &posted.body), (401, &without.body));
+    // Which of two counts is not for us to guess, in whatever order they come.
+    let (right, wrong) = (served.bearer(), format!("Bearer {near}"));
+    for two in [[&right, &wrong], [&wrong, &right], [&right, &right]] {
+        let reply = ask("/", &two.map(|value| ("Authorization", &value[..])));
+        assert_eq!((reply.status, &reply.body[..]), (400, "a request says `authorization` once\n"));
+    }
     // A change is not let in by a link, which another page may have.
     let link = format!("POST /rpc?token={}", served.token);
     assert_eq!(served.ask(&link, &[("Content-Type", "application/json")], STATUS).status, 401);
@@ -155,8 +161,11 @@ fn other_names_and_pages_of_other_sites_are_refused() {
         assert_eq!(status("Sec-Fetch-Site", site), expected, "{site}");
     }
     let host = served.address.to_string();
-    let two = [("Host", &host[..]), ("Host", "evil.example"), ("Authorization", &bearer)];
-    assert!([400, 403].contains(&served.ask("GET /", &two, b"").status));
+    for other in ["evil.example", &host] {
+        let two = [("Host", &host[..]), ("Host", other), ("Authorization", &bearer)];
+        let reply = served.ask("GET /", &two, b"");
+        assert_eq!((reply.status, &reply.body[..]), (400, "a request says `host` once\n"));
+    }
     let absolute = served.ask("GET http://evil.example/", &[("Authorization", &bearer)], b"");
     assert_eq!(absolute.status, 403);
     let mut old = served.connect();
@@ -274,7 +283,11 @@ fn what_is_wrong_with_how_it_was_sent_is_told_by_the_status() {
     long.resize(most, b' ');
     assert_eq!(post(&[json], &long), 200, "the longest that is taken");
     let chunk = [format!("{:x}\r\n", most + 1).into_bytes(), vec![b' '; most + 1], b"\r\n0\r\n\r\n".to_vec()];
-    assert_eq!(post(&[json, ("Transfer-Encoding", "chunked")], &chunk.concat()), 413);
+    let chunked = ("Transfer-Encoding", "chunked");
+    assert_eq!(post(&[json, chunked], &chunk.concat()), 413);
+    let small = format!("{:x}\r\n{}\r\n", 1 << 16, " ".repeat(1 << 16));
+    assert_eq!(post(&[json, chunked], small.repeat(257).as_bytes()), 413, "whatever would still come");
+    assert_eq!(post(&[json, chunked], b"5\r\n12345\r\nnone\r\n"), 400, "it is broken, and not too large");
 
     for (start, status) in [
         ("GET /rpc", 405),
