@@ -47,7 +47,7 @@ impl Default for HttpOptions {
 /// How much clients may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections there are at once; further ones wait.
+    /// How many connections there are at once; a further one gets the place of who asks for nothing, or waits.
     pub connections: usize,
     /// How many of them may be streams of events.
     pub streams: usize,

@@ -15,14 +15,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
+use super::sockets::Place;
 use super::{Face, HttpError, plain};
 
 /// The shortest token that is taken.
 const SHORTEST: usize = 16;
 
-/// Which of our addresses a request came to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Here(pub(super) IpAddr);
+/// Where a request came to.
+#[derive(Clone)]
+pub(super) struct Here {
+    /// Which of our addresses.
+    pub(super) address: IpAddr,
+    /// By which connection.
+    pub(super) place: Arc<Place>,
+}
 
 /// What lets a request in.
 pub(super) struct Guard {
@@ -43,14 +49,20 @@ impl std::fmt::Debug for Guard {
 
 /// Says that a request is let in, or what its answer is.
 enum Verdict {
-    LetIn,
+    LetIn(Arc<Place>),
+    /// Let in like everybody, without a right to the place.
+    Tolerate,
     Answer(Response),
 }
 
 /// Lets a request in or answers it, and marks all answers so that no other page can use them.
 pub(super) async fn check(State(face): State<Arc<Face>>, request: Request, next: Next) -> Response {
     let mut response = match face.guard.judge(&request) {
-        Verdict::LetIn => next.run(request).await,
+        Verdict::LetIn(place) => {
+            let kept = place.keep();
+            kept.until(next.run(request).await)
+        }
+        Verdict::Tolerate => next.run(request).await,
         Verdict::Answer(response) => response,
     };
     let headers = response.headers_mut();
@@ -118,14 +130,15 @@ impl Guard {
             return answer(StatusCode::BAD_REQUEST, &format!("a request says `{name}` once"));
         }
         let here = request.extensions().get::<Here>();
-        let Some(host) = here.and_then(|here| self.host(request, here.0)) else {
+        let host = here.and_then(|here| Some((here, self.host(request, here.address)?)));
+        let Some((here, host)) = host else {
             return answer(StatusCode::FORBIDDEN, "this server is not called by that name");
         };
         if !is_own_page(request, host) {
             return answer(StatusCode::FORBIDDEN, "pages of other sites are not answered");
         }
         if request.uri().path() == "/healthz" {
-            return Verdict::LetIn;
+            return Verdict::Tolerate;
         }
         if let Some((token, location)) = token_in(request) {
             let is_visit = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -139,7 +152,7 @@ impl Guard {
             Some(given) => bearer(given).is_some_and(|token| is_same(token, &self.token)),
             None => cookies(headers, &self.cookie_name()).any(|cookie| is_same(cookie, &self.cookie)),
         };
-        if is_known { Verdict::LetIn } else { unknown() }
+        if is_known { Verdict::LetIn(here.place.clone()) } else { unknown() }
     }
 
     /// Returns by which name the request calls us; none if it is not ours.

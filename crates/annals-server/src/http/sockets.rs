@@ -1,7 +1,10 @@
 //! Connections: how many there are, how long they may do nothing, and how they end.
 
+mod places;
+
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,18 +16,20 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::Limits;
 use super::guard::Here;
 use crate::stdio::{Ended, PATIENCE};
+pub(super) use places::Place;
+use places::Places;
 
 /// How many bytes of a head are read, and how many of an answer are taken before the socket has taken them.
 const BUFFER: usize = 64 << 10;
 /// How long to wait when the system has no more sockets for us.
-const BREATH: Duration = Duration::from_millis(50);
+const BREATH: Duration = Duration::from_millis(5);
 
 /// Serves connections until it is told to stop. Requests that are being answered then are finished, in bounded time.
 pub(super) async fn serve(
@@ -34,22 +39,20 @@ pub(super) async fn serve(
     stopping: &watch::Sender<bool>,
     mut stop: impl AsyncFnMut() -> Ended,
 ) -> Ended {
-    let places = std::sync::Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let mut connections = JoinSet::new();
     let accept = async {
         loop {
-            let place = places.clone().acquire_owned().await.expect("it is never closed");
             let Ok((stream, _)) = listener.accept().await else {
+                // There may be no more sockets for us until somebody leaves.
+                places.make_room();
                 sleep(BREATH).await;
                 continue;
             };
+            let place = places.take().await;
             // What has ended is forgotten.
             while connections.try_join_next().is_some() {}
-            let connection = connection(stream, router.clone(), *limits, stopping.subscribe());
-            connections.spawn(async move {
-                connection.await;
-                drop(place);
-            });
+            connections.spawn(connection(stream, place, router.clone(), *limits, stopping.subscribe()));
         }
     };
     let ended = tokio::select! {
@@ -68,21 +71,28 @@ pub(super) async fn serve(
 }
 
 /// Serves one connection. Whatever goes wrong with it concerns nobody else.
-async fn connection(stream: TcpStream, router: Router, limits: Limits, mut stopping: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    place: Arc<Place>,
+    router: Router,
+    limits: Limits,
+    mut stopping: watch::Receiver<bool>,
+) {
     let Ok(here) = stream.local_addr() else { return };
     // Small events should not wait for more.
     let _ = stream.set_nodelay(true);
     let router = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Here(here.ip()));
+    let service = service_fn(|mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Here { address: here.ip(), place: place.clone() });
         router.call(request)
     });
-    let io = TokioIo::new(Patient { stream, patience: limits.stall, stalled: None });
+    let io = TokioIo::new(Patient { stream, place: place.clone(), patience: limits.stall, stalled: None });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(BUFFER);
     let mut connection = pin!(builder.serve_connection(io, service));
     tokio::select! {
         _ = connection.as_mut() => return,
+        () = place.is_asked_to_leave() => return,
         _ = stopping.wait_for(|stopping| *stopping) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
@@ -91,6 +101,7 @@ async fn connection(stream: TcpStream, router: Router, limits: Limits, mut stopp
 /// A socket that gives up on a peer that reads nothing for too long.
 struct Patient {
     stream: TcpStream,
+    place: Arc<Place>,
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
@@ -144,6 +155,8 @@ impl AsyncWrite for Patient {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // This is asked for when everything is written.
+        self.place.is_sent();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

@@ -481,6 +481,45 @@ fn sockets_that_say_nothing_hold_nobody_up_and_are_closed() {
 }
 
 #[test]
+fn who_sends_a_byte_now_and_then_keeps_nobody_out() {
+    let served = with_limits(|limits| {
+        limits.connections = 100;
+        limits.head = Duration::from_secs(3600);
+    });
+    let query = format!("?sessionId={TEA}");
+    let mut stream = served.events(&query, None);
+    stream.expect("ready");
+    let mut slow: Vec<_> = (0..150).map(|_| served.connect()).collect();
+    for byte in b"GET /rpc HTTP/1.1\r\nX: " {
+        for stream in &mut slow {
+            // Those that made room are closed.
+            let _ = stream.write_all(&[*byte]);
+        }
+        assert_eq!(served.rpc(STATUS)["result"]["name"], "annals");
+    }
+    append(&served.world.session(TEA), line("n1").as_bytes());
+    assert_eq!(stream.expect("appended").uuids(), ["n1"], "who listens is not sent away");
+    slow[0].set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let closed = slow[0].read(&mut [0]).map_err(|error| error.kind());
+    assert_ne!(closed, Err(std::io::ErrorKind::WouldBlock), "the longest was sent away");
+}
+
+#[test]
+fn who_was_answered_makes_room_for_others() {
+    let served = with_limits(|limits| {
+        limits.connections = 1;
+        limits.head = Duration::from_secs(3600);
+    });
+    let bearer = served.bearer();
+    for path in ["/", "/nowhere", "/page.js"] {
+        let idle = served.send(&format!("GET {path}"), &[("Authorization", &bearer)], b"");
+        Reply::read(idle.try_clone().unwrap());
+        assert_eq!(served.rpc(STATUS)["result"]["name"], "annals");
+        drop(idle);
+    }
+}
+
+#[test]
 fn who_reads_nothing_is_given_up_and_holds_nobody_up() {
     let served = with_limits(|limits| limits.stall = Duration::from_millis(300));
     // More than the system keeps for a connection.
