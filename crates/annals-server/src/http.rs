@@ -10,7 +10,7 @@ mod requests;
 mod sockets;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +86,9 @@ pub enum HttpError {
     /// The token is too short, or could not stand in an address.
     #[error("a token has at least 16 characters: letters, digits, `-`, `.`, `_` and `~`")]
     BadToken,
+    /// What it should listen on is neither an address nor a name that has one.
+    #[error("there is no such address")]
+    NoAddress,
     /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -124,7 +127,9 @@ impl Http {
     /// Listens.
     pub fn bind(server: Arc<Server>, options: HttpOptions) -> Result<Self, HttpError> {
         let HttpOptions { bind, port, token, limits } = options;
-        let listener = TcpListener::bind((bind.trim_matches(['[', ']']), port))?;
+        let addresses = (bind.trim_matches(['[', ']']), port).to_socket_addrs();
+        let addresses: Vec<_> = addresses.map_err(|_| HttpError::NoAddress)?.collect();
+        let listener = TcpListener::bind(&addresses[..])?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         if token.is_none() && !address.ip().to_canonical().is_loopback() {

@@ -118,9 +118,10 @@ pub(crate) enum Command {
 
 const SERVE_HELP: &str = "\
 Without `--stdio` the server listens on this machine only and prints a link; whoever opens it sees the sessions in a browser. Programs \
-send the token in the link as `Authorization: Bearer TOKEN`.
+send the token in the link as `Authorization: Bearer TOKEN`. A token that stays the same is given in a file or in `ANNALS_TOKEN`.
 
   annals serve --open
+  annals serve --port 4000 --token-file ~/.annals-token
   curl -H \"Authorization: Bearer $TOKEN\" --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}' http://127.0.0.1:$PORT/rpc
   curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:$PORT/events
 
@@ -133,17 +134,21 @@ its input. docs/PROTOCOL.md has the methods.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Serve {
     /// Talk to one editor or agent on standard input and output
-    #[arg(long, conflicts_with_all = ["port", "bind", "token", "open"])]
+    #[arg(long, conflicts_with_all = ["port", "bind", "token", "token_file", "open"])]
     pub(crate) stdio: bool,
     /// Listen on this port; 0 takes one that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Listen on this address; beyond this machine, `--token` is needed
+    /// Listen on this address; beyond this machine, a token must be chosen
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     pub(crate) bind: String,
-    /// Let in who knows this, at least 16 characters; made up for each start unless given
-    #[arg(long, value_name = "TOKEN")]
+    /// Let in who knows this, at least 16 characters; others on this machine can see it in the list of processes
+    /// [default: `$ANNALS_TOKEN`, else made up for each start]
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     pub(crate) token: Option<String>,
+    /// Let in who knows what stands in this file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) token_file: Option<PathBuf>,
     /// Open the page in a browser
     #[arg(long)]
     pub(crate) open: bool,

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use annals_server::HttpError;
@@ -78,15 +79,41 @@ impl Failure {
         Failure::Message { text: format!("cannot serve: {error}"), hints: Vec::new(), code: FAILED }
     }
 
-    /// Says why the server does not listen.
-    pub(crate) fn listening(error: &HttpError) -> Self {
-        match error {
-            HttpError::Io(error) => Self::server(error),
-            HttpError::NoToken => {
-                Self::usage(&error.to_string(), "choose one with `--token`, and keep it secret")
-            }
-            HttpError::BadToken => Self::usage(&error.to_string(), "without `--token` a good one is made up"),
-        }
+    /// Says that there is no token in a file.
+    pub(crate) fn token_file(path: &Path, error: impl Display) -> Self {
+        let text = format!("cannot read the token in `{}`: {error}", path.display());
+        Failure::Message { text, hints: Vec::new(), code: FAILED }
+    }
+
+    /// Says why the server does not listen where it should.
+    pub(crate) fn listening(error: &HttpError, bind: &str, port: u16) -> Self {
+        let cannot = |why: &str| format!("cannot serve on `{bind}`, port {port}: {why}");
+        let (text, hint) = match error {
+            HttpError::NoToken => (
+                error.to_string(),
+                "choose one, keep it secret, and give it with `--token-file` or in `ANNALS_TOKEN`",
+            ),
+            HttpError::BadToken => (error.to_string(), "without one, a good one is made up"),
+            HttpError::NoAddress => (
+                format!("cannot serve on `{bind}`: {error}"),
+                "`--bind` takes an address or a name, and no port",
+            ),
+            HttpError::Io(error) => match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    (cannot("somebody else listens there"), "without `--port`, a free one is taken")
+                }
+                io::ErrorKind::PermissionDenied => (
+                    cannot("the system does not allow it"),
+                    "ports below 1024 are often reserved; without `--port`, a free one is taken",
+                ),
+                io::ErrorKind::AddrNotAvailable => (
+                    cannot("this machine does not have that address"),
+                    "`127.0.0.1` is for this machine alone, `0.0.0.0` for all that can reach it",
+                ),
+                _ => return Self::server(error),
+            },
+        };
+        Self::usage(&text, hint)
     }
 
     /// Prints the message and returns the exit code.
@@ -168,5 +195,20 @@ impl From<io::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_is_not_allowed_is_told_with_what_helps() {
+        let refused = HttpError::Io(io::ErrorKind::PermissionDenied.into());
+        let Failure::Message { text, hints, code } = Failure::listening(&refused, "127.0.0.1", 80) else {
+            panic!("it is told");
+        };
+        assert_eq!(text, "cannot serve on `127.0.0.1`, port 80: the system does not allow it");
+        assert!(hints[0].contains("below 1024") && code == FAILED, "{hints:?}");
     }
 }

@@ -89,7 +89,9 @@ const HEADERS: [(&str, &str); 7] = [
 
 impl Guard {
     pub(super) fn new(name: &str, port: u16, token: Option<String>) -> Result<Self, HttpError> {
-        let is_name = name.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
+        // `localhost` may have two addresses, and somebody else may listen on the other one.
+        let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+        let is_name = !is_address && !name.eq_ignore_ascii_case("localhost");
         let token = match token {
             None => random()?,
             Some(token) if token.len() >= SHORTEST && token.bytes().all(is_plain) => token,

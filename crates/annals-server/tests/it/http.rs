@@ -659,11 +659,35 @@ fn beyond_this_machine_a_token_must_be_chosen() {
     assert!(matches!(bind("0.0.0.0", None), Err(HttpError::NoToken)));
     assert!(matches!(bind("0.0.0.0", Some("short")), Err(HttpError::BadToken)));
     assert!(matches!(bind("127.0.0.1", Some("with blanks and so on")), Err(HttpError::BadToken)));
-    assert!(matches!(bind("no.such.host.invalid", None), Err(HttpError::Io(_))));
+    for no_address in ["no.such.host.invalid", "127.0.0.1:80", "http://127.0.0.1", "not one", "\0"] {
+        assert!(matches!(bind(no_address, None), Err(HttpError::NoAddress)), "{no_address}");
+    }
+    let taken = bind("127.0.0.1", None).unwrap();
+    let again = HttpOptions { port: taken.address().port(), ..HttpOptions::default() };
+    let again = Http::bind(world.server.clone(), again);
+    assert!(matches!(again, Err(HttpError::Io(error)) if error.kind() == std::io::ErrorKind::AddrInUse));
     let open = bind("0.0.0.0", Some("0123456789abcdef")).unwrap();
     assert!(open.is_exposed());
     assert_eq!(open.link(), format!("http://127.0.0.1:{}/?token=0123456789abcdef", open.address().port()));
     assert!(!bind("127.0.0.1", None).unwrap().is_exposed());
+}
+
+#[test]
+fn links_lead_to_where_it_listens() {
+    // Where there is no IPv6, there is nothing to listen on.
+    let has_ipv6 = std::net::TcpListener::bind("[::1]:0").is_ok();
+    let names = ["127.0.0.1", "localhost", "LOCALHOST", "::1", "[::1]"];
+    for bind in names.into_iter().filter(|name| has_ipv6 || !name.contains("::")) {
+        let served =
+            Served::with(World::new(), HttpOptions { bind: bind.to_owned(), ..HttpOptions::default() });
+        assert!(served.address.ip().is_loopback(), "{bind}");
+        assert_eq!(served.link, format!("http://{}/?token={}", served.address, served.token), "{bind}");
+        let (port, bearer) = (served.address.port(), served.bearer());
+        for host in [served.address.to_string(), format!("localhost:{port}")] {
+            let headers = [("Authorization", &bearer[..]), ("Host", &host)];
+            assert_eq!(served.ask("GET /", &headers, b"").status, 200, "{bind} {host}");
+        }
+    }
 }
 
 #[test]

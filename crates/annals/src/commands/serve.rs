@@ -1,7 +1,9 @@
 //! `annals serve`: histories for browsers, editors and agents.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use annals_engine::Engine;
 use annals_proto::Serving;
@@ -10,6 +12,13 @@ use annals_server::{Ended, Http, HttpOptions, Options, Server};
 use crate::args::{Global, Serve};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, json_stdout, note};
+
+/// Has the token, where it is not on the command line.
+const TOKEN: &str = "ANNALS_TOKEN";
+/// No file with a token has more bytes.
+const LONGEST_TOKEN: u64 = 4096;
+/// A browser that ends in an error within this time was never seen.
+const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitCode, Failure> {
     let server = Server::new(engine, Options { read_only: args.read_only, poll: args.poll });
@@ -22,10 +31,11 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
         let options = HttpOptions {
             bind: args.bind.clone(),
             port: args.port,
-            token: args.token.clone(),
+            token: token(args)?,
             ..HttpOptions::default()
         };
-        let http = Http::bind(server, options).map_err(|error| Failure::listening(&error))?;
+        let http =
+            Http::bind(server, options).map_err(|error| Failure::listening(&error, &args.bind, args.port))?;
         announce(&http, args, global)?;
         http.serve()
     };
@@ -33,6 +43,23 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
         Ended::Peer | Ended::Terminated => Ok(ExitCode::SUCCESS),
         Ended::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
     }
+}
+
+/// Returns the token that was chosen, if one was.
+fn token(args: &Serve) -> Result<Option<String>, Failure> {
+    if let Some(path) = &args.token_file {
+        let mut token = String::new();
+        let read = File::open(path).and_then(|file| file.take(LONGEST_TOKEN + 1).read_to_string(&mut token));
+        return match read {
+            Ok(length) if length as u64 > LONGEST_TOKEN => Err(Failure::token_file(path, "it is too long")),
+            Ok(_) => Ok(Some(token.trim_end_matches(['\r', '\n']).to_owned())),
+            Err(error) => Err(Failure::token_file(path, error)),
+        };
+    }
+    let from_environment = || std::env::var_os(TOKEN).filter(|token| !token.is_empty());
+    // What is not text is refused like any other token that is none.
+    let token = args.token.clone().or_else(|| Some(from_environment()?.to_string_lossy().into_owned()));
+    Ok(token)
 }
 
 /// Says where the server is, for people and programs.
@@ -63,22 +90,34 @@ fn announce(http: &Http, args: &Serve, global: &Global) -> Result<(), Failure> {
     }
     out.flush()?;
     if args.open {
-        let ticket = http.ticket().map_err(|error| Failure::listening(&error))?;
-        if !open(&ticket) {
-            note("No browser could be started: open the link yourself.");
-        }
+        let ticket = http.ticket().map_err(|error| Failure::listening(&error, &args.bind, args.port))?;
+        open(&ticket);
     }
     Ok(())
 }
 
-/// Opens an address in the user's browser; returns whether something was started.
-fn open(address: &str) -> bool {
+/// Opens an address in the user's browser, or says that there is none.
+fn open(address: &str) {
     let program = match std::env::consts::OS {
         "macos" => "open",
         "windows" => "explorer.exe",
         _ => "xdg-open",
     };
     let mut command = Command::new(program);
-    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().is_ok()
+    command.arg(address).env_remove(TOKEN);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut browser) = command.spawn() else { return no_browser() };
+    // Somebody must wait for its end, or it stays among the processes.
+    std::thread::spawn(move || {
+        let start = Instant::now();
+        let failed = browser.wait().is_ok_and(|status| status.code().is_some_and(|code| code != 0));
+        // `explorer.exe` ends with 1 whatever came of it.
+        if failed && start.elapsed() < SOON && program != "explorer.exe" {
+            no_browser();
+        }
+    });
+}
+
+fn no_browser() {
+    note("No browser could be started: open the link yourself.");
 }

@@ -2,12 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use testkit::command::Home;
 
 use crate::{ANNALS, SESSION, annals, small_home};
+
+const TOKEN: &str = "0123456789abcdef";
 
 /// A server that is ended with the test.
 struct Served {
@@ -18,8 +21,13 @@ struct Served {
 
 impl Served {
     fn start(home: &Home, args: &[&str]) -> Self {
+        Self::with(home, args, |_| {})
+    }
+
+    fn with(home: &Home, args: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let mut command = home.command(ANNALS);
         command.arg("serve").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -78,11 +86,11 @@ fn a_link_is_printed_for_people_and_ctrl_c_ends_it() {
 #[test]
 fn json_says_all_that_a_program_needs() {
     let home = small_home();
-    let served = Served::start(&home, &["--json", "--read-only", "--token", "0123456789abcdef"]);
+    let served = Served::start(&home, &["--json", "--read-only", "--token", TOKEN]);
     let said: Value = serde_json::from_str(&served.line).unwrap();
     let (address, token) = (said["address"].as_str().unwrap(), said["token"].as_str().unwrap());
     assert_eq!(said["url"], format!("http://{address}/?token={token}"));
-    assert_eq!((token, &said["readOnly"]), ("0123456789abcdef", &Value::Bool(true)));
+    assert_eq!((token, &said["readOnly"]), (TOKEN, &Value::Bool(true)));
     let request = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"history/delete","params":{{"sessionId":"{SESSION}"}}}}"#
     );
@@ -98,7 +106,7 @@ fn beyond_this_machine_it_says_what_it_exposes() {
     assert!(refused.stderr.contains("needs a token"), "{}", refused.stderr);
     let short = annals(&home, &["serve", "--bind", "0.0.0.0", "--token", "short"]);
     assert!(short.code == Some(2) && short.stderr.contains("at least 16 characters"), "{}", short.stderr);
-    let served = Served::start(&home, &["--json", "--bind", "0.0.0.0", "--token", "0123456789abcdef"]);
+    let served = Served::start(&home, &["--json", "--bind", "0.0.0.0", "--token", TOKEN]);
     let (_, said) = served.end("-TERM");
     assert!(said.contains("Listening beyond this machine") && said.contains("delete all sessions"), "{said}");
 }
@@ -108,37 +116,131 @@ fn what_stands_in_the_way_is_told() {
     let home = small_home();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let refused = annals(&home, &["serve", "--port", &port]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("cannot serve"), "{}", refused.stderr);
+    for (args, said) in [
+        (
+            ["--port", &port],
+            format!(
+                "annals: cannot serve on `127.0.0.1`, port {port}: somebody else listens there\n\
+                 hint: without `--port`, a free one is taken\n"
+            ),
+        ),
+        (
+            ["--bind", "192.0.2.1"],
+            "annals: cannot serve on `192.0.2.1`, port 0: this machine does not have that address\n\
+             hint: `127.0.0.1` is for this machine alone, `0.0.0.0` for all that can reach it\n"
+                .to_owned(),
+        ),
+        (
+            ["--bind", "127.0.0.1:4000"],
+            "annals: cannot serve on `127.0.0.1:4000`: there is no such address\n\
+             hint: `--bind` takes an address or a name, and no port\n"
+                .to_owned(),
+        ),
+    ] {
+        let refused = annals(&home, &[&["serve"], &args[..]].concat());
+        assert_eq!((refused.code, refused.stderr), (Some(2), said));
+    }
     for wrong in [&["--stdio", "--port", "1"][..], &["--stdio", "--open"], &["--port", "70000"]] {
         assert_eq!(annals(&home, &[&["serve"], wrong].concat()).code, Some(2), "{wrong:?}");
+    }
+}
+
+/// Starts a server with a program of ours in the place of the one that opens browsers.
+fn open_with(home: &Home, script: &str) -> Served {
+    let program = home.write("bin/xdg-open", format!("#!/bin/sh\n{script}\n"));
+    assert!(Command::new("chmod").arg("+x").arg(&program).status().unwrap().success());
+    let path = format!("{}:{}", home.path().join("bin").display(), std::env::var("PATH").unwrap());
+    Served::with(home, &["--json", "--open"], |command| {
+        command.env("PATH", path).env("ANNALS_TOKEN", TOKEN);
+    })
+}
+
+/// Waits for a file and returns what stands in it.
+fn wait_for(path: &Path) -> String {
+    loop {
+        if let Ok(text) = std::fs::read_to_string(path) {
+            break text;
+        }
+        std::thread::yield_now();
     }
 }
 
 #[test]
 fn a_browser_is_opened_with_a_ticket_and_not_the_token() {
     let home = small_home();
-    // A browser of our own, which keeps what it was called with.
-    let program = home.write(
-        "bin/xdg-open",
-        "#!/bin/sh\necho \"$1\" > \"$HOME/part\" && mv \"$HOME/part\" \"$HOME/opened\"\n",
-    );
-    assert!(Command::new("chmod").arg("+x").arg(&program).status().unwrap().success());
-    let mut command = home.command(ANNALS);
-    let path = format!("{}:{}", home.path().join("bin").display(), std::env::var("PATH").unwrap());
-    command.env("PATH", path).args(["serve", "--json", "--open"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let served = Served { child, line };
+    let script = r#"echo "$1 $ANNALS_TOKEN" > "$HOME/part" && mv "$HOME/part" "$HOME/opened""#;
+    let served = open_with(&home, script);
     let said: Value = serde_json::from_str(&served.line).unwrap();
-    let opened = loop {
-        if let Ok(opened) = std::fs::read_to_string(home.path().join("opened")) {
-            break opened;
-        }
-        std::thread::yield_now();
-    };
+    assert_eq!(said["token"], TOKEN);
+    let opened = wait_for(&home.path().join("opened"));
     let prefix = format!("http://{}/?token=", said["address"].as_str().unwrap());
     let ticket = opened.trim().strip_prefix(&prefix).unwrap();
-    assert_ne!(ticket, said["token"]);
+    assert!(!ticket.contains(TOKEN), "{ticket}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_browser_that_does_not_start_is_told_and_leaves_no_process() {
+    for (code, expected) in [(3, "No browser could be started: open the link yourself.\n"), (0, "")] {
+        let home = small_home();
+        let script = format!("echo $$ > \"$HOME/part\" && mv \"$HOME/part\" \"$HOME/pid\"; exit {code}");
+        let mut served = open_with(&home, &script);
+        let process = Path::new("/proc").join(wait_for(&home.path().join("pid")).trim());
+        while process.exists() {
+            std::thread::yield_now();
+        }
+        let mut said = vec![0; expected.len()];
+        served.child.stderr.as_mut().unwrap().read_exact(&mut said).unwrap();
+        assert_eq!(String::from_utf8_lossy(&said), expected);
+        assert_eq!(served.end("-TERM"), (Some(0), String::new()));
+    }
+}
+
+#[test]
+fn a_token_is_taken_from_a_file_or_the_environment() {
+    let home = small_home();
+    let other = "fedcba9876543210";
+    let token_of = |served: &Served| serde_json::from_str::<Value>(&served.line).unwrap()["token"].clone();
+    let environment = |token: &'static str| {
+        move |command: &mut Command| {
+            command.env("ANNALS_TOKEN", token);
+        }
+    };
+    for text in [TOKEN.to_owned(), format!("{TOKEN}\n"), format!("{TOKEN}\r\n")] {
+        let file = home.write("天/token", text);
+        let args = ["--json", "--token-file", file.to_str().unwrap()];
+        assert_eq!(token_of(&Served::with(&home, &args, environment(other))), TOKEN);
+    }
+    assert_eq!(token_of(&Served::with(&home, &["--json"], environment(TOKEN))), TOKEN);
+    let given = Served::with(&home, &["--json", "--token", TOKEN], environment(other));
+    assert_eq!(token_of(&given), TOKEN);
+    let made_up = token_of(&Served::with(&home, &["--json"], environment("")));
+    assert!(made_up.as_str().unwrap().len() >= 43, "{made_up}");
+}
+
+#[test]
+fn what_is_wrong_with_a_token_is_told_without_it() {
+    let home = small_home();
+    let long = "s3cret".repeat(1000);
+    for (content, reason) in [
+        ("", "at least 16 characters"),
+        ("\n", "at least 16 characters"),
+        ("s3cret", "at least 16 characters"),
+        ("s3cret s3cret s3cret", "at least 16 characters"),
+        (&long, "it is too long"),
+    ] {
+        let file = home.write("token", content);
+        let ran = annals(&home, &["serve", "--token-file", file.to_str().unwrap()]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(reason), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("s3cret") && ran.stdout.is_empty(), "{}", ran.stderr);
+    }
+    let missing = annals(&home, &["serve", "--token-file", "nowhere"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.starts_with("annals: cannot read the token in `nowhere`: "), "{}", missing.stderr);
+    let mut short = home.command(ANNALS);
+    let output = short.arg("serve").env("ANNALS_TOKEN", "s3cret").output().unwrap();
+    let ran = home.ran(&output);
+    assert!(ran.code == Some(2) && !ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    let both = annals(&home, &["serve", "--token", TOKEN, "--token-file", "token"]);
+    assert!(both.code == Some(2) && !both.stderr.contains(TOKEN), "{}", both.stderr);
 }
