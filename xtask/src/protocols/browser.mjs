@@ -22,7 +22,7 @@ async function visit(options) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
   page.wrong = [];
-  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.wrong.push(message.text()));
+  page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.wrong.push(`${message.text()} ${message.location().url}`));
   page.on('pageerror', (error) => page.wrong.push(String(error)));
   await page.addInitScript(() => addEventListener('securitypolicyviolation', (event) => console.error(`CSP: ${event.violatedDirective}`)));
   page.setDefaultTimeout(20_000);
@@ -60,9 +60,16 @@ try {
   await page.locator('details.thinking summary').press('Enter');
   await page.locator('details.thinking', { hasText: '让我看看' }).waitFor();
   const call = page.locator('details.tool').first();
-  assert.deepEqual(await page.locator('details.tool em').allTextContents(), ['ok', 'error']);
+  assert.deepEqual(await page.locator('details.tool em').allTextContents(), ['ok', 'error', 'ok']);
   await call.locator('summary').click();
   await call.locator('pre', { hasText: 'second line' }).waitFor();
+  // A value of ten thousand levels is shown as far as somebody would read it.
+  const deep = page.locator('details.tool').nth(2);
+  await deep.locator('summary').click();
+  await deep.locator('pre').nth(2).waitFor();
+  const [input, , result] = await deep.locator('pre').allTextContents();
+  assert.ok(input.endsWith('\n  ],\n  "shallow": {\n    "list": [\n      1,\n      {},\n      []\n    ]\n  }\n}'), input.slice(-200));
+  assert.ok(input.includes('[…]') && input.length < 30_000 && result.includes('[…]'), `${input.length} characters`);
   await unharmed(page);
 
   // Live: what is written appears, in order, once.
@@ -120,8 +127,35 @@ try {
   await picture(dark, 'session-dark');
   await dark.setViewportSize({ width: 390, height: 800 });
   await picture(dark, 'small-dark');
+  // Nothing sticks out, and each line is read in its own direction.
+  const layout = await dark.evaluate(() => {
+    const words = [...document.querySelectorAll('#history .text')].find((element) => element.textContent.includes('from the left'));
+    const range = document.createRange();
+    range.setStart(words.firstChild, words.textContent.indexOf('from the left'));
+    range.setEnd(words.firstChild, words.textContent.length);
+    const ends = [...document.querySelectorAll('summary em')].map((badge) => badge.getBoundingClientRect().right);
+    return {
+      indent: range.getBoundingClientRect().left - words.getBoundingClientRect().left,
+      right: Math.max(...ends, document.querySelector('main').scrollWidth),
+    };
+  });
+  assert.ok(layout.indent < 1, `${layout.indent} pixels from the left`);
+  assert.ok(layout.right <= 390, `${layout.right} pixels wide`);
   assert.deepEqual(dark.wrong, [], 'the page complained');
   await dark.context().close();
+
+  // An address that names no session, or is none at all, leaves the list as it is.
+  const lost = await visit({});
+  await lost.goto(told.url);
+  for (const hash of ['#%E0%A4%A', '#nothing', '#00000000-0000-4000-8000-000000000000', '#../../etc/passwd', '#%']) {
+    await lost.goto(new URL(`/${hash}`, told.url).href);
+    await lost.locator('#trouble', { hasText: 'There is no such session.' }).waitFor();
+    await lost.reload();
+    await lost.locator('#trouble', { hasText: 'There is no such session.' }).waitFor();
+    await lost.locator('#sessions a').nth(3).waitFor();
+  }
+  assert.deepEqual(lost.wrong, [], 'the page complained');
+  await lost.context().close();
 
   // Without the token there is nothing to see, and nothing breaks.
   const stranger = await visit({});

@@ -13,6 +13,9 @@ use crate::project;
 /// The session that is written to while somebody looks.
 pub(super) const SESSION: &str = "5afe0000-0000-4000-8000-000000000001";
 
+/// How deep a value lies in another in the session.
+const DEPTH: usize = 10_000;
+
 /// A server that runs until it is dropped.
 pub(super) struct Served {
     folder: tempfile::TempDir,
@@ -35,7 +38,9 @@ impl Served {
         let session = folder.path().join(format!("root/projects/-home-mia-hostile/{SESSION}.jsonl"));
         fs::create_dir_all(session.parent().ok_or("a file has a folder")?)?;
         let lines: Vec<_> = hostile().iter().map(ToString::to_string).collect();
-        fs::write(&session, lines.join("\n") + "\n")?;
+        let (open, close) = ("[".repeat(DEPTH), "]".repeat(DEPTH));
+        let deep = format!("{open}\"the bottom\"{close}");
+        fs::write(&session, (lines.join("\n") + "\n").replace("\"@deep\"", &deep))?;
         let mut command = Command::new(&stage.annals);
         command.args(["serve", "--json", "--root"]).arg(folder.path().join("root"));
         command.env("ANNALS_HOME", folder.path().join("home")).env("HOME", folder.path());
@@ -87,12 +92,15 @@ fn hostile() -> Vec<Value> {
     let call = json!([
         {"type": "thinking", "thinking": format!("What does {script} do? 让我看看。"), "signature": "x"},
         {"type": "text", "text": format!("It shows as it is: {script}\n\n这是文字，不是网页。\u{202e}turned round\u{202c}")},
+        {"type": "text", "text": "مرحبا بالعالم\nfrom the left"},
         {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": format!("echo '{script}'")}},
         {"type": "tool_use", "id": "t2", "name": "Read", "input": {"file_path": "/home/mia/天气.json"}},
+        {"type": "tool_use", "id": "t3", "name": format!("mcp__{}__deep", "long-".repeat(20)), "input": {"shallow": {"list": [1, {}, []]}, "deep": "@deep"}},
     ]);
     let results = json!([
         {"type": "tool_result", "tool_use_id": "t1", "content": format!("{script}\nsecond line")},
         {"type": "tool_result", "tool_use_id": "t2", "content": "no such file", "is_error": true},
+        {"type": "tool_result", "tool_use_id": "t3", "content": [{"type": "text", "text": "deep"}, {"type": "new", "deep": "@deep"}]},
     ]);
     vec![
         entry("user", "h1", None, &json!(format!("Hostile {script} 敌意"))),

@@ -5,6 +5,7 @@ const $ = (id) => document.getElementById(id);
 const LIST = 100; // sessions of a page of the list
 const ITEMS = 200; // items of a page of a session
 const LONG = 20_000; // characters shown before somebody asks for more
+const DEEP = 60; // levels of a value that are shown
 
 /** Makes an element. Strings become text. */
 function make(tag, attributes = {}, ...children) {
@@ -30,6 +31,9 @@ async function ask(method, params) {
   if (error) throw Object.assign(new Error(error.message), { code: error.code });
   return result;
 }
+
+const NO_SESSION = new Error('There is no such session.');
+const IS_NONE = [-32002, -32602]; // nothing has this id, or it is no id at all
 
 function complain(error) {
   $('trouble').textContent = error ? error.message : '';
@@ -129,7 +133,7 @@ async function show(id) {
     toEnd();
     follow();
   } catch (error) {
-    if (open.id === id) complain(error);
+    if (open.id === id) complain(IS_NONE.includes(error.code) ? NO_SESSION : error);
   }
 }
 
@@ -179,11 +183,17 @@ function renderItem(item) {
   if (item.kind === 'meta') return null;
   const parts = item.parts.map((part) => renderPart(part, item)).filter(Boolean);
   if (parts.length === 0) return null;
-  const who = item.role ?? item.type ?? 'entry';
   return make('article', { 'data-role': item.role ?? 'other', class: item.sidechain ? 'aside' : null },
-    make('header', {}, make('b', {}, { user: 'You', assistant: 'Claude' }[who] ?? who),
+    make('header', {}, make('b', {}, speaker(item)),
       make('time', { datetime: item.timestamp, title: clock(item.timestamp) }, when(item.timestamp))),
     ...parts);
+}
+
+/** Who speaks. In a subagent's conversation, what it is asked comes from the one that started it. */
+function speaker({ role, type, sidechain }) {
+  if (role === 'user') return sidechain ? 'To the agent' : 'You';
+  if (role === 'assistant') return sidechain ? 'The agent' : 'Claude';
+  return type ?? 'entry';
 }
 
 function note(words) {
@@ -258,7 +268,20 @@ function renderImage(part) {
   return make('img', { src: `data:${kind};base64,${data}`, alt: 'An image', loading: 'lazy' });
 }
 
-const pretty = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2) ?? '');
+/** Spells a value in JSON, one line each. The space before a line grows with its level: nothing is shown that lies too deep. */
+function pretty(value) {
+  const spell = (value, margin) => {
+    if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? '';
+    const isList = Array.isArray(value);
+    const [first, last] = isList ? '[]' : '{}';
+    const inner = `${margin}  `;
+    if (inner.length > 2 * DEEP) return `${first}…${last}`;
+    const lines = Object.entries(value).map(([key, value]) =>
+      `${inner}${isList ? '' : `${JSON.stringify(key)}: `}${spell(value, inner)}`);
+    return lines.length > 0 ? `${first}\n${lines.join(',\n')}\n${margin}${last}` : first + last;
+  };
+  return typeof value === 'string' ? value : spell(value, '');
+}
 
 /** Something folded, filled when it is opened first. */
 function fold(kind, summary, content) {
@@ -269,7 +292,7 @@ function fold(kind, summary, content) {
 
 /** Text; a long one is shown whole when somebody asks for it. */
 function long(tag, words) {
-  const element = make(tag, { class: 'text', dir: 'auto' }, words.slice(0, LONG));
+  const element = make(tag, { class: 'text' }, words.slice(0, LONG));
   if (words.length <= LONG) return element;
   const all = make('button', {}, `Show all ${words.length.toLocaleString()} characters`);
   all.addEventListener('click', () => element.replaceChildren(words));
@@ -377,8 +400,17 @@ document.addEventListener('visibilitychange', () => {
   }
 });
 
-const chosen = () => decodeURIComponent(location.hash.slice(1)) || null;
-addEventListener('hashchange', () => show(chosen()));
+/** Shows the session that is named in the address. */
+function go() {
+  try {
+    show(decodeURIComponent(location.hash.slice(1)) || null);
+  } catch {
+    show(null);
+    complain(NO_SESSION);
+  }
+}
+
+addEventListener('hashchange', go);
 followAll();
 loadProjects();
-show(chosen());
+go();
