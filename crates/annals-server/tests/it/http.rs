@@ -212,6 +212,26 @@ fn no_answer_can_be_used_by_another_page_or_kept() {
 }
 
 #[test]
+fn the_page_is_complete() {
+    let served = Served::new();
+    let page = served.get("/").body;
+    let named = page.split(['"']).filter(|text| text.starts_with('/') && text.len() > 1);
+    let kinds: Vec<_> = named.map(|path| (path, served.get(path))).collect();
+    let kinds: Vec<_> = kinds
+        .iter()
+        .map(|(path, reply)| (*path, reply.status, reply.header("content-type").unwrap()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            ("/favicon.ico", 200, "image/svg+xml"),
+            ("/page.css", 200, "text/css; charset=utf-8"),
+            ("/page.js", 200, "text/javascript; charset=utf-8"),
+        ]
+    );
+}
+
+#[test]
 fn requests_are_answered_as_by_every_other_transport() {
     let served = Served::new();
     for (method, params) in [
