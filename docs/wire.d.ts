@@ -21,6 +21,19 @@ export interface AppendedNotice {
   subscription: string;
 }
 
+/** Something that came in with a message. */
+export interface CameIn {
+  /** The name of a command. */
+  command?: string | null;
+  /**
+   * What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
+   * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
+   */
+  kind: string;
+  /** What it says; of a command, its arguments. */
+  text: string;
+}
+
 /** A session that was changed, or would be: `rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`, `delete`. */
 export interface Changed {
   /** What was done: the name of the command. */
@@ -58,19 +71,6 @@ export interface ChangedNotice {
 /** A run of text, thinking or calls in a reply. */
 export type ChatBlock = { content: string; type: "text"; } | { content: string; isComplete: boolean; type: "thought"; } | { toolCallIds: Array<string>; type: "tools"; };
 
-/** Something that came in with a message. */
-export interface ChatInput {
-  /** The name of a command. */
-  command?: string | null;
-  /**
-   * What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
-   * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
-   */
-  kind: string;
-  /** What it says; of a command, its arguments. */
-  text: string;
-}
-
 /** One message, as people see it: a prompt, or a reply with the calls that it made and what came of them. */
 export interface ChatMessage {
   /**
@@ -88,7 +88,7 @@ export interface ChatMessage {
    * What came in with it, one after the other and without the tags around it, where that is not just what a person
    * typed.
    */
-  inputs?: Array<ChatInput>;
+  inputs?: Array<CameIn>;
   /** The model of a reply. */
   model?: string | null;
   /** `user` or `assistant`. */
@@ -191,6 +191,11 @@ export interface HistoryItem {
   entries: number | null;
   /** The session and the message that the entry was copied from. */
   forkedFrom: ForkedFrom | null;
+  /**
+   * What came in with it, one after the other and without the tags around it, where that is not just what a person
+   * typed.
+   */
+  inputs?: Array<CameIn>;
   /** `message`, `compaction`, `branch`, `gap`, `salvaged`, `meta` or `damage`. */
   kind: string;
   /** The last entry of a branch: `annals show --leaf` shows the conversation that ends in it. */

@@ -65,7 +65,7 @@ pub struct ChatMessage {
     /// What came in with it, one after the other and without the tags around it, where that is not just what a person
     /// typed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub inputs: Vec<ChatInput>,
+    pub inputs: Vec<CameIn>,
     /// Whether it is the summary that stands for what was compacted away.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub summary: bool,
@@ -98,7 +98,7 @@ pub struct TeamMessage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ChatInput {
+pub struct CameIn {
     /// What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
     /// `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
     pub kind: String,

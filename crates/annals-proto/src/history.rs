@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::CameIn;
+
 /// One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
 ///
 /// In `history/appended` items are made from their entries alone: what only the whole conversation tells (`turn`, `live`,
@@ -35,6 +37,10 @@ pub struct HistoryItem {
     /// The content blocks as they stand in the file; a string that is not UTF-8 is `{"bytes": <base64>}`.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
     pub parts: Vec<Box<RawValue>>,
+    /// What came in with it, one after the other and without the tags around it, where that is not just what a person
+    /// typed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub inputs: Vec<CameIn>,
     /// The call that it makes, with how it ended.
     pub tool: Option<HistoryTool>,
     /// The token counters of a reply as they stand in the file.

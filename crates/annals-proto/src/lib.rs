@@ -24,7 +24,7 @@ mod text;
 mod turn;
 
 pub use answer::{
-    AppendedNotice, ChangedNotice, ChatBlock, ChatInput, ChatMessage, ChatToolCall, DeleteResult, ListResult,
+    AppendedNotice, CameIn, ChangedNotice, ChatBlock, ChatMessage, ChatToolCall, DeleteResult, ListResult,
     LoadResult, ProjectsResult, ReadResult, StatusResult, TeamMessage, ToolsResult, TrashResult, TurnsResult,
     UnwatchResult, WatchResult,
 };

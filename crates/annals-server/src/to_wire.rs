@@ -10,8 +10,8 @@ use annals_proto as wire;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-pub(crate) use conversation::value_as_found;
 pub use conversation::{ToWire, turn};
+pub(crate) use conversation::{came_in, value_as_found};
 
 /// What a transcript is made of.
 pub fn stats(report: &Report) -> wire::Stats {

@@ -111,6 +111,15 @@ pub fn inputs<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
     text.map(|text| Input::new(InputKind::Hook, Content::new(Some(text)).text())).into_iter().collect()
 }
 
+/// Returns what came in with an entry besides the results of calls.
+pub fn inputs_besides_results<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
+    let inputs = inputs(entry);
+    match (&inputs[..], entry.view::<User>()) {
+        ([input], Some(user)) if input.kind == InputKind::ToolResult => in_content(user.content()),
+        _ => inputs,
+    }
+}
+
 /// Returns what it is that was queued while a turn ran.
 pub fn kind_of_queued(queued: &QueuedCommand<'_>) -> InputKind {
     match queued.mode().as_deref() {
@@ -209,8 +218,7 @@ fn of_user<'a>(entry: &Entry<'a>, user: &User<'a>) -> Vec<Input<'a>> {
     inputs
 }
 
-/// Returns what came in with the texts of a message.
-pub fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
+fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
     let texts = content.blocks().filter_map(|block| match block {
         Block::Text(text) => Some(text.text()),
         _ => None,

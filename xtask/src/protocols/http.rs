@@ -106,6 +106,21 @@ fn hostile() -> Vec<Value> {
         entry("user", "h1", None, &json!(format!("Hostile {script} 敌意"))),
         entry("assistant", "h2", Some("h1"), &call),
         entry("user", "h3", Some("h2"), &results),
-        entry("assistant", "h4", Some("h3"), &json!([{"type": "text", "text": "That is all."}])),
+        entry(
+            "user",
+            "c1",
+            Some("h3"),
+            &json!(format!("<command-name>/rename</command-name><command-args>{script}</command-args>")),
+        ),
+        entry(
+            "user",
+            "c2",
+            Some("c1"),
+            &json!(format!(
+                "<local-command-stdout>\u{1b}[1mRenamed\u{1b}[0m {script}</local-command-stdout>"
+            )),
+        ),
+        entry("user", "c3", Some("c2"), &json!("<task-notification>The task is done.</task-notification>")),
+        entry("assistant", "h4", Some("c3"), &json!([{"type": "text", "text": "That is all."}])),
     ]
 }

@@ -7,7 +7,7 @@ use annals_engine::{Conversation, Error as Unread};
 use annals_proto::{self as wire, ChatBlock, ErrorCode, View};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::Block;
-use annals_transcript::entry::view::{Assistant, User};
+use annals_transcript::entry::view::Assistant;
 use annals_transcript::history::Step;
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Messages, Part};
@@ -22,7 +22,7 @@ use crate::cursor::PageCursor;
 use crate::desk::Reading;
 use crate::rpc::Error;
 use crate::server::Server;
-use crate::to_wire::value_as_found;
+use crate::to_wire::{self, value_as_found};
 
 /// How many messages a page has at most.
 const MOST_MESSAGES: usize = 10_000;
@@ -158,10 +158,7 @@ impl Spoken {
 /// Tells a prompt as it was typed, and what the client has put around it or in its place for what it is; none if nobody
 /// wants to see it.
 fn came_in(message: wire::ChatMessage, entry: &Entry<'_>, all: bool) -> Option<Said> {
-    let inputs = match entry.view::<User>() {
-        Some(user) => prompt::in_content(user.content()),
-        None => prompt::inputs(entry),
-    };
+    let inputs = prompt::inputs_besides_results(entry);
     if inputs.iter().all(|input| input.kind == InputKind::Prompt) {
         return Some(message.into());
     }
@@ -174,12 +171,7 @@ fn came_in(message: wire::ChatMessage, entry: &Entry<'_>, all: bool) -> Option<S
     }
     let content: Vec<_> = inputs.iter().map(Input::typed).collect();
     let content = content.join("\n");
-    let inputs = inputs.into_iter().map(|input| wire::ChatInput {
-        kind: input.kind.name().to_owned(),
-        text: input.text.into_owned(),
-        command: input.command,
-    });
-    let inputs = inputs.collect();
+    let inputs = inputs.into_iter().map(to_wire::came_in).collect();
     Some(Said { message: Some(wire::ChatMessage { content, inputs, ..message }), team })
 }
 

@@ -65,9 +65,14 @@ pub(super) trait Weigh {
 /// What every item takes besides its texts.
 const FRAME: usize = 500;
 
+fn weight(input: &wire::CameIn) -> usize {
+    FRAME + input.text.len()
+}
+
 impl Weigh for wire::HistoryItem {
     fn size(&self) -> usize {
-        FRAME + self.parts.iter().map(|part| part.get().len()).sum::<usize>()
+        let parts = self.parts.iter().map(|part| part.get().len());
+        FRAME + parts.chain(self.inputs.iter().map(weight)).sum::<usize>()
     }
 }
 
@@ -86,8 +91,7 @@ impl Weigh for wire::ChatMessage {
 
 impl Weigh for Said {
     fn size(&self) -> usize {
-        let input = |input: &wire::ChatInput| FRAME + input.text.len();
-        let inputs = self.message.iter().flat_map(|message| &message.inputs).map(input);
+        let inputs = self.message.iter().flat_map(|message| &message.inputs).map(weight);
         let team = self.team.iter().map(|message| FRAME + message.content.len());
         self.message.as_ref().map_or(0, Weigh::size) + inputs.sum::<usize>() + team.sum::<usize>()
     }

@@ -9,6 +9,7 @@ use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part};
+use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::Turn;
@@ -162,6 +163,11 @@ impl<'a> ToWire<'a> {
             sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
             parts: self.parts(node, &entry)?,
+            inputs: if node.length <= self.longest && !entry.has(Flag::Meta) {
+                inputs(&entry)
+            } else {
+                Vec::new()
+            },
             tool: None,
             usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes()))),
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
@@ -308,6 +314,21 @@ fn role(node: &Node) -> Option<&'static str> {
         Kind::Assistant => Some("assistant"),
         _ => None,
     }
+}
+
+/// What came in with an entry, if it is not just what a person typed.
+fn inputs(entry: &Entry<'_>) -> Vec<wire::CameIn> {
+    let inputs = prompt::inputs_besides_results(entry);
+    if inputs.iter().all(|input| input.kind == InputKind::Prompt) {
+        return Vec::new();
+    }
+    inputs.into_iter().map(came_in).collect()
+}
+
+/// One thing that came in.
+pub(crate) fn came_in(input: Input<'_>) -> wire::CameIn {
+    let Input { kind, text, command, .. } = input;
+    wire::CameIn { kind: kind.name().to_owned(), text: text.into_owned(), command }
 }
 
 fn forked_from(entry: &Entry<'_>) -> Option<wire::ForkedFrom> {

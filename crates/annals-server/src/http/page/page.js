@@ -181,19 +181,54 @@ function renderItem(item) {
   if (item.kind === 'compaction') return note(`Compacted${item.compaction?.trigger ? ` (${item.compaction.trigger})` : ''}.`);
   if (item.problem) return note(`A damaged line: ${item.problem}.`);
   if (item.kind === 'meta') return null;
-  const parts = item.parts.map((part) => renderPart(part, item)).filter(Boolean);
+  const inputs = item.inputs ?? [];
+  const others = inputs.length > 0 ? item.parts.filter((part) => part?.type !== 'text') : item.parts;
+  const parts = [...inputs.map(renderInput), ...others.map((part) => renderPart(part, item))].filter(Boolean);
   if (parts.length === 0) return null;
-  return make('article', { 'data-role': item.role ?? 'other', class: item.sidechain ? 'aside' : null },
+  const role = isTyped(item) ? item.role : null;
+  return make('article', { 'data-role': role ?? 'other', class: item.sidechain ? 'aside' : null },
     make('header', {}, make('b', {}, speaker(item)),
       make('time', { datetime: item.timestamp, title: clock(item.timestamp) }, when(item.timestamp))),
     ...parts);
 }
 
 /** Who speaks. In a subagent's conversation, what it is asked comes from the one that started it. */
-function speaker({ role, type, sidechain }) {
+function speaker(item) {
+  const { role, type, sidechain } = item;
+  if (role === 'user' && !isTyped(item)) return 'Put in by the client';
   if (role === 'user') return sidechain ? 'To the agent' : 'You';
   if (role === 'assistant') return sidechain ? 'The agent' : 'Claude';
   return type ?? 'entry';
+}
+
+/** Whether a person has typed something of it. */
+function isTyped({ inputs }) {
+  return !inputs?.length || inputs.some(({ kind }) => ['prompt', 'queued', 'command', 'bash'].includes(kind));
+}
+
+const COLOURS = /\u001b\[[0-9;]*[A-Za-z]/g;
+const PUT_IN = {
+  compact_summary: 'Summary of what was compacted', skill: 'Skill', ide_selection: 'Selection in the editor',
+  ide_opened_file: 'File opened in the editor', task_notification: 'News of a task', teammate: 'Message of another agent', hook: 'Hook',
+};
+
+/** Something that came in with what a person typed, or in its place. */
+function renderInput({ kind, text: words, command }) {
+  switch (kind) {
+    case 'prompt':
+    case 'queued':
+      return long('div', words);
+    case 'command':
+      return long('div', `${command ?? '/?'} ${words}`.trim());
+    case 'bash':
+      return long('div', `! ${words}`);
+    case 'output':
+      return words.trim() ? long('pre', words.replace(COLOURS, '')) : null;
+    case 'interrupt':
+      return note('Interrupted by the user.');
+    default:
+      return fold('other', [PUT_IN[kind] ?? 'Put in by the client'], () => [long('pre', words)]);
+  }
 }
 
 function note(words) {
