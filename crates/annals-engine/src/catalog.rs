@@ -396,7 +396,10 @@ impl Listing {
     fn has_enough(&self, wanted: &Wanted, next: &Candidate) -> bool {
         match wanted.sort {
             Sort::Created => false,
-            Sort::Size => wanted.limit.is_some_and(|limit| self.sessions.len() >= limit),
+            Sort::Size => {
+                let larger = || self.sessions.iter().filter(|listed| listed.size > next.state.length).count();
+                wanted.limit.is_some_and(|limit| larger() >= limit)
+            }
             Sort::Updated => {
                 let Some(latest) = next.latest() else { return false };
                 let newer = || self.sessions.iter().filter(|listed| listed.updated() > Some(latest)).count();

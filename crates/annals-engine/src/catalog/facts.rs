@@ -209,8 +209,8 @@ impl Facts {
         Ok(Self {
             standing: standing(&lite),
             title,
-            created_at: lite.first_at,
-            updated_at: lite.last_at,
+            created_at: lite.first_at.and_then(to_the_millisecond),
+            updated_at: lite.last_at.and_then(to_the_millisecond),
             permission_mode: lite.last::<PermissionMode>().and_then(|record| record.mode()).map(text),
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
             cwd: moved_to.or_else(|| cwd(lite.cwd, lite.last_cwd, path)),
@@ -247,6 +247,11 @@ fn cwd(first: Option<String>, last: Option<String>, path: &Path) -> Option<Strin
     let names_folder =
         |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key).is_some());
     if first != last && !names_folder(&first) && names_folder(&last) { last } else { first }
+}
+
+/// Returns a time as exactly as lists tell it and the catalogue remembers it, so that both are in the same order.
+fn to_the_millisecond(time: Timestamp) -> Option<Timestamp> {
+    Timestamp::from_millisecond(time.as_millisecond()).ok()
 }
 
 /// How many characters of a prompt lists show.

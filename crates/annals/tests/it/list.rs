@@ -549,9 +549,29 @@ fn a_short_list_is_the_beginning_of_the_whole_one() {
     let ids = |args: &[&str]| -> Vec<_> {
         listed(&home, args).iter().map(|session| session["id"].clone()).collect()
     };
-    let all = ids(&[]);
-    for limit in [1, 16, 17, 64, 119] {
-        assert_eq!(ids(&["--limit", &limit.to_string()]), all[..limit], "{limit}");
+    for sort in ["updated", "created", "size"] {
+        let all = ids(&["--sort", sort]);
+        for limit in [1, 16, 17, 64, 119] {
+            let short = ids(&["--sort", sort, "--limit", &limit.to_string()]);
+            assert_eq!(short, all[..limit], "{limit}, by {sort}");
+        }
+    }
+}
+
+#[test]
+fn the_order_is_the_same_however_exactly_an_entry_tells_its_time() {
+    let home = Home::new();
+    for (number, time) in [(1, "00.000100"), (2, "00.000900"), (3, "00.000500"), (4, "00.001000")] {
+        let content = prompt("x", "/p", 1).replace("00.000Z", &format!("{time}Z"));
+        write(&home, "-p", number, 1, &content);
+    }
+    for sort in ["updated", "created"] {
+        let list = || listed(&home, &["--sort", sort]);
+        let (first, again) = (list(), list());
+        assert_eq!(first, again);
+        let ids: Vec<_> = first.iter().map(|session| session["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, [4, 1, 2, 3].map(id), "by {sort}");
+        fs::remove_dir_all(home.path().join(".local/share/annals")).unwrap();
     }
 }
 
