@@ -65,8 +65,6 @@ pub struct Lite {
     summaries: Summaries,
     /// What the file began and ended with.
     pub mark: Mark,
-    /// From where on everything was read.
-    tail_from: u64,
 }
 
 /// What a file began and ended with when it had a certain length: tells whether one that is longer now has only grown.
@@ -133,20 +131,20 @@ impl Lite {
 
     /// Reads all of a file, for what its ends do not tell.
     pub fn read_all(file: &mut (impl Read + Seek)) -> io::Result<Self> {
+        Self::read_from(file, 0)
+    }
+
+    /// Reads all of a file from the beginning of a line on.
+    pub fn read_from(file: &mut (impl Read + Seek), offset: u64) -> io::Result<Self> {
         let size = file.seek(SeekFrom::End(0))?;
         let mut lite = Lite { size, whole: true, mark: Mark::of(file, size)?, ..Lite::default() };
-        file.seek(SeekFrom::Start(0))?;
+        file.seek(SeekFrom::Start(offset))?;
         let mut reader = Reader::new(file);
         while let Some(entry) = reader.read()? {
             lite.add(&entry);
             lite.add_surroundings(&[entry]);
         }
         Ok(lite)
-    }
-
-    /// Returns whether everything behind an offset was read.
-    pub fn has_read_from(&self, offset: u64) -> bool {
-        self.whole || self.tail_from <= offset
     }
 
     /// Returns the last summary that was seen whose leaf is an entry of the file: a title, as old clients wrote them.
@@ -224,7 +222,6 @@ impl Lite {
             let tail = Self::of_tail(file, self.size, start, read)?;
             let enough = tail.last_at.is_some() && tail.whole;
             if enough || start == read || length >= LIMIT {
-                self.tail_from = start;
                 self.go_on_with(tail, start == read);
                 return Ok(());
             }

@@ -16,18 +16,18 @@ use rusqlite::{
 };
 
 use super::contents::Contents;
-use super::facts::{Facts, Standing, Title, TitleSource};
+use super::facts::{Cwds, Facts, Standing, Title, TitleSource};
 use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
-  cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
-  session TEXT, messages INTEGER, mark INTEGER
+  first_cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
+  session TEXT, messages INTEGER, mark INTEGER, last_cwd TEXT, moved_to TEXT
 );
 CREATE TABLE IF NOT EXISTS contents (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
@@ -190,7 +190,7 @@ impl Cache {
     /// Remembers facts. If that fails, they are found out again next time.
     pub(super) fn keep_facts<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Facts)>) {
         const INSERT: &str = "INSERT OR REPLACE INTO facts VALUES \
-            (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)";
+            (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)";
         self.keep(INSERT, rows, |statement, path, key, facts| {
             // A title that is the first prompt stands there already.
             let title = facts.title.as_ref();
@@ -207,7 +207,7 @@ impl Cache {
                 facts.first_prompt,
                 facts.created_at.map(Timestamp::as_millisecond),
                 facts.updated_at.map(Timestamp::as_millisecond),
-                facts.cwd,
+                facts.cwds.first,
                 facts.git_branch,
                 facts.version,
                 facts.entrypoint,
@@ -217,6 +217,9 @@ impl Cache {
                 facts.session,
                 facts.messages.and_then(|messages| i64::try_from(messages).ok()),
                 facts.mark.number(),
+                // Most sessions stay where they began.
+                facts.cwds.last.as_ref().filter(|_| facts.cwds.last != facts.cwds.first),
+                facts.cwds.moved_to,
             ])
         });
     }
@@ -338,13 +341,18 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
         _ => row.get(6)?,
     };
     let standing: i64 = row.get(5)?;
+    let first_cwd: Option<String> = row.get(11)?;
+    let last_cwd: Option<String> = row.get(21)?;
+    let cwds = Cwds { last: last_cwd.or(first_cwd.clone()), first: first_cwd, moved_to: row.get(22)? };
+    let counted = number(19)?;
     let facts = Facts {
         standing: Standing::ALL.into_iter().find(|one| *one as i64 == standing).unwrap_or_default(),
         title: title.zip(source).map(|(text, source)| Title { text, source }),
         first_prompt,
         created_at: time(9)?,
         updated_at: time(10)?,
-        cwd: row.get(11)?,
+        cwd: cwds.of_session(Path::new(&path_of(row)?)),
+        cwds,
         git_branch: row.get(12)?,
         version: row.get(13)?,
         entrypoint: row.get(14)?,
@@ -352,8 +360,9 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
         tag: row.get(16)?,
         forked_from: row.get(17)?,
         session: row.get(18)?,
-        messages: number(19)?.or(number(21)?),
+        messages: counted.or(number(23)?),
         mark: Mark::from_number(row.get(20)?),
+        is_whole: counted.is_some(),
     };
     Ok(Remembered { what: facts, key: key_of(row)? })
 }

@@ -1,5 +1,7 @@
 //! What is in a session: its title, its times, where and with what it was held.
 
+mod grown;
+
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -8,6 +10,7 @@ use annals_transcript::entry::view::{
     AgentName, AiTitle, CustomTitle, LastPrompt, PermissionMode, Relocated, Tag,
 };
 use annals_transcript::json::Value;
+use annals_transcript::line::read_span;
 use annals_transcript::lite::{Lite, Mark};
 use jiff::Timestamp;
 
@@ -44,8 +47,12 @@ pub struct Facts {
     pub session: Option<String>,
     /// How many messages of the user and the model it has; none if not all of it was read.
     pub messages: Option<u64>,
+    /// The working directories that it tells.
+    pub(super) cwds: Cwds,
     /// What the transcript began and ended with.
     pub(super) mark: Mark,
+    /// Whether all of the transcript was read.
+    pub(super) is_whole: bool,
 }
 
 /// What a file holds.
@@ -129,9 +136,7 @@ impl Facts {
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut lite = Lite::read(&mut file)?;
-        let leaves_a_question =
-            || leaves_open(&lite) || may_hide_a_title(&lite) && title_beside(path).is_none();
-        if !lite.whole && leaves_a_question() && !is_hollow(&file) {
+        if leaves_a_question(&lite, &file, path) {
             lite = Lite::read_all(&mut file)?;
         }
         Self::of(lite, &mut file, path)
@@ -143,35 +148,21 @@ impl Facts {
         Self::of(Lite::read(&mut file)?, &mut file, path)
     }
 
-    /// Reads a transcript that has grown behind an offset since these facts were read: what the ends do not tell is as it
-    /// was, if everything new is among what they tell. One that only looks as if it had grown is read anew.
+    /// Reads a transcript that seems to have grown behind an offset since these facts were read, and returns what reading
+    /// it anew would: where that takes all of it, what was written since is enough if these are the facts of all the rest.
     pub(super) fn read_again(&self, path: &Path, from: u64) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let lite = Lite::read(&mut file)?;
-        let has_grown = lite.has_read_from(from) && Mark::of(&mut file, from)? == self.mark;
-        if !has_grown {
-            return Self::read(path);
-        }
-        if lite.whole {
+        if !leaves_a_question(&lite, &file, path) {
             return Self::of(lite, &mut file, path);
         }
-        let (tagged, moded) = (lite.last::<Tag>().is_some(), lite.last::<PermissionMode>().is_some());
-        let tells_title = tells_title(&lite);
-        let mut facts = Self::of(lite, &mut file, path)?;
-        facts.title = later_title(self.title.clone(), facts.title, tells_title);
-        if !tagged {
-            facts.tag.clone_from(&self.tag);
+        if self.is_whole && starts_a_line(&mut file, from)? && Mark::of(&mut file, from)? == self.mark {
+            let since = Lite::read_from(&mut file, from)?;
+            if let Some(facts) = grown::with(self, since, &mut file, path)? {
+                return Ok(facts);
+            }
         }
-        if !moded {
-            facts.permission_mode.clone_from(&self.permission_mode);
-        }
-        if self.standing == Standing::Conversation {
-            facts.standing = Standing::Conversation;
-        }
-        facts.first_prompt = self.first_prompt.clone().or(facts.first_prompt);
-        facts.created_at = self.created_at.into_iter().chain(facts.created_at).min();
-        facts.updated_at = facts.updated_at.max(self.updated_at);
-        Ok(facts)
+        Self::of(Lite::read_all(&mut file)?, &mut file, path)
     }
 
     /// Reads what is in a session: its transcript, and the title beside it.
@@ -206,6 +197,7 @@ impl Facts {
         ];
         let title = title.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
+        let cwds = Cwds { first: lite.cwd.clone(), last: lite.last_cwd.clone(), moved_to };
         Ok(Self {
             standing: standing(&lite),
             title,
@@ -213,12 +205,14 @@ impl Facts {
             updated_at: lite.last_at.and_then(to_the_millisecond),
             permission_mode: lite.last::<PermissionMode>().and_then(|record| record.mode()).map(text),
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
-            cwd: moved_to.or_else(|| cwd(lite.cwd, lite.last_cwd, path)),
+            cwd: cwds.of_session(path),
+            cwds,
             first_prompt: lite.first_prompt.as_deref().map(beginning),
             forked_from: lite.forked_from,
             session: lite.session,
             messages: lite.whole.then_some(lite.messages),
             mark: lite.mark,
+            is_whole: lite.whole,
             // The client writes an empty name where there is no repository.
             git_branch: words(lite.git_branch),
             version: lite.version,
@@ -227,26 +221,25 @@ impl Facts {
     }
 }
 
-/// Returns the title that counts: the one that was known, or the one that is read now that more was written, which may
-/// tell for certain what the user's is.
-fn later_title(known: Option<Title>, read: Option<Title>, tells_title: bool) -> Option<Title> {
-    let is_users = |title: &Title| matches!(title.source, TitleSource::Custom | TitleSource::Earlier);
-    let is_given = |title: &Title| title.source != TitleSource::Prompt;
-    let known = known.filter(|title| !(tells_title && is_users(title)));
-    match (known, read) {
-        (Some(known), Some(read)) if is_users(&known) && !is_users(&read) => Some(known),
-        (Some(known), Some(read)) if is_given(&known) && !is_given(&read) => Some(known),
-        (known, read) => read.or(known),
-    }
+/// The working directories that a transcript tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cwds {
+    pub(super) first: Option<String>,
+    pub(super) last: Option<String>,
+    pub(super) moved_to: Option<String>,
 }
 
-/// Returns the working directory: the first one, unless it is the last that the folder of the transcript is named after.
-/// Then the session was moved.
-fn cwd(first: Option<String>, last: Option<String>, path: &Path) -> Option<String> {
-    let key = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    let names_folder =
-        |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key).is_some());
-    if first != last && !names_folder(&first) && names_folder(&last) { last } else { first }
+impl Cwds {
+    /// Returns the working directory of a session: the one that it was moved to, else the first one, unless it is the last
+    /// that the folder of the transcript is named after. Then the session was moved, too.
+    pub(super) fn of_session(&self, path: &Path) -> Option<String> {
+        let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let names_folder =
+            |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key()).is_some());
+        let Self { first, last, moved_to } = self;
+        let is_moved = || first != last && !names_folder(first) && names_folder(last);
+        moved_to.clone().or_else(|| if is_moved() { last.clone() } else { first.clone() })
+    }
 }
 
 /// Returns a time as exactly as lists tell it and the catalogue remembers it, so that both are in the same order.
@@ -284,9 +277,17 @@ fn is_hollow(file: &File) -> bool {
     allocated.is_ok_and(|(allocated, length)| allocated < length / 64)
 }
 
-/// Returns whether the ends of a file do not tell what it is, or when it was written.
-fn leaves_open(lite: &Lite) -> bool {
-    !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none()
+/// Returns whether the ends of a file leave open what can be read between them: what it is, when it was written, or what
+/// it is called.
+fn leaves_a_question(lite: &Lite, file: &File, path: &Path) -> bool {
+    let is_open = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
+    let is_asked = || is_open || may_hide_a_title(lite) && title_beside(path).is_none();
+    !lite.whole && is_asked() && !is_hollow(file)
+}
+
+/// Returns whether a line starts at a place in a file, and not just goes on there.
+fn starts_a_line(file: &mut File, at: u64) -> io::Result<bool> {
+    Ok(at == 0 || read_span(file, at - 1, 1)? == b"\n")
 }
 
 /// Returns whether a title of the user's may stand between the ends of a file. Clients before 2.1.23 knew no titles.

@@ -489,6 +489,16 @@ fn what_is_remembered_changes_no_answer_whatever_becomes_of_a_file() {
         + &title("Old title")
         + &filler(300)
         + &prompt("later", "/p", 2);
+    let renamed = title("First title") + &large;
+    let by_model = |text: &str| format!("{{\"type\":\"ai-title\",\"aiTitle\":\"{text}\"}}\n");
+    let renamed_by_model = format!("{old}{}{}{}", filler(300), by_model("By a model"), filler(300))
+        .replace("custom-title", "ai-title");
+    let moved = format!("{}{}{}", filler(200), prompt("The first", "/q", 1), filler(200))
+        + "{\"type\":\"relocated\",\"relocatedCwd\":\"/p\"}\n"
+        + &filler(200)
+        + &prompt("later", "/q", 2);
+    let without_prompt = filler(300) + &call("Bash", "command", "ls");
+    let torn = large.clone() + "{\"type\":\"user\",\"message\":{\"content\":\"cut";
     let other =
         prompt("Another one that is longer", "/p", 3) + &call("Read", "file_path", "/p/x") + &filler(700);
     let append = |path: &Path, text: &str| {
@@ -499,7 +509,7 @@ fn what_is_remembered_changes_no_answer_whatever_becomes_of_a_file() {
         ("grown", append, prompt("more", "/p", 4)),
         ("grown far past its ends", append, filler(900) + &prompt("more", "/p", 4)),
         ("title taken away", append, title("")),
-        ("titled by a model", append, "{\"type\":\"ai-title\",\"aiTitle\":\"By a model\"}\n".to_owned()),
+        ("titled by a model", append, by_model("Last by a model")),
         ("left without a title", append, "{\"type\":\"last-prompt\",\"lastPrompt\":\"x\"}\n".to_owned()),
         ("written anew, and longer", |path, text| fs::write(path, text).unwrap(), other.clone()),
         ("written anew, and shorter", |path, text| fs::write(path, text).unwrap(), prompt("New", "/p", 5)),
@@ -512,7 +522,7 @@ fn what_is_remembered_changes_no_answer_whatever_becomes_of_a_file() {
             other,
         ),
     ];
-    for before in [small, large] {
+    for before in [small, large, renamed, renamed_by_model, moved, without_prompt, torn] {
         for (name, change, text) in &changes {
             let home = Home::new();
             let path = write(&home, "-p", 1, 6, &before);
@@ -522,6 +532,8 @@ fn what_is_remembered_changes_no_answer_whatever_becomes_of_a_file() {
             };
             answers();
             change(&path, text);
+            answers();
+            append(&path, &prompt("and on", "/p/below", 7));
             let remembered = answers();
             fs::remove_dir_all(home.path().join(".local/share/annals")).unwrap();
             let mut fresh = answers();

@@ -1,0 +1,76 @@
+//! What is in a session that has grown: what was known of it, and what was written since.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, PermissionMode, Tag};
+use annals_transcript::lite::Lite;
+
+use super::{Cwds, Facts, Standing, Title, TitleSource};
+
+/// Returns the facts of all of a transcript: those that were known of its beginning, with what was written since. None if
+/// that takes away a title under which there may be another.
+pub(super) fn with(known: &Facts, since: Lite, file: &mut File, path: &Path) -> io::Result<Option<Facts>> {
+    let is_tagged = since.last::<Tag>().is_some();
+    let is_moded = since.last::<PermissionMode>().is_some();
+    let tells_branch = since.git_branch.is_some();
+    let names_again = known.title.as_ref().is_some_and(|title| has_title(&since, title.source));
+    let mut facts = Facts::of(since, file, path)?;
+    let title = counts(known.title.as_ref(), facts.title.as_ref()).cloned();
+    if names_again && title != facts.title {
+        return Ok(None);
+    }
+    facts.title = title;
+    facts.cwds = Cwds {
+        first: known.cwds.first.clone().or(facts.cwds.first),
+        last: facts.cwds.last.or(known.cwds.last.clone()),
+        moved_to: facts.cwds.moved_to.or(known.cwds.moved_to.clone()),
+    };
+    facts.cwd = facts.cwds.of_session(path);
+    if !is_tagged {
+        facts.tag.clone_from(&known.tag);
+    }
+    if !is_moded {
+        facts.permission_mode.clone_from(&known.permission_mode);
+    }
+    if !tells_branch {
+        facts.git_branch.clone_from(&known.git_branch);
+    }
+    if matches!(known.standing, Standing::Conversation | Standing::SidechainOnly) {
+        facts.forked_from.clone_from(&known.forked_from);
+    }
+    facts.standing = together(known.standing, facts.standing);
+    facts.first_prompt = known.first_prompt.clone().or(facts.first_prompt);
+    facts.entrypoint = known.entrypoint.clone().or(facts.entrypoint);
+    facts.session = known.session.clone().or(facts.session);
+    facts.version = facts.version.or(known.version.clone());
+    facts.created_at = known.created_at.into_iter().chain(facts.created_at).min();
+    facts.updated_at = facts.updated_at.max(known.updated_at);
+    facts.messages = known.messages.zip(facts.messages).map(|(before, since)| before + since);
+    Ok(Some(facts))
+}
+
+/// Returns the title that counts: the one that comes before the other by where it comes from, or else the later one. Of
+/// two prompts the first counts.
+fn counts<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
+    let (Some(before), Some(later)) = (known, since) else { return known.or(since) };
+    let is_prompt = later.source == TitleSource::Prompt;
+    if later.source as i64 > before.source as i64 || is_prompt { known } else { since }
+}
+
+/// Returns whether there is a record of the kind that a title comes from.
+fn has_title(lite: &Lite, source: TitleSource) -> bool {
+    match source {
+        TitleSource::Custom | TitleSource::Earlier => lite.last::<CustomTitle>().is_some(),
+        TitleSource::Agent => lite.last::<AgentName>().is_some(),
+        TitleSource::Ai => lite.last::<AiTitle>().is_some(),
+        TitleSource::Summary | TitleSource::Prompt => false,
+    }
+}
+
+/// Returns what a file holds whose two parts hold these.
+fn together(before: Standing, since: Standing) -> Standing {
+    let order = [Standing::Conversation, Standing::SidechainOnly, Standing::RecordsOnly, Standing::Empty];
+    order.into_iter().find(|standing| [before, since].contains(standing)).unwrap_or_default()
+}
