@@ -6,7 +6,7 @@ mod markdown;
 pub(crate) mod messages;
 mod progress;
 mod table;
-mod wrap;
+pub(crate) mod wrap;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -171,7 +171,9 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
     let mut used = 0;
     let fits = |character: &char| {
-        used += character.width().unwrap_or(0);
+        // This mark makes a sign a picture, which is wide.
+        let is_wider = *character == '\u{FE0F}';
+        used += character.width().unwrap_or(0) + usize::from(is_wider);
         used < columns
     };
     text.chars().take_while(fits).chain(['…']).collect()
@@ -179,6 +181,9 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 
 /// Returns the end of a text that fits into so many columns, with an ellipsis where something is missing.
 pub(crate) fn cut_start(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
     let backwards = |text: &str| text.chars().rev().collect::<String>();
     backwards(&cut(&backwards(text), columns))
 }
@@ -201,6 +206,8 @@ mod tests {
             ["short", "天气预报", "a longer text"].map(|text| cut(text, 6)),
             ["short", "天气…", "a lon…"]
         );
+        let hearts = cut(&"❤️".repeat(20), 6);
+        assert!(hearts.width() <= 6 && hearts.ends_with('…'), "{hearts}");
         assert_eq!(["/a.rs", "/src/天气.rs"].map(|path| cut_start(path, 8)), ["/a.rs", "…天气.rs"]);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(engine: &Engine, args: &Lineage, global: &Global) -> Result<Ex
 }
 
 fn print(out: &mut impl Write, relations: &[Relation]) -> Result<(), Failure> {
-    let mut table = Table::new(&["session", "is", ">shared entries", "the last of them"]);
+    let mut table = Table::new(&["session", "~is", "?>shared entries", "??~the last of them"]);
     for relation in relations {
         let meaning = match relation.kinship {
             Kinship::Origin => "what this one was copied from",

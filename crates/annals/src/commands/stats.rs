@@ -41,14 +41,14 @@ fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
 /// Prints a row per transcript, the latest first, subagents below their sessions; then the total.
 fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     let zone = output::zone();
-    let last_active = format!("last active ({zone})");
+    let last_active = format!("?last active ({zone})");
     let mut table = Table::new(&[
         "session",
         ">lines",
-        ">size",
-        ">replies",
-        ">calls",
-        ">errors",
+        "???>size",
+        "??>replies",
+        "??>calls",
+        "?>errors",
         ">problems",
         &last_active,
     ]);

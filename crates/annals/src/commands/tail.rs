@@ -62,26 +62,36 @@ impl<W: Write> Printer<W> {
         let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
         let name = super::change::name(file) + &agent.unwrap_or_default();
         match happening {
-            Happening::Created => writeln!(self.out, "{DIM}── new: {name}{DIM:#}")?,
+            Happening::Created => self.remark(&format!("new: {name}"))?,
             Happening::Title { title } => {
-                writeln!(self.out, "{DIM}── {name} is called “{}”{DIM:#}", clean(title))?;
+                let title = output::one_line(&output::without_escapes(title));
+                self.remark(&format!("{name} is called “{title}”"))?;
             }
-            Happening::Replaced => writeln!(self.out, "{DIM}── replaced: {name}{DIM:#}")?,
-            Happening::Removed => writeln!(self.out, "{DIM}── gone: {name}{DIM:#}")?,
+            Happening::Replaced => self.remark(&format!("replaced: {name}"))?,
+            Happening::Removed => self.remark(&format!("gone: {name}"))?,
             Happening::Entry { bytes, .. } => {
                 let entry = Entry::new(bytes);
                 if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
-                    writeln!(self.out, "{DIM}── {name}: a line that cannot be read{DIM:#}")?;
+                    self.remark(&format!("{name}: a line that cannot be read"))?;
                 }
                 if !output::messages::is_shown(&entry) {
                     return Ok(());
                 }
                 if self.all && self.last.as_ref() != Some(file) {
-                    writeln!(self.out, "{DIM}── {name}{DIM:#}")?;
+                    self.remark(&name)?;
                     self.last = Some(file.clone());
                 }
                 output::messages::print_entry(&mut self.out, &entry, output::columns())?;
             }
+        }
+        Ok(())
+    }
+
+    /// Prints something about a session.
+    fn remark(&mut self, text: &str) -> Result<(), Failure> {
+        let line = format!("── {}", clean(text));
+        for row in output::wrap::rows(&line, output::columns().unwrap_or(usize::MAX)) {
+            writeln!(self.out, "{DIM}{}{DIM:#}", &line[row])?;
         }
         Ok(())
     }
