@@ -355,8 +355,8 @@ pub(crate) struct List {
     /// Only sessions active since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only sessions that began before then
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    /// Only sessions that began before then; with a date, those of that day too
+    #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
     /// Only sessions whose title has this in it, whatever its case
     #[arg(long, value_name = "TEXT")]
@@ -395,8 +395,8 @@ pub(crate) struct Prompts {
     /// Only prompts sent since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only prompts sent before then
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    /// Only prompts sent before then; with a date, those of that day too
+    #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
 }
 
@@ -411,7 +411,6 @@ pub(crate) enum SortBy {
     Size,
 }
 
-/// Reads a date in the local zone, a time, or how long ago it was.
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("at least 1".to_owned()),
@@ -419,13 +418,22 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Reads a date in the local zone as its last moment, or whatever else is a moment.
+fn end(text: &str) -> Result<Timestamp, String> {
+    let is_time = text.parse::<Timestamp>().is_ok();
+    match text.parse::<Date>().and_then(Date::tomorrow) {
+        Ok(day_after) if !is_time => start_of(day_after),
+        _ => moment(text),
+    }
+}
+
+/// Reads a date in the local zone as its first moment, a time, or how long ago it was.
 fn moment(text: &str) -> Result<Timestamp, String> {
-    let zone = TimeZone::system();
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
     if let Ok(date) = text.parse::<Date>() {
-        return date.to_zoned(zone).map(|zoned| zoned.timestamp()).map_err(|error| error.to_string());
+        return start_of(date);
     }
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let hours = match unit {
@@ -441,6 +449,10 @@ fn moment(text: &str) -> Result<Timestamp, String> {
         .and_then(|hours| hours.checked_mul(3600));
     let ago = ago.ok_or("too long ago")?;
     Timestamp::now().checked_sub(SignedDuration::from_secs(ago)).map_err(|_| "too long ago".to_owned())
+}
+
+fn start_of(date: Date) -> Result<Timestamp, String> {
+    date.to_zoned(TimeZone::system()).map(|zoned| zoned.timestamp()).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, clap::Args)]

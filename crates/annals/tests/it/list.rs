@@ -107,7 +107,8 @@ fn filters_leave_out_what_does_not_fit() {
     write(&home, "-other", 9, 9, &prompt("Elsewhere", "/other", 9).replace("main", "side"));
     assert_eq!(titles(&home, &["--limit", "2"]), ["Elsewhere", "Day 4"]);
     assert_eq!(titles(&home, &["--since", "2025-06-04"]), ["Elsewhere", "Day 4"]);
-    assert_eq!(titles(&home, &["--until", "2025-06-03"]), ["Day 2", "Day 1"]);
+    assert_eq!(titles(&home, &["--until", "2025-06-02"]), ["Day 2", "Day 1"], "all of that day");
+    assert_eq!(titles(&home, &["--until", "2025-06-02T10:00:00Z"]), ["Day 1"]);
     assert_eq!(titles(&home, &["--title", "dAY 3"]), ["Day 3"]);
     assert_eq!(titles(&home, &["--branch", "side"]), ["Elsewhere"]);
     assert_eq!(titles(&home, &["--project", "/other"]), ["Elsewhere"]);

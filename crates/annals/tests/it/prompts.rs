@@ -49,7 +49,7 @@ fn prompts_are_listed_the_newest_first() {
     2025-06-01  -         /p       old, of no session
     ");
     assert_snapshot!(annals(&home, &["prompts", "文字", "--json"]).stdout, @r#"{"text":"还在 [Pasted text #1]","timestamp":"2025-06-03T12:00:00.000Z","project":"/p","session":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","pasted":[{"id":"1","kind":"text","content":"long pasted 文字"}]}"#);
-    let ran = annals(&home, &["prompts", "--json", "--since", "2025-06-04", "--until", "2025-06-05"]);
+    let ran = annals(&home, &["prompts", "--json", "--since", "2025-06-04", "--until", "2025-06-04"]);
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&found["text"], &found["pasted"][0]["content"]), (&"out there".into(), &Value::Null));
     assert_eq!(annals(&home, &["prompts", "-n", "2", "--project", "/p", "--json"]).stdout.lines().count(), 2);
