@@ -27,8 +27,7 @@ use contents::Contents;
 pub use facts::{Facts, Standing, Title, TitleSource};
 use folder::{Candidate, Folder};
 use memory::Memory;
-use project::Asked;
-pub use project::{Project, Worktree};
+pub use project::{Asked, Project, Worktree};
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]

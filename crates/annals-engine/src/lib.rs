@@ -26,7 +26,8 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    Facts, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted, Worktree,
+    Asked, Facts, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted,
+    Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;

@@ -47,23 +47,31 @@ impl Engine {
     pub fn projects(&self) -> (Vec<Project>, Vec<Error>) {
         let listing = self.list(&Wanted::default());
         let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
-        let mut paths_of_key: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut paths_of_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for listed in &listing.sessions {
             let path = project_path(listed);
-            if let Some(path) = &path {
-                let paths = paths_of_key.entry(listed.project_key.clone()).or_default();
-                if !paths.contains(path) {
-                    paths.push(path.clone());
-                }
+            let place = path.as_deref().map(place);
+            if let Some(place) = &place {
+                paths_of_key.entry(listed.project_key.clone()).or_default().insert(place.clone());
             }
-            by_path.entry(path.clone()).or_insert_with(|| Project::at(path)).add(listed);
+            by_path.entry(place).or_insert_with(|| Project::at(path)).add(listed);
         }
-        let mut projects: Vec<_> = by_path.into_values().collect();
-        for project in &mut projects {
+        // Each path as its newest session spells it.
+        let spelled: BTreeMap<_, _> = by_path
+            .iter()
+            .filter_map(|(place, project)| Some((place.clone()?, project.path.clone()?)))
+            .collect();
+        for (place, project) in &mut by_path {
             let others = project.keys.iter().filter_map(|key| paths_of_key.get(key)).flatten();
-            project.shares_folder_with =
-                others.filter(|path| Some(*path) != project.path.as_ref()).cloned().collect();
+            let others = others.filter(|other| Some(*other) != place.as_ref());
+            project.shares_folder_with = others.filter_map(|other| spelled.get(other)).cloned().collect();
+            if let Some(worktree) = &mut project.worktree
+                && let Some(of) = spelled.get(&self::place(&worktree.of))
+            {
+                worktree.of.clone_from(of);
+            }
         }
+        let projects = by_path.into_values().collect();
         (grouped(projects), listing.errors)
     }
 
@@ -124,6 +132,15 @@ impl Project {
     }
 }
 
+/// Returns what all spellings of a path have in common: on a drive, slashes of either kind and its letter in either case.
+fn place(path: &str) -> String {
+    let plain = contents::plain(path);
+    match plain.as_bytes() {
+        [letter, b':', ..] if letter.is_ascii_uppercase() => plain,
+        _ => path.to_owned(),
+    }
+}
+
 /// Returns a path from the root on. One of another system is one already.
 fn whole(path: &Path) -> String {
     let typed = path.to_string_lossy();
@@ -138,19 +155,21 @@ fn is_same(one: &str, other: &str) -> bool {
     contents::plain(one) == contents::plain(other)
 }
 
-/// A working directory whose sessions are asked for.
+/// A working directory whose sessions are asked for: as it was typed, and with links resolved.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub struct Asked {
     typed: String,
     resolved: String,
 }
 
 impl Asked {
-    pub(super) fn new(path: &Path) -> Self {
+    /// Takes a path, of this system or another.
+    pub fn new(path: &Path) -> Self {
         Self { typed: whole(path), resolved: resolve(path).to_string_lossy().into_owned() }
     }
 
-    fn is(&self, path: &str) -> bool {
+    /// Returns whether a path is this working directory, whatever its slashes and the case of a drive's letter.
+    pub fn is(&self, path: &str) -> bool {
         is_same(path, &self.typed) || is_same(path, &self.resolved)
     }
 

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use testkit::command::Home;
 
-use crate::annals;
+use crate::{ANNALS, annals};
 
 /// Returns a session's id by its number.
 fn id(number: u32) -> String {
@@ -319,6 +319,41 @@ fn folders_that_paths_share_are_told_apart() {
         ]
     );
     assert_eq!(titles(&home, &["--project", "/somewhere"]), ["Moved"], "found by what the session tells");
+}
+
+#[test]
+fn a_path_on_a_drive_is_one_project_in_either_case_of_its_letter() {
+    let home = Home::new();
+    write(&home, "E--x", 1, 1, &prompt("One", r"E:\x", 1));
+    write(&home, "e--x", 2, 2, &prompt("Two", r"e:\x", 2));
+    write(&home, "e--x", 3, 3, &prompt("Three", "e:/x/", 3));
+    let tree = r"E:\x\.claude\worktrees\fix";
+    write(&home, &folder_name(tree), 4, 4, &prompt("Four", tree, 4));
+    write(&home, "E--X", 5, 5, &prompt("Five", r"E:\X", 5));
+    write(&home, "-x", 6, 6, &prompt("Six", r"/x", 6));
+    write(&home, "-x", 7, 7, &prompt("Seven", r"\x", 7));
+    let output = home.command(ANNALS).args(["projects", "--json"]).output().unwrap();
+    let told = str::from_utf8(&output.stdout).unwrap().lines().map(|line| {
+        let project: Value = serde_json::from_str(line).unwrap();
+        let shared = project["sharesFolderWith"].to_string();
+        format!(
+            "{} {} {} {}",
+            project["path"].as_str().unwrap(),
+            project["sessions"],
+            project["worktreeOf"],
+            shared
+        )
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            r#"\x 1 null ["/x"]"#,
+            r#"/x 1 null ["\\x"]"#,
+            r"E:\X 1 null []",
+            r"e:/x 3 null []",
+            r#"E:\x\.claude\worktrees\fix 1 "e:/x" []"#,
+        ]
+    );
 }
 
 #[test]
