@@ -1,15 +1,17 @@
 //! The prompts that were typed: `history.jsonl`, which outlives the sessions it names.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::Reader;
 use annals_transcript::json::Value;
+use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-use crate::catalog::Wanted;
+use crate::catalog::{Asked, Wanted};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -76,10 +78,11 @@ impl Engine {
     /// Returns the sessions that the prompt history names and whose transcripts are gone, the newest first.
     pub fn ghosts(&self, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
         let (prompts, mut errors) = self.prompts();
-        let there = self.session_ids(&mut errors);
+        let there = There::look(self, &mut errors);
         let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
         for prompt in prompts.into_iter().rev() {
-            let Some(session) = prompt.session.filter(|session| !there.contains(session)) else { continue };
+            let is_gone = |session: &String| there.lacks(session, prompt.project.as_deref());
+            let Some(session) = prompt.session.filter(is_gone) else { continue };
             let ghost = ghosts.entry(session.clone()).or_insert_with(|| Ghost {
                 session,
                 first_prompt: prompt.text,
@@ -91,27 +94,58 @@ impl Engine {
             ghost.last_at = ghost.last_at.max(prompt.time);
             ghost.prompts += 1;
         }
-        let mut ghosts: Vec<_> = ghosts.into_values().filter(|ghost| ghost.fits(wanted)).collect();
+        let project = wanted.project.as_deref().map(Asked::new);
+        let fits = |ghost: &Ghost| ghost.fits(wanted, project.as_ref());
+        let mut ghosts: Vec<_> = ghosts.into_values().filter(fits).collect();
         ghosts.sort_by(|a, b| b.last_at.cmp(&a.last_at).then_with(|| a.session.cmp(&b.session)));
         ghosts.truncate(wanted.limit.unwrap_or(usize::MAX));
         (ghosts, errors)
     }
+}
 
-    /// Returns the ids of all sessions that have a transcript.
-    fn session_ids(&self, errors: &mut Vec<Error>) -> HashSet<String> {
-        let folders = self.project_folders(errors);
-        let names = folders.iter().flat_map(std::fs::read_dir).flatten().flatten();
-        let id =
-            |entry: std::fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned());
-        names.filter_map(id).collect()
+/// The sessions that have a transcript, as far as can be told.
+#[derive(Default)]
+struct There {
+    sessions: HashSet<String>,
+    /// Names of folders that could not be read.
+    unread: HashSet<OsString>,
+    /// Whether there may be folders of which nothing is known.
+    are_more: bool,
+}
+
+impl There {
+    fn look(engine: &Engine, errors: &mut Vec<Error>) -> Self {
+        let before = errors.len();
+        let folders = engine.project_folders(errors);
+        let mut there = Self { are_more: errors.len() > before, ..Self::default() };
+        for folder in folders {
+            match fs::read_dir(&folder) {
+                Ok(entries) => there.sessions.extend(entries.flatten().filter_map(|entry| {
+                    Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned())
+                })),
+                Err(source) => {
+                    there.unread.extend(folder.file_name().map(ToOwned::to_owned));
+                    errors.push(Error::read(&folder, source));
+                }
+            }
+        }
+        there
+    }
+
+    /// Returns whether a session has no transcript; what lies where nobody could look may have one.
+    fn lacks(&self, session: &str, project: Option<&str>) -> bool {
+        let is_unread = || match project {
+            Some(project) => self.unread.contains(&*OsString::from(folder_name(project))),
+            None => !self.unread.is_empty(),
+        };
+        !self.sessions.contains(session) && !self.are_more && !is_unread()
     }
 }
 
 impl Ghost {
-    fn fits(&self, wanted: &Wanted) -> bool {
-        let project = wanted.project.as_ref().map(|path| path.to_string_lossy());
+    fn fits(&self, wanted: &Wanted, project: Option<&Asked>) -> bool {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
-        project.is_none_or(|path| self.project.as_deref() == Some(&*path))
+        project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.is(path)))
             && wanted.since.is_none_or(|since| self.last_at >= Some(since))
             && wanted.until.is_none_or(|until| self.first_at < Some(until))
             && wanted.title.as_ref().is_none_or(has_words)
@@ -158,7 +192,7 @@ fn kept(cache: &Path, hash: &str) -> Option<String> {
     // The name comes from a file that anybody may have written: it leads nowhere else.
     let is_name = !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric());
     let path: PathBuf = cache.join(format!("{hash}.txt"));
-    let is_fit = is_name
-        && std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 64 << 20);
-    if is_fit { Some(String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned()) } else { None }
+    let is_fit =
+        is_name && fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 64 << 20);
+    if is_fit { Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned()) } else { None }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use annals_engine::{Engine, Prompt};
+use annals_engine::{Asked, Engine, Prompt};
 use annals_server::to_wire;
 use jiff::Timestamp;
 
@@ -17,7 +17,8 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
         output::complain(&error.to_string());
     }
     let are_any = !prompts.is_empty();
-    prompts.retain(|prompt| fits(prompt, args));
+    let project = args.project.as_deref().map(Asked::new);
+    prompts.retain(|prompt| fits(prompt, args, project.as_ref()));
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
     let mut out = output::stdout();
@@ -46,15 +47,14 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     }
 }
 
-fn fits(prompt: &Prompt, args: &Prompts) -> bool {
+fn fits(prompt: &Prompt, args: &Prompts, project: Option<&Asked>) -> bool {
     let says = |words: &String| {
         let words = words.to_lowercase();
         let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());
         std::iter::once(&prompt.text).chain(pasted).any(|text| text.to_lowercase().contains(&words))
     };
-    let project = args.project.as_ref().map(|path| path.to_string_lossy());
     args.text.as_ref().is_none_or(says)
-        && project.is_none_or(|path| prompt.project.as_deref() == Some(&*path))
+        && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.is(path)))
         && args.since.is_none_or(|since| prompt.time >= Some(since))
         && args.until.is_none_or(|until| prompt.time < Some(until))
 }

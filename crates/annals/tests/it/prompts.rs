@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use testkit::command::Home;
 
-use crate::{SESSION, annals};
+use crate::{ANNALS, SESSION, annals};
 
 const GONE: &str = "0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55";
 
@@ -66,4 +66,45 @@ fn sessions_that_are_gone_are_known_from_their_prompts() {
     ");
     assert_snapshot!(annals(&home, &["list", "--ghosts", "--json"]).stdout, @r#"{"id":"0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55","title":"first of what is gone","titleSource":"prompt","firstPrompt":"first of what is gone","createdAt":"2025-06-02T12:00:00.000Z","updatedAt":"2025-06-05T12:00:00.000Z","cwd":"/p","projectKey":"-p","projectPath":"/p","gitBranch":null,"version":null,"entrypoint":null,"permissionMode":null,"tag":null,"forkedFrom":null,"archived":false,"live":false,"size":0,"path":null,"subagents":0,"messages":null,"ghost":true}"#);
     assert_eq!(annals(&home, &["list", "--ghosts", "--title", "out there"]).code, Some(1));
+}
+
+#[test]
+fn prompts_are_found_by_any_spelling_of_their_project() {
+    let home = Home::new();
+    let here = home.path().canonicalize().unwrap().join("tea");
+    std::fs::create_dir_all(&here).unwrap();
+    let line = |project: &str| {
+        let line =
+            serde_json::json!({"display": "x", "timestamp": 1, "project": project, "sessionId": project});
+        format!("{line}\n")
+    };
+    home.write(".claude/projects/-p/x", "");
+    home.write(".claude/history.jsonl", line(here.to_str().unwrap()) + &line(r"E:\x"));
+    for (project, found) in [(".", 1), ("../tea/", 1), ("e:/x", 1), (r"E:\x\", 1), ("..", 0)] {
+        let run = |args: &[&str]| {
+            let mut command = home.command(ANNALS);
+            command.current_dir(&here).args(args).args(["--json", "--project", project]);
+            home.ran(&command.output().unwrap()).stdout.lines().count()
+        };
+        assert_eq!(run(&["prompts"]), found, "{project}");
+    }
+    let mut command = home.command(ANNALS);
+    command.current_dir(&here).args(["list", "--ghosts", "--json", "--project", "."]);
+    assert_eq!(home.ran(&command.output().unwrap()).stdout.lines().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn sessions_in_a_folder_that_cannot_be_read_are_not_gone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = home();
+    let folder = home.path().join(".claude/projects/-p");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o000)).unwrap();
+    let ran =
+        home.ran(&crate::without_privileges(&home).args(["list", "--ghosts", "--json"]).output().unwrap());
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("cannot read") && ran.stderr.contains("-p"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "", "whether anything is gone cannot be told");
 }
