@@ -51,7 +51,7 @@ pub struct Lite {
     pub first_prompt: Option<String>,
     /// The earliest time seen.
     pub first_at: Option<Timestamp>,
-    /// The latest time seen.
+    /// The latest time seen; none if the end of a file that was not read whole tells none.
     pub last_at: Option<Timestamp>,
     /// How many messages of the user and the model were seen that are not a subagent's.
     pub messages: u64,
@@ -258,6 +258,9 @@ impl Lite {
         self.at_end = tail.records.keys().copied().collect();
         self.records.extend(tail.records);
         self.summaries.lines.extend(tail.summaries.lines);
+        if tail.last_at.is_none() && !nothing_between {
+            self.last_at = None;
+        }
         [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));
         if nothing_between {
             self.whole = true;

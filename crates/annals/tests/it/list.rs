@@ -250,6 +250,7 @@ fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
     };
     let first = prompt("The first words", "/p", 1);
     let title = "{\"type\":\"custom-title\",\"customTitle\":\"In the middle\"}\n{\"type\":\"tag\",\"tag\":\"kept\"}\n";
+    let at_end = "{\"type\":\"custom-title\",\"customTitle\":\"At the end\"}\n";
     let snapshots = "{\"type\":\"file-history-snapshot\",\"messageId\":\"x\",\"snapshot\":{}}\n".repeat(3000);
     let large = prompt(&"long ".repeat(60_000), "/p", 5);
     let late = |day: u32| prompt("later", "/p", day);
@@ -258,6 +259,7 @@ fn what_the_ends_of_a_file_do_not_tell_is_read_and_remembered() {
         (2, format!("{snapshots}{first}"), "The first words", "01"),
         (3, format!("{large}{}", late(6)), &"long ".repeat(60)[..299], "06"),
         (4, format!("{first}{}", filler(3000)), "The first words", "01"),
+        (5, format!("{first}{}{}{}{at_end}", filler(300), late(2), filler(9000)), "At the end", "02"),
     ] {
         let path = write(&home, "-p", number, 20, &content);
         let check = || {
