@@ -292,11 +292,25 @@ impl Cache {
     }
 }
 
-/// Returns whether a cache is of no use any more: not one at all, damaged, or of another version.
+/// Returns whether a cache is of no use any more: not one at all, damaged, of another version, or with tables and values
+/// that are not ours.
 fn is_broken(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    matches!(error, rusqlite::Error::IntegralValueOutOfRange(..))
-        || matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnIndex, InvalidColumnType,
+    };
+
+    let is_not_ours = matches!(
+        error,
+        IntegralValueOutOfRange(..)
+            | InvalidColumnIndex(..)
+            | InvalidColumnType(..)
+            | FromSqlConversionFailure(..)
+    );
+    let is_useless = |code| {
+        // The last is said of statements that do not go with the tables.
+        matches!(code, ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown)
+    };
+    is_not_ours || error.sqlite_error_code().is_some_and(is_useless)
 }
 
 /// Removes a cache with the files that are put beside it while it is used.
@@ -395,4 +409,31 @@ fn joined(names: &BTreeSet<String>) -> Vec<u8> {
 fn split(joined: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(joined);
     text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_and_values_that_are_not_ours_are_made_anew() {
+        for odd in [
+            "DROP TABLE facts",
+            "DROP TABLE facts; CREATE TABLE facts (path)",
+            "UPDATE facts SET size = 'large'",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.jsonl");
+            fs::write(&path, "").unwrap();
+            let candidate = Candidate::of(&path).unwrap();
+            let open = || Cache::open(folder.path()).unwrap();
+            let keep = || open().keep_facts([(&candidate, &Facts::default())].into_iter());
+            keep();
+            assert_eq!(open().all().len(), 1);
+            open().connection.execute_batch(odd).unwrap();
+            assert_eq!(open().all().len(), 0, "{odd}");
+            keep();
+            assert_eq!(open().all().len(), 1, "{odd}");
+        }
+    }
 }
