@@ -175,7 +175,8 @@ impl Engine {
             Sort::Size => candidates.sort_by_key(|candidate| Reverse(candidate.state.length)),
         }
         let mut agents = Agents::new(beside);
-        let mut memory = Memory::open(self.home().path(), wanted.limit.is_none());
+        let is_whole = wanted.limit.is_none() && wanted.project.is_none();
+        let mut memory = Memory::open(self.home().path(), is_whole);
         let total = candidates.iter().map(|candidate| candidate.state.length).sum();
         let mut done = 0;
         let together = wanted.together();
