@@ -105,25 +105,32 @@ impl Seen {
         let is_searched = self.searched.holds(&mut file, state.length)?;
         let from = if is_searched { self.searched.offset } else { self.lines.offset };
         if let Some(end) = end_of_lines(&mut file, from, state.length)? {
-            self.read_lines(path, &mut file, end, tell)?;
-            self.lines = Mark::at(&mut file, end)?;
+            let before = self.lines;
+            let told = self.read_lines(path, &mut file, end, tell)?;
+            // Somebody may have written over it meanwhile.
+            let is_as_told = State::from(file.metadata()?) == state
+                || before.holds(&mut file, end)? && hash_between(&mut file, before.offset, end)? == told;
+            self.lines = if is_as_told { Mark::at(&mut file, end)? } else { Mark::LOST };
         }
         self.searched = self.lines.or_at(&mut file, state.length)?;
-        self.state = Some(state);
+        self.state = Some(state).filter(|_| self.lines != Mark::LOST);
         Ok(())
     }
 
-    /// Tells the entries of the lines up to `end`, one at a time.
-    fn read_lines(&mut self, path: &Path, file: &mut File, end: u64, tell: Tell<'_>) -> io::Result<()> {
+    /// Tells the entries of the lines up to `end`, one at a time. Returns the hash of what was read.
+    fn read_lines(&mut self, path: &Path, file: &mut File, end: u64, tell: Tell<'_>) -> io::Result<u64> {
         let start = self.lines.offset;
         file.seek(SeekFrom::Start(start))?;
         let mut reader = Reader::resume(file.take(end - start), Position { offset: start, line: 1 });
+        let mut hasher = DefaultHasher::new();
         while let Some(entry) = reader.read()? {
+            let (offset, bytes) = (entry.at().offset, entry.bytes());
+            hasher.write(bytes);
+            self.lines = Mark { offset: offset + bytes.len() as u64, before: None };
             // A hole is nothing that anybody wrote.
             if entry.problem() == Some(Problem::Nul) {
                 continue;
             }
-            let (offset, bytes) = (entry.at().offset, entry.bytes());
             let told = self.told(path);
             tell(&told.file, Happening::Entry { offset, bytes });
             // Clients record the title again after every turn.
@@ -131,13 +138,30 @@ impl Seen {
                 tell(&told.file, Happening::Title { title: &title });
                 told.title = Some(title);
             }
-            self.lines = Mark { offset: offset + bytes.len() as u64, before: None };
         }
-        Ok(())
+        Ok(hasher.finish())
     }
 }
 
+/// Returns the hash of a part of a file.
+fn hash_between(file: &mut File, start: u64, end: u64) -> io::Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    let mut from = start;
+    while from < end {
+        let piece = read_span(file, from, PIECE.min(end - from))?;
+        if piece.is_empty() {
+            break;
+        }
+        hasher.write(&piece);
+        from += piece.len() as u64;
+    }
+    Ok(hasher.finish())
+}
+
 impl Mark {
+    /// A place that no file has: what was read is no longer there.
+    const LOST: Self = Self { offset: u64::MAX, before: None };
+
     fn at(file: &mut File, offset: u64) -> io::Result<Self> {
         let length = offset.min(COMPARED);
         let mut hasher = DefaultHasher::new();

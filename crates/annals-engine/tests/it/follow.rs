@@ -264,6 +264,35 @@ fn a_file_that_is_cut_and_grows_past_its_old_length_unseen_is_told_as_replaced()
 }
 
 #[test]
+fn a_file_that_is_written_over_while_it_is_read_is_told_as_replaced() {
+    let lines = |letter: &str| format!("{{\"{}\":1}}\n", letter.repeat(100_000)).repeat(8);
+    for (after, then) in [(lines("b"), "{}\n"), (lines("c") + &lines("d"), ""), (String::new(), "{}\n")] {
+        let place = Place::new();
+        append(&place.session(), "{}\n");
+        let mut follower = place.follow(false);
+        append(&place.session(), &lines("a"));
+        let (mut told, mut is_written_over) = (Vec::new(), false);
+        let deadline = Instant::now() + Duration::from_secs(9);
+        let whole = after.clone() + then;
+        while told.concat() != whole && Instant::now() < deadline {
+            follower.wait(Duration::from_millis(200), |_, happening| match happening {
+                Happening::Entry { .. } if !is_written_over => {
+                    is_written_over = true;
+                    fs::write(place.session(), &after).unwrap();
+                }
+                Happening::Entry { bytes, .. } => told.push(String::from_utf8_lossy(bytes).into_owned()),
+                Happening::Replaced => told.clear(),
+                _ => panic!("{happening:?}"),
+            });
+            if is_written_over && fs::metadata(place.session()).unwrap().len() == after.len() as u64 {
+                append(&place.session(), then);
+            }
+        }
+        assert!(told.concat() == whole, "{} lines", told.len());
+    }
+}
+
+#[test]
 fn a_file_is_not_replaced_when_a_line_that_never_ended_is_cut_off() {
     for poll in [false, true] {
         for seen in [false, true] {
