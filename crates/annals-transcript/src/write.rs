@@ -34,6 +34,10 @@ use fs::{Disk, Handle, State};
 use known::Known;
 use lines::Lines;
 
+/// How long to wait whether more comes of a line without its end, and how often.
+const MOMENT: Duration = Duration::from_millis(5);
+const MOMENTS: usize = 100;
+
 /// Appends to the transcript of one session, or of one of its subagents.
 ///
 /// What is appended is kept in memory until [`flush`](Self::flush) or until the buffer is full, and then written as
@@ -394,7 +398,8 @@ impl Recorder {
             self.disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
         }
         let mut file = lock(&*self.disk, &path, Open::OrCreate, self.options.patience)?;
-        self.known.catch_up(&mut *file).map_err(Error::disk("read", &path))?;
+        let read = |file: &mut dyn Handle| self.known.catch_up(file).map(|()| self.known.end().is_none());
+        is_torn(&mut *file, read).map_err(Error::disk("read", &path))?;
         self.write_lines(&mut *file).map_err(Error::disk("write to", &path))?;
         if sync {
             file.sync().map_err(Error::disk("sync", &path))?;
@@ -506,8 +511,11 @@ pub fn append_records(
 ) -> Result<(), Error> {
     let path = target.path();
     let mut file = lock(disk, &path, Open::IfThere, options.patience)?;
-    let length = file.state().map_err(Error::disk("read", &path))?.length;
-    let last = read_span(&mut file, length.saturating_sub(1), 1).map_err(Error::disk("read", &path))?;
+    let ends_in_line = |mut file: &mut dyn Handle| {
+        let length = file.state()?.length;
+        Ok(length > 0 && read_span(&mut file, length - 1, 1)? != b"\n")
+    };
+    let heal = is_torn(&mut *file, ends_in_line).map_err(Error::disk("read", &path))?;
     let mut lines = Lines::default();
     for record in records.iter().filter(|record| !record.kind.joins_chain()) {
         let place = Place {
@@ -521,9 +529,28 @@ pub fn append_records(
         };
         lines.push(|out| record.render(&place, out));
     }
-    let is_whole = last.is_empty() || last == b"\n";
-    lines.append_to(&mut *file, !is_whole).result.map_err(Error::disk("write to", &path))?;
+    lines.append_to(&mut *file, heal).result.map_err(Error::disk("write to", &path))?;
     file.sync().map_err(Error::disk("sync", &path))
+}
+
+/// Returns whether a file ends in a line without newline, and nobody is just writing it: systems let others see half of
+/// what one operation writes.
+fn is_torn(
+    file: &mut dyn Handle,
+    mut ends_in_line: impl FnMut(&mut dyn Handle) -> io::Result<bool>,
+) -> io::Result<bool> {
+    let mut before = file.state()?.length;
+    for _ in 0..MOMENTS {
+        if !ends_in_line(file)? {
+            return Ok(false);
+        }
+        thread::sleep(MOMENT);
+        let now = file.state()?.length;
+        if std::mem::replace(&mut before, now) == now {
+            break;
+        }
+    }
+    ends_in_line(file)
 }
 
 /// Whether a file that is not there is made.
