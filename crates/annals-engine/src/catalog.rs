@@ -12,6 +12,7 @@ mod memory;
 mod project;
 
 use std::cmp::Reverse;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -51,6 +52,8 @@ pub struct Wanted {
     pub file: Option<String>,
     /// Also files that hold no conversation.
     pub all: bool,
+    /// Only sessions that really lie in the client's folders, wherever links lead.
+    pub inside: bool,
     /// The order.
     pub sort: Sort,
     /// At most so many.
@@ -158,17 +161,22 @@ impl Place {
 impl Engine {
     /// Lists sessions.
     pub fn list(&self, wanted: &Wanted) -> Listing {
-        self.list_telling(wanted, |_, _| {})
+        self.list_telling(wanted, |_, _| ControlFlow::Continue(()))
     }
 
-    /// Lists sessions, and tells how many bytes of transcripts are done, of how many.
-    pub fn list_telling(&self, wanted: &Wanted, tell: impl Fn(u64, u64)) -> Listing {
+    /// Lists sessions, and tells how many bytes of transcripts are done, of how many. Who is told may end it: then the list
+    /// is what was found so far.
+    pub fn list_telling(&self, wanted: &Wanted, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Listing {
         let mut listing = Listing::default();
         let folders = match &wanted.project {
             Some(path) => self.folders_of(path),
             None => self.project_folders(&mut listing.errors),
         };
         let (mut candidates, beside) = Folder::read_all(&folders, &mut listing.errors);
+        if wanted.inside {
+            let mut inside = self.inside();
+            candidates.retain(|candidate| inside.holds_file(&candidate.path, candidate.is_link));
+        }
         match wanted.sort {
             Sort::Updated => candidates.sort_by_key(|candidate| Reverse(candidate.state.modified)),
             Sort::Created => {}
@@ -191,7 +199,9 @@ impl Engine {
             }
             listing.sessions.extend(listed);
             done += some.iter().map(|candidate| candidate.state.length).sum::<u64>();
-            tell(done, total);
+            if tell(done, total).is_break() {
+                return listing;
+            }
             let next = candidates.get((number + 1) * together);
             if next.is_none_or(|next| listing.has_enough(wanted, next)) {
                 break;

@@ -61,12 +61,17 @@ impl Inside {
 
     /// Returns whether a file lies inside.
     pub fn holds(&mut self, path: &Path) -> bool {
-        let (Some(folder), Ok(metadata)) = (path.parent(), path.symlink_metadata()) else { return false };
+        path.symlink_metadata().is_ok_and(|metadata| self.holds_file(path, metadata.is_symlink()))
+    }
+
+    /// Returns whether a file lies inside of which is known whether it is a link.
+    pub(crate) fn holds_file(&mut self, path: &Path, is_link: bool) -> bool {
+        let Some(folder) = path.parent() else { return false };
         let is_inside = |path: &Path| {
             let real = path.canonicalize();
             real.is_ok_and(|real| self.projects.iter().any(|projects| real.starts_with(projects)))
         };
-        if metadata.is_symlink() {
+        if is_link {
             return is_inside(path);
         }
         // Most sessions share their folder with others.

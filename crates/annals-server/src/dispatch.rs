@@ -84,7 +84,7 @@ impl Server {
         }
         context.cancelled.check()?;
         match method {
-            Method::HistoryList => self.list(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryList => self.list(&params.read()?, context).and_then(|result| spell(&result)),
             Method::HistoryLoad => self.load(&params.read()?, context).and_then(|result| spell(&result)),
             Method::HistoryRead => self.read(&params.read()?, context).and_then(|result| spell(&result)),
             Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| spell(&result)),

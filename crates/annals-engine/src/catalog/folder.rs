@@ -29,6 +29,8 @@ pub(super) struct Candidate {
     pub(super) state: State,
     /// Whether it has a folder of its own, with subagents and side files.
     pub(super) has_folder: bool,
+    /// Whether the file is a link to another one.
+    pub(super) is_link: bool,
 }
 
 impl Folder {
@@ -83,15 +85,17 @@ impl Candidate {
     /// Describes the transcript at a path; none if there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let state = State::of(path).ok().flatten()?;
-        Some(Self { path: path.to_owned(), state, has_folder: false })
+        Some(Self { path: path.to_owned(), state, has_folder: false, is_link: path.is_symlink() })
     }
 
     /// Describes what a folder's entry leads to; none if that is gone, or something that one would wait for in vain. A
     /// folder, a link that leads nowhere and what cannot be looked at are kept, so that reading them says what is wrong.
     fn at(entry: &DirEntry) -> Option<Self> {
         let path = entry.path();
-        let metadata = match entry.metadata() {
-            Ok(itself) if itself.is_symlink() => fs::metadata(&path),
+        let itself = entry.metadata();
+        let is_link = itself.as_ref().is_ok_and(fs::Metadata::is_symlink);
+        let metadata = match itself {
+            Ok(_) if is_link => fs::metadata(&path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             itself => itself,
         };
@@ -100,7 +104,7 @@ impl Candidate {
             Ok(_) => return None,
             Err(_) => State { length: 0, modified: None, identity: (0, 0) },
         };
-        Some(Self { path, state, has_folder: false })
+        Some(Self { path, state, has_folder: false, is_link })
     }
 
     pub(super) fn transcript(&self) -> TranscriptFile {

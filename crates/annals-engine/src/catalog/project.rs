@@ -43,9 +43,10 @@ pub struct Worktree {
 }
 
 impl Engine {
-    /// Returns all projects, the newest first with worktrees behind their repository, and what could not be read.
-    pub fn projects(&self) -> (Vec<Project>, Vec<Error>) {
-        let listing = self.list(&Wanted::default());
+    /// Returns the projects of sessions, the newest first with worktrees behind their repository, and what could not be
+    /// read.
+    pub fn projects(&self, wanted: &Wanted) -> (Vec<Project>, Vec<Error>) {
+        let listing = self.list(wanted);
         let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
         let mut paths_of_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for listed in &listing.sessions {

@@ -4,5 +4,6 @@
 
 mod faults;
 mod follow;
+mod lists;
 mod operations;
 mod world;

@@ -21,19 +21,19 @@ impl Server {
             project: cwd.as_deref().map(directory).transpose()?.flatten(),
             behind: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(PAGE + 1),
+            inside: true,
             ..Wanted::default()
         });
         let has_more = listing.sessions.len() > PAGE;
         listing.sessions.truncate(PAGE);
         let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
         let live = self.engine.live_sessions();
-        let mut inside = self.engine.inside();
         let info = |listed: &Listed| {
             let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
             let session = to_wire::session(listed, is_live);
             let place = place_of(listed)?;
             let is_asked_for = cwd.as_ref().is_none_or(|cwd| is_same(cwd, &place));
-            (is_asked_for && inside.holds(&listed.file.path)).then(|| SessionInfo {
+            is_asked_for.then(|| SessionInfo {
                 session_id: session.id.clone(),
                 cwd: place,
                 title: session.title.clone(),

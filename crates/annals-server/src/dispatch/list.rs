@@ -1,5 +1,6 @@
 //! Lists of sessions and projects.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use annals_engine::Wanted;
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::limit;
+use super::{Context, limit};
 use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
 use crate::server::Server;
@@ -22,9 +23,13 @@ const PROJECTS: (usize, usize) = (1000, 10_000);
 const MOST_PROBLEMS: usize = 20;
 
 impl Server {
-    pub(super) fn list(&self, params: &wire::ListParams) -> Result<wire::ListResult, Error> {
+    pub(super) fn list(
+        &self,
+        params: &wire::ListParams,
+        context: &Context,
+    ) -> Result<wire::ListResult, Error> {
         let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
-        let mut listing = self.engine.list(&Wanted {
+        let wanted = Wanted {
             project: workspace(params.workspace_path.as_deref())?,
             since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
             until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
@@ -34,14 +39,18 @@ impl Server {
             all: params.all.unwrap_or_default(),
             behind: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(limit + 1),
+            // What leads out of the client's folders could not be loaded either.
+            inside: true,
             ..Wanted::default()
+        };
+        let mut listing = self.engine.list_telling(&wanted, |_, _| match context.cancelled.check() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         });
+        context.cancelled.check()?;
         let has_more = listing.sessions.len() > limit;
         listing.sessions.truncate(limit);
         let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
-        // What leads out of the client's folders could not be loaded either.
-        let mut inside = self.engine.inside();
-        listing.sessions.retain(|listed| inside.holds(&listed.file.path));
         let live = self.engine.live_sessions();
         let sessions = listing.sessions.iter().map(|listed| {
             let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
@@ -56,7 +65,7 @@ impl Server {
 
     pub(super) fn projects(&self, params: &wire::ProjectsParams) -> Result<wire::ProjectsResult, Error> {
         let limit = limit(params.limit, PROJECTS.0, PROJECTS.1)?;
-        let (projects, _) = self.engine.projects();
+        let (projects, _) = self.engine.projects(&Wanted { inside: true, ..Wanted::default() });
         let total = projects.len();
         Ok(wire::ProjectsResult {
             projects: projects.iter().take(limit).map(to_wire::project).collect(),

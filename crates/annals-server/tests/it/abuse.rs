@@ -115,6 +115,13 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
     }
     let list = world.ask("history/list", &json!({})).unwrap();
     assert!(list.get().contains(TEA) && !list.get().contains(SECRET), "{list}");
+    // They take no place from others either, and are in no project.
+    let two = world.get("history/list", &json!({"limit": 2}));
+    assert_eq!((two["sessions"].as_array().unwrap().len(), two.get("nextCursor")), (2, None));
+    let projects = world.get("history/projects", &json!({}));
+    let counted: Vec<_> =
+        projects["projects"].as_array().unwrap().iter().map(|one| &one["sessions"]).collect();
+    assert_eq!(counted, [1, 1], "{projects}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Listed, Sort, Wanted};
@@ -38,7 +39,10 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         return ghosts(engine, &wanted, global);
     }
     let progress = Progress::new();
-    let listing = engine.list_telling(&wanted, |done, total| progress.at(done, total));
+    let listing = engine.list_telling(&wanted, |done, total| {
+        progress.at(done, total);
+        ControlFlow::Continue(())
+    });
     progress.finish();
     for error in &listing.errors {
         output::complain(&error.to_string());

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use annals_engine::{Engine, Project};
+use annals_engine::{Engine, Project, Wanted};
 use annals_server::to_wire;
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let (projects, errors) = engine.projects();
+    let (projects, errors) = engine.projects(&Wanted::default());
     for error in &errors {
         output::complain(&error.to_string());
     }
