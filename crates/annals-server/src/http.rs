@@ -57,7 +57,7 @@ pub struct Limits {
     pub body: Duration,
     /// How long it may read nothing of what is sent to it.
     pub stall: Duration,
-    /// How long a large answer waits while others are not read, before it is given up.
+    /// How long it may do so while streams wait for room, and how long a large answer waits for room before it is given up.
     pub room: Duration,
     /// After how long without an event a stream shows that it is alive.
     pub heartbeat: Duration,
@@ -191,7 +191,8 @@ impl Http {
             stopping: is_stopping,
         };
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        Ok(sockets::serve(listener, router(face), &limits, &stopping, stop).await)
+        let telling = face.telling.clone();
+        Ok(sockets::serve(listener, router(face), &limits, telling, &stopping, stop).await)
     }
 }
 

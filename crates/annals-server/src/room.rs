@@ -1,6 +1,7 @@
 //! Room: how many bytes may be in memory at once that nobody has taken yet.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -12,6 +13,23 @@ pub(crate) const SMALL: usize = 64 << 10;
 pub(crate) struct Room {
     kib: Arc<Semaphore>,
     all: u32,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Somebody who waits for room.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn among(all: &'a AtomicUsize) -> Self {
+        all.fetch_add(1, Ordering::Relaxed);
+        Self(all)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A part of a room. It is given back when this is dropped.
@@ -35,13 +53,19 @@ impl AsRef<[u8]> for Roomy {
 impl Room {
     /// Makes room for so many KiB.
     pub(crate) fn of(all: u32) -> Self {
-        Self { kib: Arc::new(Semaphore::new(all as usize)), all }
+        Self { kib: Arc::new(Semaphore::new(all as usize)), all, waiting: Arc::default() }
     }
 
     /// Takes room for so many bytes; what is larger than all of it has it alone.
     pub(crate) async fn take(&self, bytes: usize) -> Taken {
+        let _waiting = Waiting::among(&self.waiting);
         let taken = self.kib.clone().acquire_many_owned(kib(bytes).min(self.all)).await;
         Taken { _permit: taken.expect("a room is never closed") }
+    }
+
+    /// Returns whether somebody waits for room.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Takes room for what is large; what is small needs none.
@@ -68,7 +92,13 @@ mod tests {
         assert!(room.take_if_large(SMALL).await.is_none());
         drop(taken);
         let all = room.take_if_large(usize::MAX).await;
-        assert_eq!(left(), 0);
+        assert_eq!((left(), room.is_wanted()), (0, false));
+        {
+            let mut next = std::pin::pin!(room.take(1));
+            let waits = tokio::time::timeout(std::time::Duration::from_millis(1), next.as_mut()).await;
+            assert!(waits.is_err() && room.is_wanted());
+        }
+        assert!(!room.is_wanted(), "who gives up waits no more");
         drop(all);
         assert_eq!(left(), 8);
     }

@@ -18,10 +18,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
 use super::Limits;
 use super::guard::Here;
+use crate::room::Room;
 use crate::stdio::{Ended, PATIENCE};
 pub(super) use places::Place;
 use places::Places;
@@ -36,6 +37,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: &Limits,
+    telling: Room,
     stopping: &watch::Sender<bool>,
     mut stop: impl AsyncFnMut() -> Ended,
 ) -> Ended {
@@ -52,7 +54,8 @@ pub(super) async fn serve(
             let place = places.take().await;
             // What has ended is forgotten.
             while connections.try_join_next().is_some() {}
-            connections.spawn(connection(stream, place, router.clone(), *limits, stopping.subscribe()));
+            let patience = Patience { limits: *limits, telling: telling.clone() };
+            connections.spawn(connection(stream, place, router.clone(), patience, stopping.subscribe()));
         }
     };
     let ended = tokio::select! {
@@ -75,7 +78,7 @@ async fn connection(
     stream: TcpStream,
     place: Arc<Place>,
     router: Router,
-    limits: Limits,
+    patience: Patience,
     mut stopping: watch::Receiver<bool>,
 ) {
     let Ok(here) = stream.local_addr() else { return };
@@ -86,9 +89,10 @@ async fn connection(
         request.extensions_mut().insert(Here { address: here.ip(), place: place.clone() });
         router.call(request)
     });
-    let io = TokioIo::new(Patient { stream, place: place.clone(), patience: limits.stall, stalled: None });
+    let head = patience.limits.head;
+    let io = TokioIo::new(Patient { stream, place: place.clone(), patience, stalled: None });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(BUFFER);
+    builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(BUFFER);
     let mut connection = pin!(builder.serve_connection(io, service));
     tokio::select! {
         _ = connection.as_mut() => return,
@@ -102,8 +106,27 @@ async fn connection(
 struct Patient {
     stream: TcpStream,
     place: Arc<Place>,
-    patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
+    patience: Patience,
+    /// Since when it reads nothing, and when that is looked at again.
+    stalled: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+/// How long to wait for a peer that reads nothing: less where streams wait for room. Who is sent away from one comes back.
+struct Patience {
+    limits: Limits,
+    telling: Room,
+}
+
+impl Patience {
+    fn is_over(&self, since: Instant) -> bool {
+        let waited = since.elapsed();
+        waited >= self.limits.stall || waited >= self.limits.room && self.telling.is_wanted()
+    }
+
+    /// Returns when to look again.
+    fn next(&self, since: Instant) -> Instant {
+        (Instant::now() + self.limits.room.max(BREATH)).min(since + self.limits.stall)
+    }
 }
 
 impl Patient {
@@ -113,11 +136,18 @@ impl Patient {
             self.stalled = None;
             return outcome;
         }
-        let patience = self.patience;
-        let stalled =
-            self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + patience)));
-        ready!(stalled.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        let patience = &self.patience;
+        let (since, look) = self.stalled.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(patience.next(now))))
+        });
+        loop {
+            ready!(look.as_mut().poll(context));
+            if patience.is_over(*since) {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            look.as_mut().reset(patience.next(*since));
+        }
     }
 }
 

@@ -556,6 +556,19 @@ fn who_reads_nothing_is_given_up_and_holds_nobody_up() {
 }
 
 #[test]
+fn who_reads_nothing_of_what_is_large_makes_room_for_who_waits() {
+    let served = with_limits(|limits| limits.room = Duration::from_millis(200));
+    append(&served.world.session(TEA), line(&"x".repeat(7 << 20)).as_bytes());
+    let address = format!("?sessionId={TEA}&offset=0");
+    // There is room for nine.
+    let stuck: Vec<_> = (0..10).map(|_| served.events(&address, None)).collect();
+    let mut other = served.events(&address, None);
+    other.expect("ready");
+    while other.expect("appended").uuids().iter().all(|uuid| uuid.len() < 7 << 20) {}
+    drop(stuck);
+}
+
+#[test]
 fn answers_that_nobody_reads_do_not_keep_others_from_theirs() {
     let served = with_limits(|limits| {
         (limits.stall, limits.room) = (Duration::from_secs(3600), Duration::from_millis(10));
