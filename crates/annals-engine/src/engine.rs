@@ -10,7 +10,7 @@ use std::sync::Arc;
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::lite::Lite;
 use annals_transcript::project::is_session_id;
-use annals_transcript::write::fs::{Disk, RealDisk};
+use annals_transcript::write::fs::{Disk, RealDisk, State};
 use rayon::prelude::*;
 
 use crate::catalog::{Facts, Title, Wanted};
@@ -184,7 +184,7 @@ impl Engine {
         let name = format!("{id}.jsonl");
         let folders = self.project_folders(&mut Vec::new());
         let mut paths: Vec<_> = folders.iter().map(|folder| folder.join(&name)).collect();
-        paths.retain(|path| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()));
+        paths.retain(|path| !path.is_dir() && !matches!(State::of(path), Ok(None)));
         // A folder may be a link to another one of these.
         let mut seen = HashSet::new();
         paths.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));

@@ -163,6 +163,18 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(folders.into_iter().map(|name| projects.join(name)).collect())
 }
 
+/// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.
+pub(crate) fn is_hollow(file: &File) -> bool {
+    #[cfg(unix)]
+    let allocated = file.metadata().map(|metadata| {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.blocks() * 512, metadata.len())
+    });
+    #[cfg(not(unix))]
+    let allocated: io::Result<(u64, u64)> = file.metadata().map(|metadata| (metadata.len(), metadata.len()));
+    allocated.is_ok_and(|(allocated, length)| allocated < length / 64)
+}
+
 /// Returns whether objects can be read at the beginning of a file and none of them is a transcript's. Where nothing
 /// can be read, the file may be a transcript all the same: a damaged one.
 fn is_another_programs(path: &Path) -> io::Result<bool> {

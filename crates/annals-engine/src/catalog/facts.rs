@@ -15,6 +15,7 @@ use annals_transcript::lite::{Lite, Mark};
 use jiff::Timestamp;
 
 use super::project::project_above;
+use crate::files::is_hollow;
 
 /// What is in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -263,18 +264,6 @@ fn standing(lite: &Lite) -> Standing {
         (false, false, 0) => Standing::Empty,
         (false, false, _) => Standing::RecordsOnly,
     }
-}
-
-/// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.
-fn is_hollow(file: &File) -> bool {
-    #[cfg(unix)]
-    let allocated = file.metadata().map(|metadata| {
-        use std::os::unix::fs::MetadataExt;
-        (metadata.blocks() * 512, metadata.len())
-    });
-    #[cfg(not(unix))]
-    let allocated: io::Result<(u64, u64)> = file.metadata().map(|metadata| (metadata.len(), metadata.len()));
-    allocated.is_ok_and(|(allocated, length)| allocated < length / 64)
 }
 
 /// Returns whether the ends of a file leave open what can be read between them: what it is, when it was written, or what

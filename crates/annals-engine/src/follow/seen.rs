@@ -13,7 +13,7 @@ use annals_transcript::write::fs::State;
 use annals_transcript::{Entry, Position, Reader};
 
 use super::{Happening, Tell};
-use crate::files::TranscriptFile;
+use crate::files::{TranscriptFile, is_hollow};
 
 /// How far a transcript was read. There are as many as files that are followed: it is small.
 #[derive(Debug, Default)]
@@ -45,6 +45,8 @@ struct Mark {
 
 /// A file that was not written for so long is not about to be, as far as one can tell.
 const AT_REST: Duration = Duration::from_secs(24 * 60 * 60);
+/// A file of so many bytes is looked at before all of it is searched.
+const LARGE: u64 = 64 << 20;
 /// How many bytes before a mark are compared.
 const COMPARED: u64 = 64;
 /// How much is searched for the end of a line at once.
@@ -52,13 +54,17 @@ const PIECE: u64 = 64 * 1024;
 
 impl Seen {
     /// Takes a transcript as read up to its last whole line. One that has been at rest for long is not opened: of ten
-    /// thousand, most are.
+    /// thousand, most are. Nor is one searched that has nothing in it for the most part.
     pub(super) fn taken_as_read(path: &Path, state: State) -> Self {
         let at_end = Mark { offset: state.length, before: None };
         let mut seen = Self { state: None, lines: at_end, searched: at_end, told: None };
         let age = state.modified.and_then(|modified| modified.elapsed().ok());
         if age.is_none_or(|age| age < AT_REST) {
-            let _ = File::open(path).and_then(|mut file| seen.find_marks(&mut file, state.length));
+            let find = |mut file: File| {
+                let is_searched = state.length <= LARGE || !is_hollow(&file);
+                if is_searched { seen.find_marks(&mut file, state.length) } else { Ok(()) }
+            };
+            let _ = File::open(path).and_then(find);
         }
         seen.state = Some(state);
         seen

@@ -459,3 +459,16 @@ fn what_is_no_file_is_no_transcript_whatever_its_name() {
         assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_nothing_in_it_for_the_most_part_holds_nobody_up() {
+    let place = Place::new();
+    // To search all of it would take minutes.
+    let hollow = place.path("-p/00000000-0000-4000-8000-000000000000.jsonl");
+    File::create(hollow).unwrap().set_len(1 << 40).unwrap();
+    let mut follower = place.follow(false);
+    append(&place.session(), "{\"uuid\":\"a\"}\n");
+    let told = happened(&mut follower, 2);
+    assert_eq!(told.len(), 2, "{told:?}");
+}

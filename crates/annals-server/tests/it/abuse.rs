@@ -124,6 +124,29 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
     assert_eq!(counted, [1, 1], "{projects}");
 }
 
+#[cfg(unix)]
+#[test]
+fn what_one_would_wait_for_in_vain_is_no_session() {
+    let world = World::new();
+    let id = "22222222-0000-4000-8000-000000000000";
+    let made = std::process::Command::new("mkfifo").arg(world.session(id)).status().unwrap();
+    assert!(made.success());
+    for &method in Method::ALL {
+        if !matches!(
+            method,
+            Method::HistoryLoad | Method::HistoryRead | Method::HistoryStats | Method::HistoryFork
+        ) {
+            continue;
+        }
+        assert_eq!(
+            world.refusal(method.name(), &json!({"sessionId": id})),
+            ErrorCode::NotFound,
+            "{method:?}"
+        );
+    }
+    assert!(world.server.subscribe(&serde_json::from_value(json!({"sessionId": id})).unwrap()).is_err());
+}
+
 #[test]
 fn a_read_only_server_refuses_every_change() {
     let world = World::with(Options { read_only: true, ..Options::default() });

@@ -53,10 +53,12 @@ pub struct State {
 }
 
 impl State {
-    /// Returns the state of the file at a path; none if there is no file.
+    /// Returns the state of the file or folder at a path; none if there is neither, but perhaps something that one would
+    /// wait for in vain.
     pub fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
-            Ok(metadata) => Ok(Some(metadata.into())),
+            Ok(metadata) if metadata.is_file() || metadata.is_dir() => Ok(Some(metadata.into())),
+            Ok(_) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
