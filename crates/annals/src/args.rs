@@ -122,13 +122,15 @@ send the token in the link as `Authorization: Bearer TOKEN`. A token that stays 
 
   annals serve --open
   annals serve --port 4000 --token-file ~/.annals-token
-  curl -H \"Authorization: Bearer $TOKEN\" --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}' http://127.0.0.1:$PORT/rpc
-  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:$PORT/events
+  curl -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:$PORT/rpc \\
+    --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}'
+  curl -N -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:$PORT/events
 
 With `--stdio` the server reads JSON-RPC 2.0 from standard input and answers on standard output, one message a line; it ends with \
 its input. docs/PROTOCOL.md has the methods.
 
-  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\",\"params\":{\"limit\":5}}' | annals serve --stdio";
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}' \\
+    | annals serve --stdio";
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
@@ -384,7 +386,7 @@ pub(crate) struct List {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Prompts {
-    /// Only prompts with these words in them, or in what was pasted, whatever their case
+    /// Only prompts with this text in them, or in what was pasted, whatever its case
     pub(crate) text: Option<String>,
     /// Only prompts typed in this working directory
     #[arg(long, value_name = "PATH")]
@@ -509,6 +511,7 @@ fn turn_range(text: &str) -> Result<RangeInclusive<usize>, String> {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "annals tail [OPTIONS] <SESSION>\n       annals tail [OPTIONS] --all")]
 pub(crate) struct Tail {
     /// A session, or the path of a transcript
     #[arg(value_name = "SESSION", required_unless_present = "all")]

@@ -64,6 +64,13 @@ fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile
 }
 
 /// Says what was looked for and where: in those of the client's folders that are there, or else in all that were named.
+/// Returns the folders in which sessions are looked for.
+fn places(engine: &Engine) -> String {
+    let places: Vec<_> =
+        engine.root_folders().map(|path| path.join("projects").display().to_string()).collect();
+    places.join(" and ")
+}
+
 fn nothing_in(engine: &Engine, what: &str, file: &str) -> Failure {
     let mut places = engine.places();
     if places.iter().any(|place| place.errors.is_empty()) {

@@ -93,7 +93,7 @@ fn is_live(listed: &Listed, live: &HashSet<String>) -> bool {
 
 fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> Result<(), Failure> {
     let now = Timestamp::now();
-    let mut table = Table::new(&["session", "~title", "??~project", "active", "???>size", "?~"]);
+    let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
     for listed in sessions {
         let facts = &listed.facts;
         let title = match (&facts.title, facts.standing.reason()) {
@@ -126,7 +126,7 @@ fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode,
     }
     let now = Timestamp::now();
     let mut out = output::stdout();
-    let mut table = Table::new(&["session", "~first prompt", "?~project", "active", "??>prompts"]);
+    let mut table = Table::new(&["session", "~first prompt", "?~/project", "active", "??>prompts"]);
     for ghost in &ghosts {
         if global.json {
             output::json_line(&mut out, &to_wire::ghost(ghost))?;

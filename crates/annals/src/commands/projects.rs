@@ -18,7 +18,7 @@ pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure>
     }
     let now = Timestamp::now();
     let mut out = output::stdout();
-    let mut table = Table::new(&["~project", ">sessions", "???>size", "?active", "??~notes"]);
+    let mut table = Table::new(&["~/project", ">sessions", "???>size", "?active", "??~notes"]);
     for project in &projects {
         if global.json {
             output::json_line(&mut out, &to_wire::project(project))?;
@@ -66,7 +66,7 @@ fn name(project: &Project, projects: &[Project]) -> String {
 pub(crate) fn roots(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let places = engine.places();
     let mut out = output::stdout();
-    let mut table = Table::new(&["~folder", "?>projects", ">sessions", "~notes"]);
+    let mut table = Table::new(&["~/folder", "?>projects", ">sessions", "~notes"]);
     for place in &places {
         if global.json {
             output::json_line(&mut out, &to_wire::root(place))?;

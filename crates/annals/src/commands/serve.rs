@@ -21,6 +21,7 @@ const LONGEST_TOKEN: u64 = 4096;
 const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitCode, Failure> {
+    let places = super::places(&engine);
     let server = Server::new(engine, Options { read_only: args.read_only, poll: args.poll });
     if let Some(agent) = &args.agent {
         server.set_agent(agent.clone());
@@ -36,7 +37,7 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
         };
         let http =
             Http::bind(server, options).map_err(|error| Failure::listening(&error, &args.bind, args.port))?;
-        announce(&http, args, global)?;
+        announce(&http, &places, args, global)?;
         http.serve()
     };
     match ended.map_err(|error| Failure::server(&error))? {
@@ -63,7 +64,7 @@ fn token(args: &Serve) -> Result<Option<String>, Failure> {
 }
 
 /// Says where the server is, for people and programs.
-fn announce(http: &Http, args: &Serve, global: &Global) -> Result<(), Failure> {
+fn announce(http: &Http, places: &str, args: &Serve, global: &Global) -> Result<(), Failure> {
     let serving = Serving {
         url: http.link(),
         address: http.address().to_string(),
@@ -80,6 +81,8 @@ fn announce(http: &Http, args: &Serve, global: &Global) -> Result<(), Failure> {
         ));
     }
     if !global.json {
+        let how = if args.read_only { ", read-only" } else { "" };
+        note(&format!("Serving the sessions in {places}{how}."));
         note("Open this link in a browser; Ctrl-C ends the server.");
     }
     let mut out = json_stdout();

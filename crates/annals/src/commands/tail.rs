@@ -18,7 +18,8 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
     let mut follower = engine.follow(&Following { only: only.clone(), poll: args.poll });
     let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
     if !global.json {
-        let what = only.as_ref().map_or_else(|| "all sessions".to_owned(), super::change::name);
+        let all = || format!("all sessions in {}", super::places(engine));
+        let what = only.as_ref().map_or_else(all, super::change::name);
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
     let deadline = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));

@@ -93,7 +93,7 @@ fn file_of(trashed: &Trashed) -> annals_engine::TranscriptFile {
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let all = engine.trashed();
     let mut out = output::stdout();
-    let mut table = Table::new(&["session", "~title", "?deleted", "??~was in"]);
+    let mut table = Table::new(&["session", "~title", "?deleted", "??~/was in"]);
     for trashed in &all {
         if global.json {
             output::json_line(&mut out, &to_wire::trashed(trashed))?;

@@ -6,7 +6,7 @@ use std::io::Write;
 use comfy_table::{Cell, CellAlignment, Table as Grid, presets};
 use unicode_width::UnicodeWidthStr;
 
-use super::{BOLD, clean, columns, cut};
+use super::{BOLD, clean, columns, cut, cut_start};
 use crate::failure::Failure;
 
 /// The narrowest that a column is made while there is another that can be left out.
@@ -27,12 +27,14 @@ struct Column {
     is_right: bool,
     /// Whether it is cut where the terminal is too narrow.
     is_flexible: bool,
+    /// Whether it is cut at the beginning, as what tells paths apart stands at their ends.
+    is_path: bool,
     /// How soon it is left out where cutting is not enough; zero for never.
     leaves: usize,
 }
 
 impl Table {
-    /// Makes a table with these columns. A title that begins with `>` is set to the right, one with `~` may be cut, one
+    /// Makes a table with these columns. A title that begins with `>` is set to the right, one with `~` may be cut (with `~/`, at the beginning), one
     /// with `?` before that may be left out; the more of them, the sooner.
     pub(crate) fn new(titles: &[&str]) -> Self {
         let column = |title: &&str| {
@@ -40,11 +42,12 @@ impl Table {
             Column {
                 is_right: marked.starts_with('>'),
                 is_flexible: marked.starts_with('~'),
+                is_path: marked.starts_with("~/"),
                 leaves: title.len() - marked.len(),
             }
         };
         let header =
-            titles.iter().map(|title| title.trim_start_matches(['?', '>', '~']).to_owned()).collect();
+            titles.iter().map(|title| title.trim_start_matches(['?', '>', '~', '/']).to_owned()).collect();
         Self { columns: titles.iter().map(column).collect(), rows: vec![header] }
     }
 
@@ -73,10 +76,12 @@ impl Table {
         let fitting = self.fitting(width);
         let mut grid = Grid::new();
         grid.load_style(presets::NOTHING);
-        for row in &self.rows {
+        for (number, row) in self.rows.iter().enumerate() {
             let cells = fitting.iter().map(|&(column, width)| {
                 let is_right = self.columns[column].is_right;
                 let alignment = if is_right { CellAlignment::Right } else { CellAlignment::Left };
+                let is_path = self.columns[column].is_path && number > 0;
+                let cut = if is_path { cut_start } else { cut };
                 Cell::new(cut(&row[column], width)).set_alignment(alignment)
             });
             grid.add_row(cells.collect::<Vec<_>>());

@@ -80,7 +80,9 @@ fn a_link_is_printed_for_people_and_ctrl_c_ends_it() {
     assert!(ask(address, "wrong", "POST /rpc", request).starts_with("HTTP/1.1 401 "));
     assert!(ask(address, token, "GET /", "").contains("<!doctype html>"));
     let (code, said) = served.end("-INT");
-    assert_eq!((code, &said[..]), (Some(130), "Open this link in a browser; Ctrl-C ends the server.\n"));
+    let (places, rest) = said.split_once('\n').unwrap();
+    assert!(places.starts_with("Serving the sessions in ") && places.ends_with("projects."), "{places}");
+    assert_eq!((code, rest), (Some(130), "Open this link in a browser; Ctrl-C ends the server.\n"));
 }
 
 #[test]
