@@ -23,6 +23,8 @@ export interface AppendedNotice {
 
 /** Something that came in with a message. */
 export interface CameIn {
+  /** In which colour the client shows that agent. */
+  color?: string | null;
   /** The name of a command. */
   command?: string | null;
   /**
@@ -30,6 +32,10 @@ export interface CameIn {
    * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
    */
   kind: string;
+  /** What the agent says in a few words. */
+  summary?: string | null;
+  /** The agent of a team that sent it. */
+  teammateId?: string | null;
   /** What it says; of a command, its arguments. */
   text: string;
 }

@@ -267,6 +267,9 @@ pub struct Origin {
     /// `task_notification` and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<&'static str>,
+    /// The agent of a team that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teammate_id: Option<String>,
     /// Whether it is the summary that stands for what was compacted away.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,

@@ -107,6 +107,15 @@ pub struct CameIn {
     /// The name of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The agent of a team that sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teammate_id: Option<String>,
+    /// In which colour the client shows that agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// What the agent says in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 /// A call, and what came of it.

@@ -188,6 +188,11 @@ impl<'a> Input<'a> {
         None
     }
 
+    /// Returns the agent that sent it, if it is the message of one.
+    pub fn sender(&self) -> Option<&str> {
+        self.attribute("teammate_id").or_else(|| self.attribute("from"))
+    }
+
     /// Returns it as it was typed: a command with its name, a shell command with its mark.
     pub fn typed(&self) -> Cow<'_, str> {
         match self.kind {

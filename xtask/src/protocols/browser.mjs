@@ -57,7 +57,7 @@ try {
 
   // What a person typed is told from what the client put in.
   const speakers = await page.locator('#history article > header b').allTextContents();
-  assert.deepEqual(speakers, ['You', 'Claude', 'You', 'Put in by the client', 'Put in by the client', 'Claude']);
+  assert.deepEqual(speakers, ['You', 'Claude', 'You', 'Output', 'Put in by the client', 'Claude']);
   await page.locator('article[data-role=user] .text', { hasText: /^\/rename <script>/ }).waitFor();
   await page.locator('article[data-role=other] pre', { hasText: /^Renamed <script>/ }).waitFor();
   await page.locator('article[data-role=other] summary', { hasText: 'News of a task' }).waitFor();

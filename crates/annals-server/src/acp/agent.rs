@@ -168,7 +168,8 @@ impl Agent {
             return Err(gone());
         }
         let started = Link::start(&self.command, outgoing.clone());
-        let started = started.map_err(|_| failed("could not be started"))?;
+        let name = self.command.first().map_or("", String::as_str);
+        let started = started.map_err(|error| failed(&format!("could not be started: `{name}`: {error}")))?;
         place.link = Some(started.clone());
         Ok(started)
     }
@@ -489,7 +490,7 @@ fn spelled(message: &Message<'_>) -> Result<String, Error> {
 }
 
 fn gone() -> Error {
-    failed("has gone")
+    failed("has ended; what it wrote to standard error may say why")
 }
 
 fn failed(what: &str) -> Error {

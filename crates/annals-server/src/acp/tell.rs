@@ -204,7 +204,8 @@ impl Teller {
     fn input(&mut self, input: &Input<'_>, message: Option<&str>, origin: &Origin) {
         let kind = input.kind;
         let name = Some(kind.name()).filter(|_| kind != InputKind::Prompt);
-        let origin = Origin { input: name, ..origin.clone() };
+        let teammate_id = input.sender().filter(|_| kind == InputKind::Teammate).map(str::to_owned);
+        let origin = Origin { input: name, teammate_id, ..origin.clone() };
         match kind {
             InputKind::Injected => {}
             InputKind::Output => self.chunks(input.text.trim(), message, &origin, Update::AgentMessageChunk),

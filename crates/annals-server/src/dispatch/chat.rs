@@ -171,19 +171,14 @@ fn came_in(message: wire::ChatMessage, entry: &Entry<'_>, all: bool) -> Option<S
     }
     let content: Vec<_> = inputs.iter().map(Input::typed).collect();
     let content = content.join("\n");
-    let inputs = inputs.into_iter().map(to_wire::came_in).collect();
+    let inputs = inputs.iter().map(to_wire::came_in).collect();
     Some(Said { message: Some(wire::ChatMessage { content, inputs, ..message }), team })
 }
 
 fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessage {
-    let attribute = |name| input.attribute(name).map(str::to_owned);
-    wire::TeamMessage {
-        teammate_id: attribute("teammate_id").or_else(|| attribute("from")).unwrap_or_default(),
-        color: attribute("color"),
-        summary: attribute("summary"),
-        content: input.text.trim().to_owned(),
-        timestamp,
-    }
+    let wire::CameIn { teammate_id, color, summary, text, .. } = to_wire::came_in(input);
+    let content = text.trim().to_owned();
+    wire::TeamMessage { teammate_id: teammate_id.unwrap_or_default(), color, summary, content, timestamp }
 }
 
 /// Returns whether an entry says something to people: results stand with their calls.

@@ -322,13 +322,21 @@ fn inputs(entry: &Entry<'_>) -> Vec<wire::CameIn> {
     if inputs.iter().all(|input| input.kind == InputKind::Prompt) {
         return Vec::new();
     }
-    inputs.into_iter().map(came_in).collect()
+    inputs.iter().map(came_in).collect()
 }
 
 /// One thing that came in.
-pub(crate) fn came_in(input: Input<'_>) -> wire::CameIn {
-    let Input { kind, text, command, .. } = input;
-    wire::CameIn { kind: kind.name().to_owned(), text: text.into_owned(), command }
+pub(crate) fn came_in(input: &Input<'_>) -> wire::CameIn {
+    let is_of_team = input.kind == InputKind::Teammate;
+    let attribute = |name| input.attribute(name).filter(|_| is_of_team).map(str::to_owned);
+    wire::CameIn {
+        kind: input.kind.name().to_owned(),
+        text: input.text.to_string(),
+        teammate_id: input.sender().filter(|_| is_of_team).map(str::to_owned),
+        color: attribute("color"),
+        summary: attribute("summary"),
+        command: input.command.clone(),
+    }
 }
 
 fn forked_from(entry: &Entry<'_>) -> Option<wire::ForkedFrom> {

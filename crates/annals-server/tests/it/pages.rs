@@ -308,6 +308,12 @@ fn what_a_person_typed_is_told_from_what_the_client_put_in() {
     let (told, team) = load(&json!({"sessionId": TEA, "all": true}));
     assert_eq!((told.len(), &team), (8, &Value::Null));
     assert_eq!(told[1], "output: Renamed");
+    let all = world.get("history/load", &json!({"sessionId": TEA, "all": true}));
+    let team = &all["messages"][7]["inputs"][0];
+    assert_eq!(
+        (&team["teammateId"], &team["summary"], &team["color"]),
+        (&json!("bob"), &json!("a -> b"), &json!("green"))
+    );
     // Pages have the same, whatever is passed over.
     for limit in 1..5 {
         for (key, count) in [("messages", 7), ("teamMessages", 3)] {

@@ -244,7 +244,9 @@ fn what_the_client_put_in_is_not_told_as_a_persons_words() {
         user("u3", json!("<system-reminder>Be kind</system-reminder>")),
         user("u4", json!("<ide_selection>a.rs</ide_selection>\nWhy?")),
         user("u5", json!(" As typed \n")),
+        user("u6", json!("<teammate-message teammate_id=\"bob\">Done</teammate-message>")),
     ]);
+    assert_eq!(updates[5]["_meta"]["annals"]["teammateId"], "bob");
     assert_eq!(
         spelled(&updates),
         [
@@ -253,8 +255,19 @@ fn what_the_client_put_in_is_not_told_as_a_persons_words() {
             "user_message_chunk u4 a.rs",
             "user_message_chunk u4 Why?",
             "user_message_chunk u5  As typed \n",
+            "user_message_chunk u6 Done",
         ]
     );
     let kinds: Vec<_> = updates.iter().map(|update| update["_meta"]["annals"]["input"].clone()).collect();
-    assert_eq!(kinds, [json!("command"), json!("output"), json!("ide_selection"), json!(null), json!(null)]);
+    assert_eq!(
+        kinds,
+        [
+            json!("command"),
+            json!("output"),
+            json!("ide_selection"),
+            json!(null),
+            json!(null),
+            json!("teammate")
+        ]
+    );
 }

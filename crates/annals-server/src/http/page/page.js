@@ -181,6 +181,7 @@ function renderItem(item) {
   if (item.kind === 'compaction') return note(`Compacted${item.compaction?.trigger ? ` (${item.compaction.trigger})` : ''}.`);
   if (item.problem) return note(`A damaged line: ${item.problem}.`);
   if (item.kind === 'meta') return null;
+  if (item.inputs?.length === 1 && item.inputs[0].kind === 'interrupt') return note('Interrupted by the user.');
   const inputs = item.inputs ?? [];
   const others = inputs.length > 0 ? item.parts.filter((part) => part?.type !== 'text') : item.parts;
   const parts = [...inputs.map(renderInput), ...others.map((part) => renderPart(part, item))].filter(Boolean);
@@ -195,7 +196,7 @@ function renderItem(item) {
 /** Who speaks. In a subagent's conversation, what it is asked comes from the one that started it. */
 function speaker(item) {
   const { role, type, sidechain } = item;
-  if (role === 'user' && !isTyped(item)) return 'Put in by the client';
+  if (role === 'user' && !isTyped(item)) return item.inputs.every(({ kind }) => kind === 'output') ? 'Output' : 'Put in by the client';
   if (role === 'user') return sidechain ? 'To the agent' : 'You';
   if (role === 'assistant') return sidechain ? 'The agent' : 'Claude';
   return type ?? 'entry';
@@ -209,11 +210,11 @@ function isTyped({ inputs }) {
 const COLOURS = /\u001b\[[0-9;]*[A-Za-z]/g;
 const PUT_IN = {
   compact_summary: 'Summary of what was compacted', skill: 'Skill', ide_selection: 'Selection in the editor',
-  ide_opened_file: 'File opened in the editor', task_notification: 'News of a task', teammate: 'Message of another agent', hook: 'Hook',
+  ide_opened_file: 'File opened in the editor', task_notification: 'News of a task', hook: 'Hook',
 };
 
 /** Something that came in with what a person typed, or in its place. */
-function renderInput({ kind, text: words, command }) {
+function renderInput({ kind, text: words, command, teammateId, summary }) {
   switch (kind) {
     case 'prompt':
     case 'queued':
@@ -226,6 +227,8 @@ function renderInput({ kind, text: words, command }) {
       return words.trim() ? long('pre', words.replace(COLOURS, '')) : null;
     case 'interrupt':
       return note('Interrupted by the user.');
+    case 'teammate':
+      return fold('other', [`Message of ${teammateId || 'another agent'}`, make('span', {}, summary ?? '')], () => [long('pre', words)]);
     default:
       return fold('other', [PUT_IN[kind] ?? 'Put in by the client'], () => [long('pre', words)]);
   }
