@@ -242,6 +242,8 @@ impl Error {
         let told = error.inner().to_string();
         // Where it stands in the line is said by its name.
         let told = told.rsplit_once(" at line ").map_or(&*told, |(told, _)| told);
+        let told =
+            told.replace("expected usize", "expected a number").replace("expected u64", "expected a number");
         let cut: String = told.chars().take(LONGEST_COMPLAINT).collect();
         let more = if cut.len() < told.len() { "…" } else { "" };
         let place: String = error.path().to_string().chars().take(LONGEST_COMPLAINT).collect();
@@ -406,7 +408,7 @@ mod tests {
             params.read::<annals_proto::ListParams>().unwrap_err().message
         };
         let told = complaint(r#"{"workspacePath": "/茶", "limit": "ten"}"#);
-        assert_eq!(told, "`limit`: invalid type: string \"ten\", expected usize");
+        assert_eq!(told, "`limit`: invalid type: string \"ten\", expected a number");
         let told = complaint(&format!(r#"{{"limit": "{}"}}"#, "天".repeat(1 << 20)));
         assert!(told.starts_with("`limit`: invalid type: string \"天天") && told.ends_with("天…"), "{told}");
         assert!(told.chars().count() < 2 * LONGEST_COMPLAINT);

@@ -88,6 +88,7 @@ function showList() {
     return make('li', {}, link);
   }));
   $('none').hidden = list.sessions.length > 0;
+  $('none').textContent = $('query').value.trim() || $('project').value ? 'No session is like that.' : 'There are no sessions yet.';
   $('more').hidden = !list.cursor;
   if (focused) document.querySelector(`#sessions a[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   if (open.id) showFacts();
