@@ -59,6 +59,15 @@ impl Inside {
         path.canonicalize().is_ok_and(|real| self.projects.iter().any(|projects| real.starts_with(projects)))
     }
 
+    /// Returns whether a file that was opened lies inside: what a link led to in that moment does not, wherever it leads
+    /// now.
+    pub fn holds_opened(&self, path: &Path, file: &File) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        let identity = |metadata: fs::Metadata| State::from(metadata).identity;
+        let is_it = file.metadata().map(identity).ok() == real.symlink_metadata().map(identity).ok();
+        is_it && self.projects.iter().any(|projects| real.starts_with(projects))
+    }
+
     /// Returns whether a file lies inside.
     pub fn holds(&mut self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|metadata| self.holds_file(path, metadata.is_symlink()))
@@ -224,6 +233,17 @@ impl Engine {
     /// Opens the beginning of a transcript: what was there when it had so many bytes.
     pub fn snapshot_of_beginning(&self, file: TranscriptFile, length: u64) -> Result<Snapshot, Error> {
         Snapshot::take_beginning(file, length)
+    }
+
+    /// Does the same for callers that are not trusted with what lies elsewhere: what was opened must lie in the client's
+    /// folders, whatever links did meanwhile.
+    pub fn snapshot_inside(&self, file: TranscriptFile, length: u64) -> Result<Snapshot, Error> {
+        let session = file.session.clone();
+        let snapshot = Snapshot::take_beginning(file, length)?;
+        if snapshot.lies_in(&self.inside()) {
+            return Ok(snapshot);
+        }
+        Err(Error::new(ErrorKind::Outside { session: session.unwrap_or_default() }))
     }
 
     /// Reads transcripts on all cores, largest first, and calls `done` with the bytes of each as it is finished.

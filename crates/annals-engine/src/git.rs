@@ -1,14 +1,18 @@
 //! Repositories: which branch is checked out, and which folders are worktrees of one another.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::project::resolve;
 
+/// How many bytes of a file are read.
+const LONGEST: u64 = 64 << 10;
+
 /// Returns the branch that is checked out in a folder: `HEAD` if it is none, nothing outside a repository.
 pub(crate) fn branch(folder: &Path) -> String {
     let head = folder.ancestors().find_map(|folder| git_folder(&folder.join(".git")));
-    let head = head.and_then(|git| fs::read_to_string(git.join("HEAD")).ok());
+    let head = head.and_then(|git| read(&git.join("HEAD")));
     match head.as_deref().map(str::trim) {
         None => String::new(),
         Some(head) => head.strip_prefix("ref: refs/heads/").unwrap_or("HEAD").to_owned(),
@@ -30,7 +34,7 @@ pub(crate) fn repository_of_worktree(folder: &Path) -> Option<PathBuf> {
 pub(crate) fn worktrees(repository: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(repository.join(".git/worktrees")).into_iter().flatten().flatten();
     let folder = |entry: fs::DirEntry| {
-        let text = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+        let text = read(&entry.path().join("gitdir"))?;
         Some(resolve(entry.path().join(text.trim()).parent()?))
     };
     entries.filter_map(folder).collect()
@@ -41,8 +45,18 @@ fn git_folder(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.to_owned());
     }
-    let text = fs::read_to_string(git).ok()?;
+    let text = read(git)?;
     Some(git.parent()?.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+/// Reads one of git's small files. The folder may be anybody's: what is no file, or too long for one of these, is not read.
+fn read(path: &Path) -> Option<String> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]

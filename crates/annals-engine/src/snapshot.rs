@@ -10,6 +10,7 @@ use annals_transcript::line::read_span;
 use annals_transcript::session::{Node, Session};
 use annals_transcript::{Entry, Problem};
 
+use crate::engine::Inside;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 
@@ -56,6 +57,11 @@ impl Snapshot {
     /// Returns where the transcript lies.
     pub fn path(&self) -> &Path {
         &self.file.path
+    }
+
+    /// Returns whether what was opened lies in the client's folders.
+    pub(crate) fn lies_in(&self, inside: &Inside) -> bool {
+        inside.holds_opened(&self.file.path, &self.source.borrow())
     }
 
     /// Returns whose transcript it is.

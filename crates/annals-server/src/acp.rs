@@ -110,7 +110,9 @@ impl Acp {
                 self.cancel(&request.params);
                 turn
             }
-            Method::Delete => Some(self.queue_up(&session)),
+            Method::Delete | Method::Prompt | Method::SetMode | Method::SetConfigOption => {
+                Some(self.queue_up(&session))
+            }
             _ => None,
         })
     }
@@ -140,14 +142,18 @@ impl Acp {
                 self.tidy_up();
                 opened.unwrap_or_else(|error| Done::only(Err(error)))
             }
-            Method::Close => match self.close_elsewhere(&request, &context).await {
-                Some(done) => done,
+            Method::Close => match self.link_of(&request.params) {
+                Some(link) => {
+                    let closed = self.close_elsewhere(&link, &request, turn, &context).await;
+                    closed.unwrap_or_else(|error| Done::only(Err(error)))
+                }
                 None => Done::only(self.close(turn, &context.cancelled).await),
             },
             Method::New | Method::Prompt | Method::SetMode | Method::SetConfigOption
                 if server.agent.get().is_some() =>
             {
-                let passed_on = self.pass_on(server, method, &request, &context).await;
+                let passed_on = self.pass_on(server, method, &request, turn, &context).await;
+                self.tidy_up();
                 passed_on.unwrap_or_else(|error| Done::only(Err(error)))
             }
             Method::Delete => {
@@ -157,6 +163,8 @@ impl Acp {
             Method::List => work(server, context, move |server| server.acp_list(&request.params)).await,
             Method::New => Done::only(sessions::begins_elsewhere(&request.params)),
             Method::Prompt | Method::SetMode | Method::SetConfigOption => {
+                drop(turn);
+                self.tidy_up();
                 work(server, context, move |server| server.acp_goes_on_elsewhere(&request.params)).await
             }
         }
@@ -223,6 +231,8 @@ impl Acp {
             Some(turn) => Some(turn.come(&context.cancelled).await?),
             None => None,
         };
+        // A change that has begun is not taken back.
+        let context = Context { cancelled: Cancelled::default(), ..context };
         let done = work(server, context, move |server| server.acp_delete(&params)).await;
         if let Some(following) = held.filter(|_| done.outcome.is_ok()).and_then(|mut held| held.take()) {
             following.end().await;
@@ -238,6 +248,7 @@ impl Acp {
         server: Arc<Server>,
         method: Method,
         request: &Request,
+        turn: Option<Turn>,
         context: &Context,
     ) -> Result<Done, Error> {
         let outgoing = &context.outgoing()?;
@@ -245,56 +256,69 @@ impl Acp {
         let command = server.agent.get().map(|command| agent::words(command)).unwrap_or_default();
         let agent = self.agent.get_or_init(|| Agent::new(command));
         let link = agent.link(&client.said, outgoing, &context.cancelled).await?;
+        // Held until the agent is asked, so that it hears of a session what comes in the order in which it came.
+        let mut held = None;
+        let mut _work = None;
         if method != Method::New {
             let params: SessionParams = request.params.read()?;
-            let refused = self.hand_over(server, &link, params.session_id, context).await?;
+            let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
+            let slot = held.insert(turn.come(&context.cancelled).await?);
+            let refused = self.hand_over(server, &link, &params.session_id, slot, context).await?;
             if let Some(reply) = refused {
                 return Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) });
             }
+            _work = Some(link.work_on(params.session_id));
         }
-        let _work = named(&request.params).ok().map(|session| link.work_on(session));
-        let reply = link.ask(method.name(), &request.params, &context.cancelled).await?;
+        let reply = link.ask(method.name(), &request.params, held, &context.cancelled).await?;
         if let Some(session) = reply.session().filter(|_| method == Method::New) {
             link.note(&session, true);
         }
         Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) })
     }
 
-    /// Has the agent open a session that it does not have. Returns its answer if it cannot.
+    /// Has the agent open a session that it does not have, and that nobody else opens or closes meanwhile. Returns its answer
+    /// if it cannot.
     async fn hand_over(
         &self,
         server: Arc<Server>,
         link: &Arc<Link>,
-        session: String,
+        session: &str,
+        slot: &mut Slot,
         context: &Context,
     ) -> Result<Option<agent::Reply>, Error> {
-        if link.has(&session) {
+        if link.has(session) {
             return Ok(None);
         }
-        let asked = session.clone();
+        let asked = session.to_owned();
         let find = move || server.acp_place(&asked);
         let cwd = tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
-        let mut held = self.queue_up(&session).come(&context.cancelled).await?;
-        if let Some(following) = held.take() {
+        if let Some(following) = slot.take() {
             following.end().await;
         }
-        let refused = link.open(&session, &cwd, &context.cancelled).await?;
-        drop(held);
-        self.tidy_up();
-        Ok(refused)
+        link.open(session, &cwd, &context.cancelled).await
     }
 
-    /// Has the agent close a session that it has open; none if it has not.
-    async fn close_elsewhere(&self, request: &Request, context: &Context) -> Option<Done> {
-        let params: SessionParams = request.params.read().ok()?;
-        let link = self.running().filter(|link| link.has(&params.session_id))?;
+    /// Has the agent close a session that it has open.
+    async fn close_elsewhere(
+        &self,
+        link: &Arc<Link>,
+        request: &Request,
+        turn: Option<Turn>,
+        context: &Context,
+    ) -> Result<Done, Error> {
+        let params: SessionParams = request.params.read()?;
+        let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
+        let held = turn.come(&context.cancelled).await?;
         link.note(&params.session_id, false);
-        let reply = link.ask(Method::Close.name(), &request.params, &context.cancelled).await;
-        let spelled = reply.and_then(|reply| reply.spell(&request.id));
-        Some(match spelled {
-            Ok(spelled) => Done { spelled: Some(spelled), ..Done::only(spell(&Empty {})) },
-            Err(error) => Done::only(Err(error)),
-        })
+        let reply = link.ask(Method::Close.name(), &request.params, Some(held), &context.cancelled).await;
+        self.tidy_up();
+        Ok(Done { spelled: Some(reply?.spell(&request.id)?), ..Done::only(spell(&Empty {})) })
+    }
+
+    /// Returns the agent if it has the session open.
+    fn link_of(&self, params: &Params) -> Option<Arc<Link>> {
+        let params: SessionParams = params.read().ok()?;
+        self.running().filter(|link| link.has(&params.session_id))
     }
 
     /// Ends the agent, so that nobody waits for it any more, and has nobody start one. To be called from a thread that may

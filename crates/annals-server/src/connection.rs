@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use annals_proto::{CANCEL, ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult, acp};
 use serde::Deserialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use crate::acp::{Acp, Slot};
 use crate::dispatch::{Context, Notifier, spell};
@@ -26,6 +28,8 @@ const WAITING_KIB: u32 = 32 << 10;
 const MAKING_KIB: u32 = 8 << 10;
 /// How many KiB of requests are taken before the first is answered.
 const TAKEN_KIB: u32 = 64 << 10;
+/// How long a request waits for room before it is refused.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// What a request takes besides its text.
 const REQUEST: usize = 4 << 10;
 
@@ -192,14 +196,18 @@ impl Connection {
             let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
             return self.tell(&request.id, Err(error)).await;
         };
-        let turn = match self.acp.hear(&request, &cancelled) {
-            Ok(turn) => turn,
+        // Who waits for room keeps others from being heard, who may be about to make some: not for long.
+        let heard = match timeout(PATIENCE, self.room.take(size)).await {
+            Ok(taken) => self.acp.hear(&request, &cancelled).map(|turn| (taken, turn)),
+            Err(_) => Err(Error::new(ErrorCode::TooMany, "too much is not answered yet: ask again later")),
+        };
+        let (taken, turn) = match heard {
+            Ok(heard) => heard,
             Err(error) => {
                 self.in_flight.remove(&request.id);
                 return self.tell(&request.id, Err(error)).await;
             }
         };
-        let taken = self.room.take(size).await;
         let context = Context { cancelled, notifier: Some(Notifier::new(self.outgoing.clone())) };
         let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
         let (in_flight, subscriptions) = (self.in_flight.clone(), self.subscriptions.clone());

@@ -130,7 +130,7 @@ impl Desk {
                 }
                 Ok(())
             };
-            let snapshot = engine.snapshot_of_beginning(its_file, its_state.length);
+            let snapshot = engine.snapshot_inside(its_file, its_state.length);
             let outcome: Result<(), Error> =
                 snapshot.map_err(Error::from).and_then(|snapshot| read(&snapshot));
             // Who has asked already is told; who asks later has it tried again.

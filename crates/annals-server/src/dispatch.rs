@@ -12,7 +12,7 @@ use annals_transcript::project::is_session_id;
 use serde::Serialize;
 use tokio::runtime::Handle;
 
-pub(crate) use list::{is_absolute, workspace};
+pub(crate) use list::{end_page, is_absolute, workspace};
 
 use crate::connection::{Gone, Outgoing};
 use crate::rpc::{self, Error, Outcome, Params};

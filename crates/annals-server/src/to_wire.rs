@@ -10,7 +10,7 @@ use annals_proto as wire;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-pub use conversation::{ToWire, turn};
+pub use conversation::ToWire;
 pub(crate) use conversation::{came_in, value_as_found};
 
 /// What a transcript is made of.
@@ -40,6 +40,24 @@ pub fn stats(report: &Report) -> wire::Stats {
         subagents: file.subagents() + stats.inline_subagents,
         problems: stats.problems,
     }
+}
+
+/// Returns how many bytes a session of a list takes, near enough.
+pub(crate) fn weight(listed: &Listed) -> usize {
+    let facts = &listed.facts;
+    let title = facts.title.as_ref().map_or(0, |title| title.text.len());
+    let texts = [
+        &facts.first_prompt,
+        &facts.git_branch,
+        &facts.version,
+        &facts.entrypoint,
+        &facts.permission_mode,
+        &facts.tag,
+        &facts.forked_from,
+    ];
+    let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+    // The working directory stands in several places.
+    1000 + title + texts + 3 * facts.cwd.as_ref().map_or(0, String::len)
 }
 
 /// A session of a list.

@@ -9,6 +9,9 @@ use crate::history::Step;
 use crate::prompt::{self, Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
 
+/// How many bytes of a prompt are kept.
+const LONGEST_PROMPT: usize = 4096;
+
 /// One round: what started it and what came of it.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
@@ -18,8 +21,10 @@ pub struct Turn {
     pub kind: TurnKind,
     /// What started it.
     pub started_by: StartedBy,
-    /// The words or the command that started it.
+    /// The words or the command that started it, or their beginning: conversations are kept in memory, prompts may be long.
     pub prompt: String,
+    /// Whether there is more of the prompt; see [`prompt_of`].
+    pub prompt_is_cut: bool,
     /// The entry that started it.
     pub node: NodeIndex,
     /// When it started, in milliseconds since 1970.
@@ -234,12 +239,19 @@ impl Divider<'_> {
         } else {
             TurnKind::NewRound
         };
-        let command = start.command.as_deref().unwrap_or_default();
+        let mut prompt = spelled(start);
+        let prompt_is_cut = prompt.len() > LONGEST_PROMPT;
+        if prompt_is_cut {
+            let end = (0..=LONGEST_PROMPT).rev().find(|&at| prompt.is_char_boundary(at));
+            prompt.truncate(end.unwrap_or(0));
+            prompt.shrink_to_fit();
+        }
         self.turns.push(Turn {
             number: self.turns.len() + 1,
             kind,
             started_by,
-            prompt: format!("{command} {}", start.text).trim().to_owned(),
+            prompt,
+            prompt_is_cut,
             node: index,
             started_at: node.time,
             resumed_after_ms: pause.filter(|_| kind == TurnKind::Resume),
@@ -280,6 +292,16 @@ impl Divider<'_> {
         self.replies.values().for_each(|(number, tokens)| self.turns[number - 1].usage.add(*tokens));
         self.turns
     }
+}
+
+/// Returns all of the words or the command with which an entry starts a turn.
+pub fn prompt_of(entry: &Entry<'_>) -> Option<String> {
+    starts_a_turn(entry).map(|start| spelled(&start))
+}
+
+fn spelled(start: &Input<'_>) -> String {
+    let command = start.command.as_deref().unwrap_or_default();
+    format!("{command} {}", start.text).trim().to_owned()
 }
 
 /// Returns whether an input starts a turn; the others come with one that runs.

@@ -17,9 +17,9 @@ use annals_proto::{CANCEL, ErrorCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
-use super::lock;
+use super::{Slot, lock};
 use crate::connection::Outgoing;
 use crate::rpc::{Error, Frame, Frames, Id, Incoming, Params, Request};
 use crate::server::Cancelled;
@@ -254,7 +254,7 @@ impl Link {
 
     /// Tells it who the client is, and hears what it can do.
     async fn introduce(self: &Arc<Self>, initialize: &Params, cancelled: &Cancelled) -> Result<(), Error> {
-        let reply = self.ask(Method::Initialize.name(), initialize, cancelled).await?;
+        let reply = self.ask(Method::Initialize.name(), initialize, None, cancelled).await?;
         let result = reply.result.ok_or_else(|| failed("does not speak the same version"))?;
         let said: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         *lock(&self.abilities) = Some(Abilities {
@@ -266,12 +266,13 @@ impl Link {
         Ok(())
     }
 
-    /// Asks it for something, and waits for what comes of it. A request that is taken back is taken back there, too;
-    /// whether it hears that or not, nobody waits for long.
+    /// Asks it for something, and waits for what comes of it; the session is held until it is asked. A request that is
+    /// taken back is taken back there, too; whether it hears that or not, nobody waits for long.
     pub(super) async fn ask(
         self: &Arc<Self>,
         method: &str,
         params: &Params,
+        held: Option<OwnedMutexGuard<Slot>>,
         cancelled: &Cancelled,
     ) -> Result<Reply, Error> {
         let number = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
@@ -291,6 +292,7 @@ impl Link {
                 sent = input.send(line) => sent.map_err(|_| gone())?,
                 reply = &mut receiver => return reply.map_err(|_| gone()),
             }
+            drop(held);
             (&mut receiver).await.map_err(|_| gone())
         };
         tokio::select! {
@@ -355,7 +357,7 @@ impl Link {
         let params = Params::of(&serde_json::json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
         let params = params.map_err(|_| failed("could not be asked"))?;
         lock(&self.quiet).insert(session.to_owned());
-        let reply = self.ask(method.name(), &params, cancelled).await;
+        let reply = self.ask(method.name(), &params, None, cancelled).await;
         lock(&self.quiet).remove(session);
         let reply = reply?;
         if reply.error.is_some() {

@@ -4,8 +4,8 @@ use annals_engine::{Listed, Wanted};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
 
-use crate::cursor::{read_place, write_place};
-use crate::dispatch::{is_absolute, spell, workspace};
+use crate::cursor::read_place;
+use crate::dispatch::{end_page, is_absolute, spell, workspace};
 use crate::rpc::{Error, Outcome, Params};
 use crate::server::Server;
 use crate::to_wire;
@@ -24,9 +24,7 @@ impl Server {
             inside: true,
             ..Wanted::default()
         });
-        let has_more = listing.sessions.len() > PAGE;
-        listing.sessions.truncate(PAGE);
-        let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
+        let next_cursor = end_page(&mut listing.sessions, PAGE);
         let live = self.engine.live_sessions();
         let info = |listed: &Listed| {
             let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));

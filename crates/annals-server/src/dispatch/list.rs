@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use annals_engine::Wanted;
+use annals_engine::{Listed, Wanted};
 use annals_proto as wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::{Context, limit};
+use super::{Context, LONGEST_PAGE, limit};
 use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
 use crate::server::Server;
@@ -48,9 +48,7 @@ impl Server {
             Err(_) => ControlFlow::Break(()),
         });
         context.cancelled.check()?;
-        let has_more = listing.sessions.len() > limit;
-        listing.sessions.truncate(limit);
-        let next_cursor = listing.sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()));
+        let next_cursor = end_page(&mut listing.sessions, limit);
         let live = self.engine.live_sessions();
         let sessions = listing.sessions.iter().map(|listed| {
             let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
@@ -72,6 +70,20 @@ impl Server {
             total,
         })
     }
+}
+
+/// Ends a page once it has so many sessions, or enough bytes; returns where the next one begins.
+pub(crate) fn end_page(sessions: &mut Vec<Listed>, limit: usize) -> Option<String> {
+    let mut bytes = 0;
+    let has_room = |listed: &&Listed| {
+        let has_room = bytes < LONGEST_PAGE;
+        bytes += to_wire::weight(listed);
+        has_room
+    };
+    let count = sessions.iter().take(limit).take_while(has_room).count();
+    let has_more = sessions.len() > count;
+    sessions.truncate(count);
+    sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()))
 }
 
 /// Returns a filter; editors send an empty text for none.

@@ -10,7 +10,6 @@ use crate::cursor::PageCursor;
 use crate::desk::Reading;
 use crate::rpc::Error;
 use crate::server::Server;
-use crate::to_wire;
 
 /// How many items, rounds and calls are sent, unless more are asked for, and at most.
 const ITEMS: (usize, usize) = (200, 5000);
@@ -58,7 +57,7 @@ impl Server {
         self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
             let turns = reading.conversation.turns();
             let page = forward(start, turns.len(), limit, &cancelled, |place| {
-                Ok(Some(to_wire::turn(&turns[place])))
+                Ok(Some(reading.to_wire.turn(&turns[place])?))
             })?;
             let next_cursor = (page.end < turns.len()).then(|| reading.cursor('u', page.end, false));
             Ok(wire::TurnsResult { turns: page.things, next_cursor })

@@ -12,7 +12,7 @@ use annals_transcript::model::{Message, Part};
 use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
 use annals_transcript::tool::{self, Call, State};
-use annals_transcript::turn::Turn;
+use annals_transcript::turn::{Turn, prompt_of};
 use annals_transcript::{Entry, Flag, Kind, patch};
 use serde_json::value::RawValue;
 
@@ -243,6 +243,17 @@ impl<'a> ToWire<'a> {
         })
     }
 
+    /// A line of `annals turns`.
+    pub fn turn(&self, turn: &Turn) -> Result<wire::Turn, Error> {
+        let mut told = told_turn(turn);
+        if turn.prompt_is_cut {
+            let node = self.node(turn.node);
+            let body = self.span(node.at.offset, node.length)?;
+            told.prompt = prompt_of(&Entry::new(&body)).unwrap_or(told.prompt);
+        }
+        Ok(told)
+    }
+
     /// Returns the ids of the calls that an entry makes.
     pub fn calls(&self, index: NodeIndex) -> Vec<String> {
         let blocks = self.session.blocks(self.node(index)).iter();
@@ -273,8 +284,7 @@ fn tool_name(block: &[u8]) -> Option<String> {
     tool::read(block).and_then(|call| call.name()).map(Cow::into_owned)
 }
 
-/// A line of `annals turns`.
-pub fn turn(turn: &Turn) -> wire::Turn {
+fn told_turn(turn: &Turn) -> wire::Turn {
     let duration = turn.started_at.zip(turn.ended_at).map(|(start, end)| end - start);
     wire::Turn {
         turn: turn.number,

@@ -11,6 +11,8 @@ use crate::to_wire;
 
 /// How many sessions are told together.
 const TOGETHER: usize = 200;
+/// Once a notice has so many bytes, the rest waits for the next.
+const LONGEST: usize = 256 << 10;
 
 /// What is yet to be told: one word for each session, however much happened to it.
 #[derive(Debug, Default)]
@@ -107,7 +109,13 @@ pub(super) fn tell(
     }
     let mut notice = ChangedNotice { subscription, ..ChangedNotice::default() };
     let (live, mut inside) = (engine.live_sessions(), engine.inside());
-    for (path, change) in changes {
+    let mut bytes = 0;
+    while let Some((path, change)) = changes.pop_first() {
+        if bytes > LONGEST {
+            left.waiting.insert(path, change);
+            left.waiting.append(&mut changes);
+            break;
+        }
         let file = TranscriptFile::at(&path);
         let Some(session) = file.session.clone() else { continue };
         if change == Change::Removed {
@@ -119,6 +127,7 @@ pub(super) fn tell(
         if !inside.holds(&path) {
             continue;
         }
+        bytes += to_wire::weight(&listed);
         match change {
             _ if listed.facts.standing != Standing::Conversation => {
                 left.unborn.extend((change == Change::Added).then_some(path));

@@ -44,8 +44,9 @@ pub(super) struct Tail {
     mark: Mark,
     /// Where files may lie.
     inside: Inside,
-    /// Up to here there is no end of a line.
+    /// Up to here there is no end of a line, as long as this stands before it.
     searched: u64,
+    searched_mark: Mark,
     /// Whether it was told that the file is gone.
     gone: bool,
 }
@@ -70,7 +71,17 @@ impl Tail {
             None => Ok(Mark::default()),
         };
         let mark = mark.map_err(failed)?;
-        Ok(Self { file, subscription, identity, offset, mark, inside, searched: offset, gone: false })
+        Ok(Self {
+            file,
+            subscription,
+            identity,
+            offset,
+            mark,
+            inside,
+            searched: offset,
+            searched_mark: Mark::default(),
+            gone: false,
+        })
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -119,13 +130,14 @@ impl Tail {
         let path = self.file.path.clone();
         let failed = |source| annals_engine::Error::read(&path, source);
         let state = State::of(&path).map_err(failed)?;
+        let source = state.map(|_| File::open(&path)).transpose().map_err(failed)?;
         // What leads out of the client's folders is not there.
-        let Some(state) = state.filter(|_| self.inside.holds_now(&path)) else {
+        let source = source.filter(|source| self.inside.holds_opened(&path, source));
+        let Some((state, mut source)) = state.zip(source) else {
             let is_news = !std::mem::replace(&mut self.gone, true);
             self.begin_again(None);
             return Ok(if is_news { Told::Something(Growth::Gone) } else { Told::Nothing });
         };
-        let mut source = File::open(&path).map_err(failed)?;
         let is_other = self.identity.is_some_and(|identity| identity != state.identity);
         if is_other || !self.goes_on(&mut source, state.length).map_err(failed)? {
             self.begin_again(Some(state.identity));
@@ -158,7 +170,9 @@ impl Tail {
 
     /// Finds the end of the last whole line among the next bytes, or of the next one if it is longer.
     fn find_end(&mut self, source: &mut File) -> io::Result<Option<u64>> {
-        let mut at = self.searched.max(self.offset);
+        let is_as_it_was =
+            self.searched > self.offset && Mark::of(source, self.searched)? == self.searched_mark;
+        let mut at = if is_as_it_was { self.searched } else { self.offset };
         source.seek(SeekFrom::Start(at))?;
         let mut piece = vec![0; PIECE];
         let mut end = None;
@@ -176,6 +190,7 @@ impl Tail {
             at += count as u64;
         }
         self.searched = if end.is_some() { 0 } else { at };
+        self.searched_mark = Mark::of(source, self.searched)?;
         Ok(end)
     }
 
@@ -302,6 +317,32 @@ mod tests {
         fs::write(&path, line(8)).unwrap();
         expect(false, false, &["u8"]);
         assert!(read(&mut tail).is_none());
+    }
+
+    #[test]
+    fn half_a_line_that_is_cut_off_again_hides_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("projects")).unwrap();
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(1)).unwrap();
+        let mut tail =
+            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
+        fs::write(&path, line(1) + "{\"half\": \"" + &"x".repeat(1000)).unwrap();
+        assert!(read(&mut tail).is_none());
+        for longer in [0, 10_000] {
+            fs::write(&path, line(1)).unwrap();
+            fs::write(&path, line(1) + &line(2) + &"y".repeat(longer)).unwrap();
+            assert_eq!(uuids(&read(&mut tail).unwrap()), ["u2"], "{longer}");
+            tail = Tail::new(
+                TranscriptFile::at(&path),
+                inside(folder.path()),
+                "s1".to_owned(),
+                Some(line(1).len() as u64),
+            )
+            .unwrap();
+            fs::write(&path, line(1) + "{\"half\": \"" + &"x".repeat(1000)).unwrap();
+            assert!(read(&mut tail).is_none());
+        }
     }
 
     #[cfg(unix)]

@@ -581,3 +581,39 @@ fn a_session_on_which_an_agent_works_is_not_opened_besides() {
     assert!(client.ask("session/resume", &open(TEA)).get("result").is_some());
     client.finish();
 }
+
+#[cfg(unix)]
+#[test]
+fn an_agent_opens_a_session_once_and_hears_what_is_asked_in_order() {
+    let script = r#"while read -r line; do
+        echo "$line" >> "$1/log"
+        id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true}}}"
+    done"#;
+    let (_world, mut client, folder) = scripted(script);
+    for number in 0..10 {
+        for method in ["session/prompt", "session/set_mode", "session/set_config_option"] {
+            client.request(method, &json!({"sessionId": TEA, "number": number}));
+        }
+    }
+    for _ in 0..30 {
+        assert!(client.next().get("result").is_some());
+    }
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    let heard: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let methods: Vec<_> = heard.iter().map(|line| line["method"].as_str().unwrap()).collect();
+    assert_eq!(methods[..2], ["initialize", "session/load"]);
+    let mut expected = Vec::new();
+    for number in 0..10 {
+        expected.extend(
+            ["session/prompt", "session/set_mode", "session/set_config_option"]
+                .map(|method| (method, number)),
+        );
+    }
+    let asked: Vec<_> = heard[2..]
+        .iter()
+        .map(|line| (line["method"].as_str().unwrap(), line["params"]["number"].as_i64().unwrap()))
+        .collect();
+    assert_eq!(asked, expected);
+    client.finish();
+}

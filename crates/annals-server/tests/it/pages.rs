@@ -329,3 +329,28 @@ fn what_a_person_typed_is_told_from_what_the_client_put_in() {
         }
     }
 }
+
+#[test]
+fn a_page_of_the_list_ends_when_it_has_enough_bytes_and_the_next_goes_on() {
+    let world = World::new();
+    for number in 0..20 {
+        let id = format!("5e551000-0000-4000-8000-{number:012}");
+        let mut prompt = entry("user", "p", None, number, json!({"content": "Hm"}));
+        prompt["cwd"] = json!(format!("/home/{}", "x".repeat(300_000)));
+        prompt["sessionId"] = json!(id);
+        fs::write(world.session(&id), format!("{prompt}\n")).unwrap();
+    }
+    let whole = world.ask("history/list", &json!({})).unwrap();
+    assert!(whole.get().len() < 8 << 20, "{} bytes", whole.get().len());
+    let found = all(&world, "history/list", &json!({}), "sessions", |_| {});
+    assert_eq!(ids(&found, "id").iter().collect::<std::collections::BTreeSet<_>>().len(), 23);
+}
+
+#[test]
+fn turns_have_their_prompts_whole() {
+    let world = World::new();
+    let long = "茶".repeat(5000);
+    append(&world.session(TEA), &entry("user", "long", Some("a5"), 10, json!({"content": long})));
+    let turns = world.get("history/turns", &json!({"sessionId": TEA}));
+    assert_eq!(turns["turns"].as_array().unwrap().last().unwrap()["prompt"], long);
+}

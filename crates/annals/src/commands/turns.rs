@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_engine::{Conversation, Engine};
-use annals_server::to_wire;
+use annals_server::to_wire::ToWire;
 use annals_transcript::turn::{Turn, TurnKind};
 
 use crate::args::{Global, Turns};
@@ -19,8 +19,9 @@ pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<Exit
     let conversation = Conversation::with(&snapshot, None, args.pause.ms())?;
     let mut out = output::stdout();
     if global.json {
+        let to_wire = ToWire::of(&snapshot);
         for turn in conversation.turns() {
-            output::json_line(&mut out, &to_wire::turn(turn))?;
+            output::json_line(&mut out, &to_wire.turn(turn)?)?;
         }
     } else if conversation.turns().is_empty() {
         output::note("no turns: nobody speaks in this session");
