@@ -79,7 +79,7 @@ impl Outgoing {
 
 impl Outbox {
     /// Returns the next message, without a line end; none when nobody can send any more. What it takes is free again when
-    /// [`Taken`] is dropped.
+    /// what comes with it is dropped.
     pub async fn next(&mut self) -> Option<(String, Taken)> {
         self.0.recv().await
     }
