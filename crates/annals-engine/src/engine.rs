@@ -230,13 +230,8 @@ impl Engine {
         Snapshot::take(file)
     }
 
-    /// Opens the beginning of a transcript: what was there when it had so many bytes.
-    pub fn snapshot_of_beginning(&self, file: TranscriptFile, length: u64) -> Result<Snapshot, Error> {
-        Snapshot::take_beginning(file, length)
-    }
-
-    /// Does the same for callers that are not trusted with what lies elsewhere: what was opened must lie in the client's
-    /// folders, whatever links did meanwhile.
+    /// Opens the beginning of a transcript, what was there when it had so many bytes, for callers that are not trusted with
+    /// what lies elsewhere: what was opened must lie in the client's folders, whatever links did meanwhile.
     pub fn snapshot_inside(&self, file: TranscriptFile, length: u64) -> Result<Snapshot, Error> {
         let session = file.session.clone();
         let snapshot = Snapshot::take_beginning(file, length)?;

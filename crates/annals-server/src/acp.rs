@@ -11,18 +11,17 @@ mod replay;
 mod sessions;
 mod tell;
 mod tool;
+mod turn;
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::{self, Poll, Waker};
 
 use annals_proto::ErrorCode;
 use annals_proto::acp::{
     AgentCapabilities, Empty, Implementation, InitializeParams, InitializeResult, Method, OpenParams,
     OpenResult, PROTOCOL_VERSION, PromptCapabilities, SessionCapabilities, SessionParams,
 };
-use tokio::sync::{OwnedMutexGuard, oneshot};
+use tokio::sync::oneshot;
 
 use crate::connection::{Done, work};
 use crate::dispatch::{Context, session_id, spell};
@@ -31,6 +30,7 @@ use crate::server::{Cancelled, Server};
 use agent::{Agent, Link};
 use follow::Following;
 use replay::Opening;
+pub(crate) use turn::Turn;
 
 /// What one client has told of itself, and the sessions that it has open.
 #[derive(Debug, Default)]
@@ -53,35 +53,6 @@ struct Client {
 
 /// A session that is open, or is being opened or closed: whoever does that holds it.
 pub(crate) type Slot = Option<Following>;
-
-/// The turn of a request at a session: those that open and close it have theirs in the order in which they came.
-pub(crate) enum Turn {
-    Now(OwnedMutexGuard<Slot>),
-    Later(Pin<Box<dyn Future<Output = OwnedMutexGuard<Slot>> + Send>>),
-}
-
-impl Turn {
-    /// Queues up.
-    fn at(slot: Arc<tokio::sync::Mutex<Slot>>) -> Self {
-        let mut turn: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(slot.lock_owned());
-        // A lock has a queue, in which one stands once one has asked.
-        match turn.as_mut().poll(&mut task::Context::from_waker(Waker::noop())) {
-            Poll::Ready(held) => Turn::Now(held),
-            Poll::Pending => Turn::Later(turn),
-        }
-    }
-
-    /// Waits for it.
-    async fn come(self, cancelled: &Cancelled) -> Result<OwnedMutexGuard<Slot>, Error> {
-        match self {
-            Turn::Now(held) => Ok(held),
-            Turn::Later(turn) => tokio::select! {
-                held = turn => Ok(held),
-                () = cancelled.wait() => Err(Error::taken_back()),
-            },
-        }
-    }
-}
 
 impl Acp {
     /// Hears a request before it is worked on, in the order in which requests come, and gives it its turn if it needs one.
@@ -257,18 +228,18 @@ impl Acp {
         let agent = self.agent.get_or_init(|| Agent::new(command));
         let link = agent.link(&client.said, outgoing, &context.cancelled).await?;
         // Held until the agent is asked, so that it hears of a session what comes in the order in which it came.
-        let mut held = None;
-        let mut _work = None;
-        if method != Method::New {
+        let (held, _work) = if method == Method::New {
+            (None, None)
+        } else {
             let params: SessionParams = request.params.read()?;
             let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
-            let slot = held.insert(turn.come(&context.cancelled).await?);
-            let refused = self.hand_over(server, &link, &params.session_id, slot, context).await?;
+            let mut held = turn.come(&context.cancelled).await?;
+            let refused = self.hand_over(server, &link, &params.session_id, &mut held, context).await?;
             if let Some(reply) = refused {
                 return Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) });
             }
-            _work = Some(link.work_on(params.session_id));
-        }
+            (Some(held), Some(link.work_on(params.session_id)))
+        };
         let reply = link.ask(method.name(), &request.params, held, &context.cancelled).await?;
         if let Some(session) = reply.session().filter(|_| method == Method::New) {
             link.note(&session, true);
@@ -345,7 +316,7 @@ impl Acp {
         self.agent.get().and_then(Agent::running)
     }
 
-    /// Queues up for a session, behind all who open or close it.
+    /// Queues up for a session, behind all who came before.
     fn queue_up(&self, session: &str) -> Turn {
         Turn::at(lock(&self.open).entry(session.to_owned()).or_default().clone())
     }
