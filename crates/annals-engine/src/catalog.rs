@@ -18,6 +18,7 @@ use std::time::SystemTime;
 
 use annals_transcript::project::is_session_id;
 use jiff::Timestamp;
+use rayon::prelude::*;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -113,6 +114,8 @@ pub struct Listed {
     pub facts: Facts,
     /// How many subagents have a transcript.
     pub subagents: u64,
+    /// Whether it is in the client's archive.
+    pub is_archived: bool,
     /// Why it could not be read; nothing is known then of what is in it.
     pub error: Option<String>,
     /// Whether it has a folder of its own.
@@ -190,10 +193,14 @@ impl Engine {
         let together = wanted.together();
         let asked = wanted.project.as_deref().map(Asked::new);
         for (number, some) in candidates.chunks(together).enumerate() {
-            let read = some.iter().zip(memory.facts(some));
-            let mut listed: Vec<_> =
-                read.filter_map(|(candidate, facts)| listing.look_at(candidate, facts, wanted)).collect();
-            listed.retain(|listed| asked.as_ref().is_none_or(|asked| asked.has(listed)));
+            let facts = memory.facts(some);
+            let facts: Vec<_> =
+                some.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
+            let read = some.par_iter().zip(facts).map(|(candidate, facts)| Listed::new(candidate, facts));
+            let mut listed: Vec<_> = read.collect();
+            listed.retain(|listed| {
+                listing.has_place_for(listed, wanted) && asked.as_ref().is_none_or(|asked| asked.has(listed))
+            });
             if wanted.asks_what_was_done() {
                 listed = those_that_did(listed, wanted, &mut agents, &mut memory);
             }
@@ -210,8 +217,9 @@ impl Engine {
         listing.sort(wanted.sort);
         listing.sessions.truncate(wanted.limit.unwrap_or(usize::MAX));
         for listed in &mut listing.sessions {
-            listed.subagents = agents.of(listed, &mut memory).len() as u64;
+            listed.subagents = agents.beside(listed, &mut memory).len() as u64;
         }
+        listing.sessions.par_iter_mut().for_each(Listed::look_into_folder);
         memory.forget_what_is_gone();
         listing
     }
@@ -227,7 +235,9 @@ impl Engine {
             memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
         let mut listed = Listed::new(&candidate, Ok(facts));
         let beside = file.path.parent().map(Folder::agents_in);
-        listed.subagents = Agents::new(beside.into_iter().collect()).of(&listed, &mut memory).len() as u64;
+        listed.subagents =
+            Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
+        listed.look_into_folder();
         Ok(listed)
     }
 
@@ -296,14 +306,18 @@ impl Listed {
             modified: candidate.state.modified,
             facts,
             subagents: 0,
+            is_archived: false,
             error,
             has_folder: candidate.has_folder,
         }
     }
 
-    /// Returns whether it is in the client's archive.
-    pub fn is_archived(&self) -> bool {
-        self.has_folder && facts::is_archived(&self.file.path)
+    /// Looks into its own folder for what only lists that show it need: subagents, and whether it is archived.
+    fn look_into_folder(&mut self) {
+        if self.has_folder {
+            self.subagents += agents::below(&self.file).len() as u64;
+            self.is_archived = facts::is_archived(&self.file.path);
+        }
     }
 
     /// Returns the path of the project that it belongs to.
@@ -366,20 +380,18 @@ impl ListPlace {
 }
 
 impl Listing {
-    /// Returns a session if it is among those asked for, by what its ends tell.
-    fn look_at(
-        &mut self,
-        candidate: &Candidate,
-        facts: std::io::Result<Facts>,
-        wanted: &Wanted,
-    ) -> Option<Listed> {
-        let facts = facts.map_err(|source| {
-            let error = Error::read(&candidate.path, source);
+    /// Notes why a file could not be read.
+    fn noting(&mut self, file: &Candidate, facts: std::io::Result<Facts>) -> Result<Facts, String> {
+        facts.map_err(|source| {
+            let error = Error::read(&file.path, source);
             let text = error.to_string();
             self.errors.push(error);
             text
-        });
-        let listed = Listed::new(candidate, facts);
+        })
+    }
+
+    /// Returns whether a session is among those asked for, by what its ends tell.
+    fn has_place_for(&mut self, listed: &Listed, wanted: &Wanted) -> bool {
         let facts = &listed.facts;
         let has_title = |text: &String| {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
@@ -397,9 +409,9 @@ impl Listing {
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
         if fits && facts.standing != Standing::Conversation && !wanted.all {
             self.without_conversation += usize::from(!wanted.asks_what_was_done());
-            return None;
+            return false;
         }
-        fits.then_some(listed)
+        fits
     }
 
     /// Returns whether no file from `next` on can belong to what was asked for.

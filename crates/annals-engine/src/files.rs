@@ -59,6 +59,11 @@ impl TranscriptFile {
     }
 }
 
+/// Returns whether a file is named as transcripts are.
+fn is_jsonl(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
 /// Returns the session that the first lines of a transcript name.
 fn session_inside(path: &Path) -> Option<String> {
     if !path.is_file() {
@@ -102,7 +107,7 @@ impl Selection {
         let below = session.path.with_extension("").join("subagents");
         if below.is_dir() {
             walk(&below, &mut |met| {
-                let Some(path) = met.file(&mut self.errors) else { return };
+                let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
                 let file = TranscriptFile::at(path);
                 self.files.extend(file.agent.is_some().then_some(file));
             });
@@ -123,10 +128,7 @@ impl Selection {
     /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.
     pub(crate) fn add_folder(&mut self, folder: &Path) {
         walk(folder, &mut |met| {
-            let Some(path) = met.file(&mut self.errors) else { return };
-            if path.extension().is_none_or(|extension| extension != "jsonl") {
-                return;
-            }
+            let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
             let file = TranscriptFile::at(path);
             // A file that cannot be read is kept, so that reading it says why.
             if file.session.is_some() || file.agent.is_some() || !is_another_programs(path).unwrap_or(false) {

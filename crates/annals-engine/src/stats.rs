@@ -136,7 +136,7 @@ impl Stats {
     }
 
     fn add_version(&mut self, entry: &Entry<'_>) {
-        let Some(version) = entry.body().and_then(|body| body.text("version")) else { return };
+        let Some(version) = entry.head().version.map(JsonStr::decode) else { return };
         if self.versions.last().is_none_or(|last| *last != version)
             && !self.versions.iter().any(|seen| *seen == version)
         {

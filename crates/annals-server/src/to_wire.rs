@@ -79,7 +79,7 @@ pub fn session(listed: &Listed, live: bool) -> wire::Session {
         permission_mode: facts.permission_mode.clone(),
         tag: facts.tag.clone(),
         forked_from: facts.forked_from.clone(),
-        archived: listed.is_archived(),
+        archived: listed.is_archived,
         live,
         size: listed.size,
         path: Some(listed.file.path.as_path().into()),

@@ -123,9 +123,12 @@ impl Lite {
             lite.keep_summaries_of(&bytes);
             return Ok(lite);
         }
-        lite.mark = Mark::of(file, size)?;
-        let read = lite.read_head(file)?;
-        lite.read_tail(file, read)?;
+        let head = read_span(file, 0, CHUNK)?;
+        // The byte before the last chunk tells whether a line starts with it.
+        let tail = read_span(file, size - CHUNK - 1, CHUNK + 1)?;
+        lite.mark = Mark::between(&head, &tail);
+        let read = lite.read_head(file, head)?;
+        lite.read_tail(file, tail, read)?;
         Ok(lite)
     }
 
@@ -142,7 +145,6 @@ impl Lite {
         let mut reader = Reader::new(file);
         while let Some(entry) = reader.read()? {
             lite.add(&entry);
-            lite.add_surroundings(&[entry]);
         }
         Ok(lite)
     }
@@ -183,10 +185,9 @@ impl Lite {
         if self.whole || self.at_end.contains(&V::KIND) { self.last() } else { None }
     }
 
-    /// Reads the first lines and returns how far. If the prompt is not among them, the line that the chunk cuts is
-    /// read to its end, and as much behind it as a chunk holds.
-    fn read_head(&mut self, file: &mut (impl Read + Seek)) -> io::Result<u64> {
-        let mut head = read_span(file, 0, CHUNK)?;
+    /// Takes the first lines from the first chunk and returns how far they go. If the prompt is not among them, the line
+    /// that the chunk cuts is read to its end, and as much behind it as a chunk holds.
+    fn read_head(&mut self, file: &mut (impl Read + Seek), mut head: Vec<u8>) -> io::Result<u64> {
         let lines = last_line_end(&head);
         self.add_lines(&head[..lines]);
         if self.first_prompt.is_some() && lines > 0 {
@@ -214,33 +215,27 @@ impl Lite {
         Ok(whole as u64)
     }
 
-    /// Reads the last lines, but nothing before `read`; as far back as needed to see a whole one and a time.
-    fn read_tail(&mut self, file: &mut (impl Read + Seek), read: u64) -> io::Result<()> {
+    /// Takes the last lines from the last chunk and the byte before it, but nothing before `read`; goes as far back as needed
+    /// to see a whole line and a time.
+    fn read_tail(&mut self, file: &mut (impl Read + Seek), mut bytes: Vec<u8>, read: u64) -> io::Result<()> {
         let mut length = CHUNK;
         loop {
-            let start = self.size.saturating_sub(length).max(read);
-            let tail = Self::of_tail(file, self.size, start, read)?;
-            let enough = tail.last_at.is_some() && tail.whole;
-            if enough || start == read || length >= LIMIT {
-                self.go_on_with(tail, start == read);
+            let from = self.size.saturating_sub(length + 1);
+            let nothing_between = from <= read;
+            let seen = usize::try_from(read.saturating_sub(from)).unwrap_or(usize::MAX);
+            let unseen = bytes.get(seen..).unwrap_or_default();
+            let cut = if nothing_between { 0 } else { first_line_end(unseen) };
+            let mut tail = Lite::default();
+            tail.add_lines(&unseen[cut..]);
+            tail.add_line_without_beginning(&unseen[..cut], self);
+            let is_enough = tail.last_at.is_some() && cut < unseen.len();
+            if is_enough || nothing_between || length >= LIMIT {
+                self.go_on_with(tail, nothing_between);
                 return Ok(());
             }
             length *= 2;
+            bytes = read_span(file, self.size.saturating_sub(length + 1), length + 1)?;
         }
-    }
-
-    /// Reads from `start` to the end at `size`; `whole` says whether a whole line was seen.
-    fn of_tail(file: &mut (impl Read + Seek), size: u64, start: u64, read: u64) -> io::Result<Self> {
-        let mut tail = Lite::default();
-        // The byte before tells whether a line starts here.
-        let from = if start == read { start } else { start - 1 };
-        let bytes = read_span(file, from, size - from)?;
-        let lines =
-            if start == read { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
-        tail.add_line_without_beginning(&bytes[..lines]);
-        tail.add_lines(&bytes[lines..]);
-        tail.whole = lines < bytes.len();
-        Ok(tail)
     }
 
     /// Takes over what stands further down in the file. The first prompt there is the session's first only if
@@ -269,8 +264,7 @@ impl Lite {
     }
 
     fn add_lines(&mut self, lines: &[u8]) {
-        let entries: Vec<_> = Entries::of(lines).inspect(|entry| self.add(entry)).collect();
-        self.add_surroundings(&entries);
+        Entries::of(lines).for_each(|entry| self.add(&entry));
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -284,12 +278,15 @@ impl Lite {
         if head.kind == Kind::Summary && self.summaries.lines.len() < SUMMARIES {
             self.summaries.lines.push(entry.bytes().to_vec());
         }
-        if self.session.is_none() {
-            self.session = head.session.map(|session| session.decode().into_owned());
-        }
+        keep_first(&mut self.session, head.session);
         if !head.kind.is_message() {
             return;
         }
+        keep_first(&mut self.cwd, head.cwd);
+        keep_first(&mut self.entrypoint, head.entrypoint);
+        keep_last(&mut self.last_cwd, head.cwd);
+        keep_last(&mut self.git_branch, head.git_branch);
+        keep_last(&mut self.version, head.version);
         if !self.has_messages {
             let origin = entry.body().and_then(|body| body.get("forkedFrom")?.text("sessionId"));
             self.forked_from = origin.map(Cow::into_owned);
@@ -303,24 +300,6 @@ impl Lite {
         }
     }
 
-    /// Takes what messages tell of where and with what they were written: some of it from the first that tells, some
-    /// from the last. The others need not be looked at.
-    fn add_surroundings(&mut self, entries: &[Entry<'_>]) {
-        let messages = || entries.iter().filter(|entry| entry.kind().is_message());
-        let text = |key: &'static str| {
-            let spelled = memmem::Finder::new(&format!("\"{key}\"")).into_owned();
-            move |entry: &Entry<'_>| {
-                spelled.find(entry.bytes())?;
-                entry.body()?.text(key).map(Cow::into_owned)
-            }
-        };
-        self.cwd = self.cwd.take().or_else(|| messages().find_map(text("cwd")));
-        self.entrypoint = self.entrypoint.take().or_else(|| messages().find_map(text("entrypoint")));
-        self.last_cwd = messages().rev().find_map(text("cwd")).or(self.last_cwd.take());
-        self.git_branch = messages().rev().find_map(text("gitBranch")).or(self.git_branch.take());
-        self.version = messages().rev().find_map(text("version")).or(self.version.take());
-    }
-
     fn add_time(&mut self, time: Timestamp) {
         self.first_at = Some(self.first_at.map_or(time, |first| first.min(time)));
         self.last_at = Some(self.last_at.map_or(time, |last| last.max(time)));
@@ -328,7 +307,20 @@ impl Lite {
 
     /// Takes what can be had from a line whose end was not read.
     fn add_line_without_end(&mut self, line: &[u8]) {
-        self.add_fields(|key| field_without_end(line, key));
+        let field = |key| field_without_end(line, key);
+        if let Some(time) = field("timestamp").and_then(|time| time.parse().ok()) {
+            self.add_time(time);
+        }
+        let texts = [
+            (&mut self.session, "sessionId"),
+            (&mut self.cwd, "cwd"),
+            (&mut self.entrypoint, "entrypoint"),
+            (&mut self.git_branch, "gitBranch"),
+            (&mut self.version, "version"),
+        ];
+        for (slot, key) in texts {
+            *slot = slot.take().or_else(|| field(key).map(Cow::into_owned));
+        }
         let is = |flag| cut_member(line, skip_space(line, 0), flag) == Some(b"true");
         let is_user = field_without_end(line, "type").as_deref() == Some("user");
         self.has_messages |= is_user;
@@ -339,25 +331,44 @@ impl Lite {
         }
     }
 
-    /// Takes what can be had from a line whose beginning was not read.
-    fn add_line_without_beginning(&mut self, line: &[u8]) {
-        self.add_fields(|key| field_without_beginning(line, key));
-    }
-
-    fn add_fields<'l>(&mut self, field: impl Fn(&str) -> Option<Cow<'l, str>>) {
-        if let Some(time) = field("timestamp").and_then(|time| time.parse().ok()) {
+    /// Takes what can be had from a line whose beginning was not read: what neither tells that stands `before` it nor, where
+    /// the last counts, what was taken already, which stands behind it.
+    fn add_line_without_beginning(&mut self, line: &[u8], before: &Lite) {
+        let field = |key| field_without_beginning(line, key);
+        if self.last_at.is_none()
+            && let Some(time) = field("timestamp").and_then(|time| time.parse().ok())
+        {
             self.add_time(time);
         }
-        let texts: [(&mut Option<String>, &str); 5] = [
-            (&mut self.session, "sessionId"),
-            (&mut self.cwd, "cwd"),
-            (&mut self.entrypoint, "entrypoint"),
-            (&mut self.git_branch, "gitBranch"),
-            (&mut self.version, "version"),
+        let first = [
+            (&mut self.session, &before.session, "sessionId"),
+            (&mut self.cwd, &before.cwd, "cwd"),
+            (&mut self.entrypoint, &before.entrypoint, "entrypoint"),
         ];
-        for (slot, key) in texts {
+        for (slot, before, key) in first {
+            if before.is_none() {
+                *slot = field(key).map(Cow::into_owned).or(slot.take());
+            }
+        }
+        for (slot, key) in [(&mut self.git_branch, "gitBranch"), (&mut self.version, "version")] {
             *slot = slot.take().or_else(|| field(key).map(Cow::into_owned));
         }
+    }
+}
+
+/// Keeps what the first entry tells that tells it.
+fn keep_first(slot: &mut Option<String>, told: Option<JsonStr<'_>>) {
+    if slot.is_none() {
+        *slot = told.map(|text| text.decode().into_owned());
+    }
+}
+
+/// Keeps what the last entry tells that tells it.
+fn keep_last(slot: &mut Option<String>, told: Option<JsonStr<'_>>) {
+    if let Some(text) = told
+        && slot.as_ref().is_none_or(|kept| text != **kept)
+    {
+        *slot = Some(text.decode().into_owned());
     }
 }
 
@@ -477,6 +488,11 @@ fn cut_prompt(line: &[u8]) -> Option<Cow<'_, str>> {
         b'[' => cut_member(content, skip_space(content, 1), "text").and_then(cut_text),
         _ => cut_text(content),
     }
+}
+
+/// Returns the position behind the first newline.
+fn first_line_end(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)
 }
 
 /// Returns the position behind the last newline.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::Listed;
 use super::folder::Candidate;
 use super::memory::Memory;
-use crate::files::Selection;
+use crate::files::{Selection, TranscriptFile};
 
 /// Transcripts of subagents.
 #[derive(Debug)]
@@ -24,23 +24,31 @@ impl Agents {
 
     /// Returns the subagents of a session.
     pub(super) fn of(&mut self, listed: &Listed, memory: &mut Memory) -> Vec<Candidate> {
-        let mut found = Vec::new();
+        let mut found = self.beside(listed, memory).to_vec();
         if listed.has_folder {
-            let mut below = Selection::default();
-            below.add_subagents_below(&listed.file);
-            found.extend(below.files.iter().filter_map(|file| Candidate::of(&file.path)));
-        }
-        let are_beside = !self.beside.is_empty() || !self.known.is_empty();
-        if let Some(folder) = listed.file.path.parent().filter(|_| are_beside) {
-            if let Some(beside) = self.beside.remove(folder) {
-                self.known.insert(folder.to_owned(), by_session(beside, memory));
-            }
-            let session = listed.file.session.as_deref().unwrap_or_default();
-            let beside = self.known.get(folder).and_then(|known| known.get(session));
-            found.extend(beside.into_iter().flatten().cloned());
+            found.extend(below(&listed.file).iter().filter_map(|file| Candidate::of(&file.path)));
         }
         found
     }
+
+    /// Returns those subagents of a session that lie beside it.
+    pub(super) fn beside(&mut self, listed: &Listed, memory: &mut Memory) -> &[Candidate] {
+        let are_beside = !self.beside.is_empty() || !self.known.is_empty();
+        let Some(folder) = listed.file.path.parent().filter(|_| are_beside) else { return &[] };
+        if let Some(beside) = self.beside.remove(folder) {
+            self.known.insert(folder.to_owned(), by_session(beside, memory));
+        }
+        let session = listed.file.session.as_deref().unwrap_or_default();
+        let beside = self.known.get(folder).and_then(|known| known.get(session));
+        beside.map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Returns the transcripts of subagents in a session's own folder.
+pub(super) fn below(session: &TranscriptFile) -> Vec<TranscriptFile> {
+    let mut found = Selection::default();
+    found.add_subagents_below(session);
+    found.files
 }
 
 /// Sorts subagents by the session that their lines name.

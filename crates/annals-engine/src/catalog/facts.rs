@@ -187,16 +187,19 @@ impl Facts {
         let agent = || lite.last::<AgentName>().and_then(|record| record.name()).map(text);
         let ai = || lite.last::<AiTitle>().and_then(|record| record.title()).map(text);
         let words = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let summary = lite.summary(file)?;
-        let title = [
+        let given = [
             (words(custom), TitleSource::Custom),
             (words(earlier()), TitleSource::Earlier),
             (words(agent()), TitleSource::Agent),
             (words(ai()), TitleSource::Ai),
-            (words(summary), TitleSource::Summary),
-            (words(lite.first_prompt.as_deref().map(beginning)), TitleSource::Prompt),
         ];
-        let title = title.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
+        let mut title = given.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
+        if title.is_none() {
+            // Whether a summary is of this session may take a search through all of the file.
+            let summary = words(lite.summary(file)?).map(|text| Title { text, source: TitleSource::Summary });
+            let prompt = words(lite.first_prompt.as_deref().map(beginning));
+            title = summary.or(prompt.map(|text| Title { text, source: TitleSource::Prompt }));
+        }
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
         let cwds = Cwds { first: lite.cwd.clone(), last: lite.last_cwd.clone(), moved_to };
         Ok(Self {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::kind::Kind;
+use super::time;
 use crate::json::{JsonStr, Value, value_end, walk_object};
 
 /// The facts at the top of an entry. Strings are slices of the line.
@@ -34,6 +35,14 @@ pub struct Head<'a> {
     pub request: Option<JsonStr<'a>>,
     /// `leafUuid`: the message that a record speaks of.
     pub leaf: Option<JsonStr<'a>>,
+    /// `cwd`: the working directory.
+    pub cwd: Option<JsonStr<'a>>,
+    /// `gitBranch`: the branch that was checked out.
+    pub git_branch: Option<JsonStr<'a>>,
+    /// `version`: of the client that wrote the entry.
+    pub version: Option<JsonStr<'a>>,
+    /// `entrypoint`: how the client was started.
+    pub entrypoint: Option<JsonStr<'a>>,
     flags: u16,
 }
 
@@ -97,7 +106,8 @@ impl<'a> Head<'a> {
 
     /// Returns the time of the entry, if `timestamp` is one.
     pub fn time(&self) -> Option<Timestamp> {
-        self.timestamp?.decode().parse().ok()
+        let text = self.timestamp?.decode();
+        time::as_the_client_writes(text.as_bytes()).or_else(|| text.parse().ok())
     }
 
     /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the
@@ -169,6 +179,10 @@ impl<'a> Head<'a> {
                 self.set(Flag::Request, text.is_some());
             }
             Field::LeafUuid => self.leaf = text,
+            Field::Cwd => self.cwd = text,
+            Field::GitBranch => self.git_branch = text,
+            Field::Version => self.version = text,
+            Field::Entrypoint => self.entrypoint = text,
             Field::IsSidechain => self.set(Flag::Sidechain, on),
             Field::IsMeta => self.set(Flag::Meta, on),
             Field::IsCompactSummary => self.set(Flag::CompactSummary, on),
@@ -200,6 +214,10 @@ enum Field {
     AgentId,
     RequestId,
     LeafUuid,
+    Cwd,
+    GitBranch,
+    Version,
+    Entrypoint,
     IsSidechain,
     IsMeta,
     IsCompactSummary,
@@ -236,6 +254,10 @@ impl Field {
             b"agentId" => Field::AgentId,
             b"requestId" => Field::RequestId,
             b"leafUuid" => Field::LeafUuid,
+            b"cwd" => Field::Cwd,
+            b"gitBranch" => Field::GitBranch,
+            b"version" => Field::Version,
+            b"entrypoint" => Field::Entrypoint,
             b"isSidechain" => Field::IsSidechain,
             b"isMeta" => Field::IsMeta,
             b"isCompactSummary" => Field::IsCompactSummary,

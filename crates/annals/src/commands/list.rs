@@ -171,7 +171,7 @@ fn marks(listed: &Listed, is_live: bool) -> String {
     if is_live {
         marks.push("open".to_owned());
     }
-    if listed.is_archived() {
+    if listed.is_archived {
         marks.push("archived".to_owned());
     }
     if let Some(tag) = &listed.facts.tag {
