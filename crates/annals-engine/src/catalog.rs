@@ -80,6 +80,11 @@ impl Wanted {
         self.tool.is_some() || self.file.is_some()
     }
 
+    /// Returns whether a list may be whole before all files were looked at.
+    fn may_have_enough(&self) -> bool {
+        self.limit.is_some() || self.since.is_some()
+    }
+
     /// Returns how many files are looked at together: in a short list few, after which it asks whether it has enough.
     fn together(&self) -> usize {
         let most = if self.asks_what_was_done() { 64 } else { 1024 };
@@ -181,9 +186,13 @@ impl Engine {
             candidates.retain(|candidate| inside.holds_file(&candidate.path, candidate.is_link));
         }
         match wanted.sort {
-            Sort::Updated => candidates.sort_by_key(|candidate| Reverse(candidate.state.modified)),
-            Sort::Created => {}
-            Sort::Size => candidates.sort_by_key(|candidate| Reverse(candidate.state.length)),
+            Sort::Updated if wanted.may_have_enough() => {
+                candidates.sort_by_key(|candidate| Reverse(candidate.state.modified));
+            }
+            Sort::Size if wanted.may_have_enough() => {
+                candidates.sort_by_key(|candidate| Reverse(candidate.state.length));
+            }
+            _ => {}
         }
         let mut agents = Agents::new(beside);
         let is_whole = wanted.limit.is_none() && wanted.project.is_none();
@@ -417,6 +426,7 @@ impl Listing {
     /// Returns whether no file from `next` on can belong to what was asked for.
     fn has_enough(&self, wanted: &Wanted, next: &Candidate) -> bool {
         match wanted.sort {
+            _ if !wanted.may_have_enough() => false,
             Sort::Created => false,
             Sort::Size => {
                 let larger = || self.sessions.iter().filter(|listed| listed.size > next.state.length).count();

@@ -197,7 +197,7 @@ impl<'a> JsonStr<'a> {
     /// ```
     pub fn decode(self) -> Cow<'a, str> {
         if memchr::memchr(b'\\', self.0).is_none() {
-            return String::from_utf8_lossy(self.0);
+            return text_of(self.0);
         }
         Cow::Owned(unescape(self.0))
     }
@@ -250,11 +250,16 @@ fn may_decode_to(raw: &[u8], text: &[u8]) -> bool {
     same_start && raw.len() > text.len()
 }
 
+/// Returns bytes as text. Nearly all are UTF-8, which is faster to check than to repair.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 fn unescape(raw: &[u8]) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(slash) = memchr::memchr(b'\\', rest) {
-        text.push_str(&String::from_utf8_lossy(&rest[..slash]));
+        text.push_str(&text_of(&rest[..slash]));
         rest = &rest[slash + 1..];
         let Some((&escape, after)) = rest.split_first() else {
             // The string was cut off behind a backslash.
@@ -279,7 +284,7 @@ fn unescape(raw: &[u8]) -> String {
             }
         }
     }
-    text.push_str(&String::from_utf8_lossy(rest));
+    text.push_str(&text_of(rest));
     text
 }
 

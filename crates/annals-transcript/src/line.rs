@@ -185,6 +185,24 @@ impl<'a> Entries<'a> {
         let at = Position { offset: 0, line: 1 };
         Self { rest: bytes, line: &[], state: LineState::default(), at }
     }
+
+    /// Passes over the next lines as long as nobody needs them.
+    pub(crate) fn pass_over(&mut self, is_needless: impl Fn(&[u8]) -> bool) {
+        while self.line.is_empty() && !self.rest.is_empty() {
+            let line = first_line(self.rest);
+            if !is_needless(line) {
+                return;
+            }
+            self.rest = &self.rest[line.len()..];
+            self.at.offset += line.len() as u64;
+            self.at.line += 1;
+        }
+    }
+}
+
+/// Returns the first line of what may be many, with its end.
+fn first_line(bytes: &[u8]) -> &[u8] {
+    &bytes[..memchr::memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)]
 }
 
 impl<'a> Iterator for Entries<'a> {
@@ -192,10 +210,9 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         if self.line.is_empty() {
-            let end = memchr::memchr(b'\n', self.rest).map_or(self.rest.len(), |newline| newline + 1);
-            (self.line, self.rest) = self.rest.split_at(end);
+            (self.line, self.rest) = self.rest.split_at(first_line(self.rest).len());
             self.state = LineState::default();
-            if end == 0 {
+            if self.line.is_empty() {
                 return None;
             }
         }
@@ -213,22 +230,32 @@ const SPAN: u64 = 1 << 20;
 
 /// Reads a range of a file, or what there is of it.
 pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(offset))?;
     let mut bytes = vec![0; usize::try_from(length.min(SPAN)).unwrap_or_default()];
+    let filled = read_into(file, offset, &mut bytes)?.len();
+    bytes.truncate(filled);
+    if filled as u64 == SPAN {
+        file.take(length - SPAN).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Reads a range of a file as long as a buffer, or what there is of it.
+pub(crate) fn read_into<'b>(
+    file: &mut (impl Read + Seek),
+    offset: u64,
+    buffer: &'b mut [u8],
+) -> io::Result<&'b [u8]> {
+    file.seek(SeekFrom::Start(offset))?;
     let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read(&mut bytes[filled..]) {
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    bytes.truncate(filled);
-    if filled as u64 == SPAN {
-        file.take(length - SPAN).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
+    Ok(&buffer[..filled])
 }
 
 #[cfg(test)]

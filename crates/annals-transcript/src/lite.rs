@@ -1,6 +1,7 @@
 //! Facts about a session from the two ends of its file, so that lists need not read what lies between.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,14 +12,19 @@ use memchr::memmem;
 use crate::entry::view::{Summary, View};
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
-use crate::line::{Entries, Reader, read_span};
+use crate::line::{Entries, Reader, read_into, read_span};
 use crate::prompt;
 
 /// How much of each end is read.
-const CHUNK: u64 = 64 * 1024;
+const CHUNK: usize = 64 * 1024;
 
 /// How far an end grows for one long line. A line longer than this is read as far as it goes.
-const LIMIT: u64 = 8 * 1024 * 1024;
+const LIMIT: usize = 8 * 1024 * 1024;
+
+thread_local! {
+    /// Where ends are read: a list reads those of thousands of files.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Attempts at finding a key in a line without beginning: bounds the work on hostile lines.
 const ATTEMPTS: usize = 32;
@@ -73,7 +79,7 @@ pub struct Mark(u64);
 
 impl Mark {
     /// So many bytes of each end are compared.
-    const COMPARED: u64 = 1024;
+    const COMPARED: u64 = 256;
 
     /// Reads the mark that a file has at a length.
     pub fn of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Self> {
@@ -114,19 +120,32 @@ impl Lite {
     /// Reads both ends of a file.
     pub fn read(file: &mut (impl Read + Seek)) -> io::Result<Self> {
         let size = file.seek(SeekFrom::End(0))?;
-        let mut lite = Lite { size, ..Lite::default() };
-        if size <= 2 * CHUNK {
-            lite.whole = true;
-            let bytes = read_span(file, 0, size)?;
-            lite.mark = Mark::between(&bytes, &bytes);
-            lite.add_lines(&bytes);
-            lite.keep_summaries_of(&bytes);
-            return Ok(lite);
-        }
-        let head = read_span(file, 0, CHUNK)?;
+        let mut buffer = BUFFER.take();
+        buffer.resize(2 * CHUNK + 1, 0);
+        let read = match buffer.get_mut(..usize::try_from(size).unwrap_or(usize::MAX)) {
+            Some(whole) => Self::read_whole(file, whole),
+            None => Self::read_ends(file, size, &mut buffer),
+        };
+        BUFFER.set(buffer);
+        read
+    }
+
+    fn read_whole(file: &mut (impl Read + Seek), buffer: &mut [u8]) -> io::Result<Self> {
+        let bytes = read_into(file, 0, buffer)?;
+        let mark = Mark::between(bytes, bytes);
+        let mut lite = Lite { size: bytes.len() as u64, whole: true, mark, ..Lite::default() };
+        lite.add_lines(bytes);
+        lite.keep_summaries_of(bytes);
+        Ok(lite)
+    }
+
+    /// Reads both ends of a file that is longer than they are together.
+    fn read_ends(file: &mut (impl Read + Seek), size: u64, buffer: &mut [u8]) -> io::Result<Self> {
+        let (head, tail) = buffer.split_at_mut(CHUNK);
+        let head = read_into(file, 0, head)?;
         // The byte before the last chunk tells whether a line starts with it.
-        let tail = read_span(file, size - CHUNK - 1, CHUNK + 1)?;
-        lite.mark = Mark::between(&head, &tail);
+        let tail = read_into(file, size - tail.len() as u64, tail)?;
+        let mut lite = Lite { size, mark: Mark::between(head, tail), ..Lite::default() };
         let read = lite.read_head(file, head)?;
         lite.read_tail(file, tail, read)?;
         Ok(lite)
@@ -187,23 +206,24 @@ impl Lite {
 
     /// Takes the first lines from the first chunk and returns how far they go. If the prompt is not among them, the line
     /// that the chunk cuts is read to its end, and as much behind it as a chunk holds.
-    fn read_head(&mut self, file: &mut (impl Read + Seek), mut head: Vec<u8>) -> io::Result<u64> {
-        let lines = last_line_end(&head);
-        self.add_lines(&head[..lines]);
+    fn read_head(&mut self, file: &mut (impl Read + Seek), head: &[u8]) -> io::Result<u64> {
+        let lines = last_line_end(head);
+        self.add_first_lines(&head[..lines]);
         if self.first_prompt.is_some() && lines > 0 {
             return Ok(lines as u64);
         }
+        let mut head = head.to_vec();
         let mut wanted = LIMIT;
-        while (head.len() as u64) < wanted.min(self.size) {
+        while head.len() < wanted && (head.len() as u64) < self.size {
             let start = head.len();
-            head.extend(read_span(file, start as u64, CHUNK.min(wanted - start as u64))?);
+            head.extend(read_span(file, start as u64, CHUNK.min(wanted - start) as u64)?);
             if head.len() == start {
                 break;
             }
             if wanted == LIMIT
                 && let Some(newline) = memchr::memchr(b'\n', &head[start..])
             {
-                wanted = (start + newline + 1) as u64 + CHUNK;
+                wanted = start + newline + 1 + CHUNK;
             }
         }
         let whole = last_line_end(&head);
@@ -217,10 +237,11 @@ impl Lite {
 
     /// Takes the last lines from the last chunk and the byte before it, but nothing before `read`; goes as far back as needed
     /// to see a whole line and a time.
-    fn read_tail(&mut self, file: &mut (impl Read + Seek), mut bytes: Vec<u8>, read: u64) -> io::Result<()> {
+    fn read_tail(&mut self, file: &mut (impl Read + Seek), tail: &[u8], read: u64) -> io::Result<()> {
         let mut length = CHUNK;
+        let mut bytes = Cow::Borrowed(tail);
         loop {
-            let from = self.size.saturating_sub(length + 1);
+            let from = self.size.saturating_sub(length as u64 + 1);
             let nothing_between = from <= read;
             let seen = usize::try_from(read.saturating_sub(from)).unwrap_or(usize::MAX);
             let unseen = bytes.get(seen..).unwrap_or_default();
@@ -234,7 +255,8 @@ impl Lite {
                 return Ok(());
             }
             length *= 2;
-            bytes = read_span(file, self.size.saturating_sub(length + 1), length + 1)?;
+            let from = self.size.saturating_sub(length as u64 + 1);
+            bytes = Cow::Owned(read_span(file, from, self.size - from)?);
         }
     }
 
@@ -265,6 +287,23 @@ impl Lite {
 
     fn add_lines(&mut self, lines: &[u8]) {
         Entries::of(lines).for_each(|entry| self.add(&entry));
+    }
+
+    /// Adds the first lines of a file of which not all is read. As soon as it is known how the session began, only records
+    /// are looked for: what more messages tell, those at the end tell, too.
+    fn add_first_lines(&mut self, lines: &[u8]) {
+        let entrypoint = memmem::Finder::new("\"entrypoint\"");
+        let mut entries = Entries::of(lines);
+        while let Some(entry) = entries.next() {
+            self.add(&entry);
+            let is_begun = self.first_prompt.is_some() && self.session.is_some() && self.first_at.is_some();
+            if is_begun && self.cwd.is_some() {
+                let has_entrypoint = self.entrypoint.is_some();
+                entries.pass_over(|line| {
+                    is_one_message(line) && (has_entrypoint || entrypoint.find(line).is_none())
+                });
+            }
+        }
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -356,6 +395,12 @@ impl Lite {
     }
 }
 
+/// Returns whether a line is a message and nothing else, as far as a glance tells: so the client begins messages and no
+/// record, and where two objects stand on one line, one ends as the other begins.
+fn is_one_message(line: &[u8]) -> bool {
+    line.starts_with(b"{\"parentUuid\":") && memmem::find(line, b"}{\"").is_none()
+}
+
 /// Keeps what the first entry tells that tells it.
 fn keep_first(slot: &mut Option<String>, told: Option<JsonStr<'_>>) {
     if slot.is_none() {
@@ -385,7 +430,7 @@ fn contains(file: &mut (impl Read + Seek), wanted: &[u8]) -> io::Result<bool> {
     loop {
         let kept = buffer.len().min(wanted.len() - 1);
         buffer.drain(..buffer.len() - kept);
-        if file.take(4 * CHUNK).read_to_end(&mut buffer)? == 0 {
+        if file.take(4 * CHUNK as u64).read_to_end(&mut buffer)? == 0 {
             return Ok(false);
         }
         if finder.find(&buffer).is_some() {
@@ -421,6 +466,8 @@ pub fn field_without_end<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> 
 /// ```
 pub fn field_without_beginning<'a>(line: &'a [u8], key: &str) -> Option<Cow<'a, str>> {
     let quoted = format!("\"{key}\"");
+    // That it stands nowhere is found out faster from the front.
+    memmem::find(line, quoted.as_bytes())?;
     let candidates = memmem::rfind_iter(line, quoted.as_bytes());
     candidates.take(ATTEMPTS).find_map(|at| field_to_the_end(line, at, key))
 }

@@ -142,8 +142,13 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     if entry.has(Flag::Sidechain) || entry.has(Flag::TranscriptOnly) {
         return None;
     }
-    let inputs = inputs(entry).into_iter();
-    let words = inputs.filter(|input| matches!(input.kind, InputKind::Prompt | InputKind::Queued));
+    let inputs = match entry.view::<User>() {
+        Some(_) if entry.has(Flag::Meta) || entry.has(Flag::CompactSummary) => return None,
+        Some(user) => Some(user.content()).filter(|content| !has_results(*content)).map(in_content)?,
+        None => inputs(entry),
+    };
+    let words =
+        inputs.into_iter().filter(|input| matches!(input.kind, InputKind::Prompt | InputKind::Queued));
     words.map(|input| input.text).reduce(|all, more| all + "\n" + more)
 }
 
@@ -208,7 +213,7 @@ impl<'a> Input<'a> {
 
 fn of_user<'a>(entry: &Entry<'a>, user: &User<'a>) -> Vec<Input<'a>> {
     let content = user.content();
-    if content.blocks().any(|block| matches!(block, Block::ToolResult(_))) {
+    if has_results(content) {
         return vec![Input::new(InputKind::ToolResult, content.text())];
     }
     if entry.has(Flag::CompactSummary) {
@@ -221,6 +226,10 @@ fn of_user<'a>(entry: &Entry<'a>, user: &User<'a>) -> Vec<Input<'a>> {
         }
     }
     inputs
+}
+
+fn has_results(content: Content<'_>) -> bool {
+    content.blocks().any(|block| matches!(block, Block::ToolResult(_)))
 }
 
 fn in_content(content: Content<'_>) -> Vec<Input<'_>> {

@@ -20,7 +20,7 @@ use super::facts::{Cwds, Facts, Standing, Title, TitleSource};
 use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS facts (
@@ -28,11 +28,11 @@ CREATE TABLE IF NOT EXISTS facts (
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
   first_cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
   session TEXT, messages INTEGER, mark INTEGER, last_cwd TEXT, moved_to TEXT
-);
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   messages INTEGER, tools BLOB, files BLOB, end INTEGER, mark INTEGER
-)";
+) WITHOUT ROWID";
 
 /// What is remembered of files, with the number of messages if all of the file was read, for whatever reason.
 const FACTS: &str = "

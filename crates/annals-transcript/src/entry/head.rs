@@ -106,8 +106,8 @@ impl<'a> Head<'a> {
 
     /// Returns the time of the entry, if `timestamp` is one.
     pub fn time(&self) -> Option<Timestamp> {
-        let text = self.timestamp?.decode();
-        time::as_the_client_writes(text.as_bytes()).or_else(|| text.parse().ok())
+        let text = self.timestamp?;
+        time::as_the_client_writes(text.raw()).or_else(|| text.decode().parse().ok())
     }
 
     /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the

@@ -68,12 +68,13 @@ impl State {
         let slashes = bytes_equal(block, b'\\');
         let (escaped, escapes_next) = escaped_bytes(slashes, self.escaped);
         let quotes = bytes_equal(block, b'"') & !escaped;
-        let strings = parities(quotes) ^ self.in_string;
+        // Most blocks of long strings have no quote.
+        let strings = if quotes == 0 { self.in_string } else { parities(quotes) ^ self.in_string };
         if slashes & !strings != 0 {
             return Outcome::StrayBackslash;
         }
         let mut depth = self.depth;
-        // Most blocks lie inside a long string.
+        // Most blocks lie inside a string.
         if strings != u64::MAX {
             let opens = bytes_equal(block, open) & !strings;
             let closes = bytes_equal(block, close) & !strings;
