@@ -180,7 +180,11 @@ impl Engine {
             Some(path) => self.folders_of(path),
             None => self.project_folders(&mut listing.errors),
         };
-        let (mut candidates, beside) = Folder::read_all(&folders, &mut listing.errors);
+        let is_whole = wanted.limit.is_none() && wanted.project.is_none();
+        let ((mut candidates, beside), mut memory) = rayon::join(
+            || Folder::read_all(&folders, &mut listing.errors),
+            || Memory::open(self.home().path(), is_whole),
+        );
         if wanted.inside {
             let mut inside = self.inside();
             candidates.retain(|candidate| inside.holds_file(&candidate.path, candidate.is_link));
@@ -195,8 +199,6 @@ impl Engine {
             _ => {}
         }
         let mut agents = Agents::new(beside);
-        let is_whole = wanted.limit.is_none() && wanted.project.is_none();
-        let mut memory = Memory::open(self.home().path(), is_whole);
         let total = candidates.iter().map(|candidate| candidate.state.length).sum();
         let mut done = 0;
         let together = wanted.together();
@@ -348,6 +350,11 @@ impl Listed {
         self.facts.updated_at.or_else(|| Timestamp::try_from(self.modified?).ok())
     }
 
+    /// Returns when something was said first; where no entry tells, when the file was written.
+    fn created(&self) -> Option<Timestamp> {
+        self.facts.created_at.or_else(|| self.updated())
+    }
+
     /// Returns whether what was done in it is what is asked for.
     fn did(&self, contents: &Contents, wanted: &Wanted) -> bool {
         wanted.tool.as_ref().is_none_or(|tool| contents.has_tool(tool))
@@ -413,7 +420,7 @@ impl Listing {
         let fits = wanted.behind.as_ref().is_none_or(|place| listed.place().order() > place.order())
             && wanted.text.as_ref().is_none_or(has_text)
             && wanted.since.is_none_or(|since| listed.updated() >= Some(since))
-            && wanted.until.is_none_or(|until| facts.created_at.or(listed.updated()) < Some(until))
+            && wanted.until.is_none_or(|until| listed.created() < Some(until))
             && wanted.title.as_ref().is_none_or(has_title)
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
         if fits && facts.standing != Standing::Conversation && !wanted.all {
@@ -442,17 +449,17 @@ impl Listing {
     }
 
     fn sort(&mut self, sort: Sort) {
-        match sort {
-            Sort::Updated => self.sessions.sort_by_cached_key(|listed| {
-                (Reverse(listed.updated()), listed.file.session.clone(), listed.project_key.clone())
-            }),
-            Sort::Created => self.sessions.sort_by_cached_key(|listed| {
-                (Reverse(listed.facts.created_at.or(listed.updated())), listed.file.session.clone())
-            }),
-            Sort::Size => {
-                self.sessions
-                    .sort_by_cached_key(|listed| (Reverse(listed.size), listed.file.session.clone()));
-            }
+        let key = |listed: &Listed| match sort {
+            Sort::Updated => (listed.updated(), 0),
+            Sort::Created => (listed.created(), 0),
+            Sort::Size => (None, listed.size),
+        };
+        self.sessions.sort_by_cached_key(|listed| Reverse(key(listed)));
+        for equal in self.sessions.chunk_by_mut(|one, other| key(one) == key(other)) {
+            equal.sort_by(|one, other| {
+                let by_session = one.file.session.cmp(&other.file.session);
+                by_session.then_with(|| one.project_key.cmp(&other.project_key))
+            });
         }
     }
 }

@@ -3,7 +3,7 @@
 mod head;
 mod kind;
 mod salvage;
-mod time;
+pub(crate) mod time;
 pub mod view;
 
 pub use head::{Flag, Head};

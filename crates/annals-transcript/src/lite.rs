@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use memchr::memmem;
 
 use crate::entry::view::{Summary, View};
-use crate::entry::{Entry, Flag, Kind};
+use crate::entry::{Entry, Flag, Kind, time};
 use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
 use crate::line::{Entries, Reader, read_into, read_span};
 use crate::prompt;
@@ -21,9 +21,16 @@ const CHUNK: usize = 64 * 1024;
 /// How far an end grows for one long line. A line longer than this is read as far as it goes.
 const LIMIT: usize = 8 * 1024 * 1024;
 
-thread_local! {
-    /// Where ends are read: a list reads those of thousands of files.
-    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+/// Works with a buffer that holds both ends of a file and one byte more. Each thread has one: lists read thousands of files.
+fn with_buffer<T>(work: impl FnOnce(&mut [u8]) -> T) -> T {
+    thread_local! {
+        static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    }
+    let mut buffer = BUFFER.take();
+    buffer.resize(2 * CHUNK + 1, 0);
+    let done = work(&mut buffer);
+    BUFFER.set(buffer);
+    done
 }
 
 /// Attempts at finding a key in a line without beginning: bounds the work on hostile lines.
@@ -120,14 +127,10 @@ impl Lite {
     /// Reads both ends of a file.
     pub fn read(file: &mut (impl Read + Seek)) -> io::Result<Self> {
         let size = file.seek(SeekFrom::End(0))?;
-        let mut buffer = BUFFER.take();
-        buffer.resize(2 * CHUNK + 1, 0);
-        let read = match buffer.get_mut(..usize::try_from(size).unwrap_or(usize::MAX)) {
+        with_buffer(|buffer| match buffer.get_mut(..usize::try_from(size).unwrap_or(usize::MAX)) {
             Some(whole) => Self::read_whole(file, whole),
-            None => Self::read_ends(file, size, &mut buffer),
-        };
-        BUFFER.set(buffer);
-        read
+            None => Self::read_ends(file, size, buffer),
+        })
     }
 
     fn read_whole(file: &mut (impl Read + Seek), buffer: &mut [u8]) -> io::Result<Self> {
@@ -247,7 +250,11 @@ impl Lite {
             let unseen = bytes.get(seen..).unwrap_or_default();
             let cut = if nothing_between { 0 } else { first_line_end(unseen) };
             let mut tail = Lite::default();
-            tail.add_lines(&unseen[cut..]);
+            if nothing_between {
+                tail.add_lines(unseen);
+            } else {
+                tail.add_last_lines(&unseen[cut..], self);
+            }
             tail.add_line_without_beginning(&unseen[..cut], self);
             let is_enough = tail.last_at.is_some() && cut < unseen.len();
             if is_enough || nothing_between || length >= LIMIT {
@@ -292,18 +299,45 @@ impl Lite {
     /// Adds the first lines of a file of which not all is read. As soon as it is known how the session began, only records
     /// are looked for: what more messages tell, those at the end tell, too.
     fn add_first_lines(&mut self, lines: &[u8]) {
-        let entrypoint = memmem::Finder::new("\"entrypoint\"");
         let mut entries = Entries::of(lines);
         while let Some(entry) = entries.next() {
             self.add(&entry);
-            let is_begun = self.first_prompt.is_some() && self.session.is_some() && self.first_at.is_some();
-            if is_begun && self.cwd.is_some() {
-                let has_entrypoint = self.entrypoint.is_some();
-                entries.pass_over(|line| {
-                    is_one_message(line) && (has_entrypoint || entrypoint.find(line).is_none())
-                });
+            if self.is_begun() {
+                entries.pass_over(|line| is_one_message(line) && self.knows_entrypoint_of(line));
             }
         }
+    }
+
+    /// Adds the last lines of a file of which not all is read, behind what is known from `before`. If that is how the session
+    /// began, only the last message is looked at, records, and messages that may have been written later.
+    fn add_last_lines(&mut self, lines: &[u8], before: &Lite) {
+        let last = last_message(lines).filter(|_| before.is_begun());
+        let told = last.map(|line| *Entry::new(line).head());
+        let told = told.filter(|head| head.cwd.and(head.git_branch).and(head.version).is_some());
+        let (Some(last), Some(time)) = (last, told.and_then(|head| head.time())) else {
+            return self.add_lines(lines);
+        };
+        let mut entries = Entries::of(lines);
+        loop {
+            entries.pass_over(|line| {
+                let is_last = std::ptr::eq(line, last);
+                let is_needless = is_one_message(line) && before.knows_entrypoint_of(line);
+                !is_last && is_needless && is_not_later(line, time)
+            });
+            let Some(entry) = entries.next() else { return };
+            self.add(&entry);
+        }
+    }
+
+    /// Returns whether all is known that the first messages tell but how the client was started, which old ones do not say.
+    fn is_begun(&self) -> bool {
+        self.has_main_messages
+            && self.first_at.is_some()
+            && [&self.first_prompt, &self.session, &self.cwd].into_iter().all(Option::is_some)
+    }
+
+    fn knows_entrypoint_of(&self, line: &[u8]) -> bool {
+        self.entrypoint.is_some() || memmem::find(line, b"\"entrypoint\"").is_none()
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -401,6 +435,27 @@ fn is_one_message(line: &[u8]) -> bool {
     line.starts_with(b"{\"parentUuid\":") && memmem::find(line, b"}{\"").is_none()
 }
 
+/// Returns the last line that is a message.
+fn last_message(mut lines: &[u8]) -> Option<&[u8]> {
+    while !lines.is_empty() {
+        let last = last_line_end(&lines[..lines.len() - 1]);
+        if is_one_message(&lines[last..]) {
+            return Some(&lines[last..]);
+        }
+        lines = &lines[..last];
+    }
+    None
+}
+
+/// Returns whether no time stands in a line that is later than this one.
+fn is_not_later(line: &[u8], than: Timestamp) -> bool {
+    memmem::find_iter(line, b"\"timestamp\"").all(|at| {
+        let value =
+            line[at..].strip_prefix(b"\"timestamp\":\"").and_then(|rest| rest.split_first_chunk::<24>());
+        value.and_then(|(text, _)| time::as_the_client_writes(text)).is_some_and(|time| time <= than)
+    })
+}
+
 /// Keeps what the first entry tells that tells it.
 fn keep_first(slot: &mut Option<String>, told: Option<JsonStr<'_>>) {
     if slot.is_none() {
@@ -422,21 +477,25 @@ fn uuid(id: &str) -> String {
     format!("\"uuid\":{}", quote(id))
 }
 
-/// Returns whether a file has these bytes in it.
+/// Returns whether a file has these bytes in it, of which there are few.
 fn contains(file: &mut (impl Read + Seek), wanted: &[u8]) -> io::Result<bool> {
     let finder = memmem::Finder::new(wanted);
-    file.seek(SeekFrom::Start(0))?;
-    let mut buffer = Vec::new();
-    loop {
-        let kept = buffer.len().min(wanted.len() - 1);
-        buffer.drain(..buffer.len() - kept);
-        if file.take(4 * CHUNK as u64).read_to_end(&mut buffer)? == 0 {
-            return Ok(false);
+    with_buffer(|buffer| {
+        let (mut offset, mut kept) = (0, 0);
+        while wanted.len() <= CHUNK {
+            let read = read_into(file, offset, &mut buffer[kept..])?.len();
+            if finder.find(&buffer[..kept + read]).is_some() {
+                return Ok(true);
+            }
+            if read < buffer.len() - kept {
+                break;
+            }
+            offset += read as u64;
+            kept = wanted.len() - 1;
+            buffer.copy_within(buffer.len() - kept.., 0);
         }
-        if finder.find(&buffer).is_some() {
-            return Ok(true);
-        }
-    }
+        Ok(false)
+    })
 }
 
 /// Returns the string that a top-level key holds in a line whose end may be missing.

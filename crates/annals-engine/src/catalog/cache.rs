@@ -1,6 +1,7 @@
 //! What the catalogue remembers: facts of files that have not changed since. Derived, and made anew when it is gone or of
 //! another version.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -27,7 +28,7 @@ CREATE TABLE IF NOT EXISTS facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
   first_cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
-  session TEXT, messages INTEGER, mark INTEGER, last_cwd TEXT, moved_to TEXT
+  session TEXT, messages INTEGER, mark INTEGER, other_cwd TEXT, moved_to TEXT
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
@@ -158,7 +159,9 @@ impl Cache {
     pub(super) fn all(&self) -> HashMap<OsString, Box<Remembered<Facts>>> {
         let read = |connection: &Connection| {
             let mut statement = connection.prepare(FACTS)?;
-            let rows = statement.query_map([], |row| Ok((path_of(row)?, Box::new(facts(row)?))))?;
+            let rows = statement.query_map([], |row| {
+                Ok((path_in(row)?.into_owned().into_os_string(), Box::new(facts(row)?)))
+            })?;
             rows.collect::<rusqlite::Result<HashMap<_, _>>>()
         };
         self.attempt(read).unwrap_or_default()
@@ -217,8 +220,7 @@ impl Cache {
                 facts.session,
                 facts.messages.and_then(|messages| i64::try_from(messages).ok()),
                 facts.mark.number(),
-                // Most sessions stay where they began.
-                facts.cwds.last.as_ref().filter(|_| facts.cwds.last != facts.cwds.first),
+                facts.cwds.elsewhere,
                 facts.cwds.moved_to,
             ])
         });
@@ -326,15 +328,15 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-fn path_of(row: &Row<'_>) -> rusqlite::Result<OsString> {
-    let bytes: Vec<u8> = row.get(0)?;
+fn path_in<'a>(row: &'a Row<'_>) -> rusqlite::Result<Cow<'a, Path>> {
+    let bytes = row.get_ref(0)?.as_blob()?;
     #[cfg(unix)]
     let path = {
-        use std::os::unix::ffi::OsStringExt;
-        OsString::from_vec(bytes)
+        use std::os::unix::ffi::OsStrExt;
+        Cow::Borrowed(Path::new(std::ffi::OsStr::from_bytes(bytes)))
     };
     #[cfg(not(unix))]
-    let path = String::from_utf8_lossy(&bytes).into_owned().into();
+    let path = Cow::Owned(PathBuf::from(String::from_utf8_lossy(bytes).into_owned()));
     Ok(path)
 }
 
@@ -355,9 +357,7 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
         _ => row.get(6)?,
     };
     let standing: i64 = row.get(5)?;
-    let first_cwd: Option<String> = row.get(11)?;
-    let last_cwd: Option<String> = row.get(21)?;
-    let cwds = Cwds { last: last_cwd.or(first_cwd.clone()), first: first_cwd, moved_to: row.get(22)? };
+    let cwds = Cwds { first: row.get(11)?, elsewhere: row.get(21)?, moved_to: row.get(22)? };
     let counted = number(19)?;
     let facts = Facts {
         standing: Standing::ALL.into_iter().find(|one| *one as i64 == standing).unwrap_or_default(),
@@ -365,7 +365,7 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
         first_prompt,
         created_at: time(9)?,
         updated_at: time(10)?,
-        cwd: cwds.of_session(Path::new(&path_of(row)?)),
+        cwd: cwds.of_session(&path_in(row)?),
         cwds,
         git_branch: row.get(12)?,
         version: row.get(13)?,

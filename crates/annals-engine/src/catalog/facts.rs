@@ -201,7 +201,7 @@ impl Facts {
             title = summary.or(prompt.map(|text| Title { text, source: TitleSource::Prompt }));
         }
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
-        let cwds = Cwds { first: lite.cwd.clone(), last: lite.last_cwd.clone(), moved_to };
+        let cwds = Cwds::new(lite.cwd.clone(), lite.last_cwd.clone(), moved_to);
         Ok(Self {
             standing: standing(&lite),
             title,
@@ -228,21 +228,36 @@ impl Facts {
 /// The working directories that a transcript tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cwds {
+    /// The first.
     pub(super) first: Option<String>,
-    pub(super) last: Option<String>,
+    /// The last, if it is another one: most sessions stay where they began.
+    pub(super) elsewhere: Option<String>,
+    /// The one that the client says it was moved to.
     pub(super) moved_to: Option<String>,
 }
 
 impl Cwds {
+    pub(super) fn new(first: Option<String>, last: Option<String>, moved_to: Option<String>) -> Self {
+        let elsewhere = last.filter(|last| first.as_ref() != Some(last));
+        Self { first, elsewhere, moved_to }
+    }
+
+    /// Returns those of a transcript of which these tell the beginning.
+    fn then(&self, rest: &Cwds) -> Self {
+        let last = [&rest.elsewhere, &rest.first, &self.elsewhere].into_iter().flatten().next();
+        let moved_to = rest.moved_to.as_ref().or(self.moved_to.as_ref());
+        Self::new(self.first.clone().or(rest.first.clone()), last.cloned(), moved_to.cloned())
+    }
+
     /// Returns the working directory of a session: the one that it was moved to, else the first one, unless it is the last
     /// that the folder of the transcript is named after. Then the session was moved, too.
     pub(super) fn of_session(&self, path: &Path) -> Option<String> {
         let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let names_folder =
             |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key()).is_some());
-        let Self { first, last, moved_to } = self;
-        let is_moved = || first != last && !names_folder(first) && names_folder(last);
-        moved_to.clone().or_else(|| if is_moved() { last.clone() } else { first.clone() })
+        let Self { first, elsewhere, moved_to } = self;
+        let is_moved = || !names_folder(first) && names_folder(elsewhere);
+        moved_to.clone().or_else(|| if is_moved() { elsewhere.clone() } else { first.clone() })
     }
 }
 

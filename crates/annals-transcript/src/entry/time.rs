@@ -6,7 +6,7 @@ use jiff::Timestamp;
 const SPELLING: &[u8; 24] = b"dddd-dd-ddTdd:dd:dd.dddZ";
 
 /// Reads a time that is spelled as the client spells it, such as `2026-01-02T03:04:05.678Z`.
-pub(super) fn as_the_client_writes(text: &[u8]) -> Option<Timestamp> {
+pub(crate) fn as_the_client_writes(text: &[u8]) -> Option<Timestamp> {
     let text: &[u8; 24] = text.try_into().ok()?;
     let is_spelled_so = |(byte, spelled): (&u8, &u8)| match spelled {
         b'd' => byte.is_ascii_digit(),

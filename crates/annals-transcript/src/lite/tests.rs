@@ -188,3 +188,89 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     let mut other = std::io::Cursor::new(summary("Of another", "z") + &entry("a"));
     assert_eq!(Lite::read(&mut other).unwrap().summary(&mut other).unwrap(), None);
 }
+
+/// Reads both ends of a file, and looks at every line of them.
+fn looked_at_closely(file: &[u8]) -> Lite {
+    let mut lite = Lite { size: file.len() as u64, ..Lite::default() };
+    let head = &file[..last_line_end(&file[..CHUNK])];
+    lite.add_lines(head);
+    let tail = &file[file.len() - CHUNK - 1..];
+    let cut = first_line_end(tail);
+    let mut rest = Lite::default();
+    rest.add_lines(&tail[cut..]);
+    rest.add_line_without_beginning(&tail[..cut], &lite);
+    lite.go_on_with(rest, false);
+    lite
+}
+
+/// A line of a session: mostly a message, sometimes something odd.
+fn some_line(kind: u8, second: i64) -> String {
+    let time =
+        |second: i64| jiff::Timestamp::from_second(1_767_225_600 + second).unwrap().strftime("%FT%T.000Z");
+    let now = time(second);
+    let surroundings = format!(
+        "\"cwd\":\"/w{}\",\"sessionId\":\"s\",\"version\":\"2.1.{kind}\",\"gitBranch\":\"b{second}\"",
+        kind % 3
+    );
+    let message = |more: &str, time: &str| {
+        format!(
+            "{{\"parentUuid\":null,\"isSidechain\":false,{surroundings},\"type\":\"user\",\"message\":{{\"role\":\"user\",\
+            \"content\":\"words {}\"}},{more}\"uuid\":\"u{second}\",\"timestamp\":\"{time}\"}}",
+            "x".repeat(700)
+        )
+    };
+    let record = format!("{{\"type\":\"ai-title\",\"aiTitle\":\"T{second}\",\"sessionId\":\"s\"}}");
+    match kind {
+        0 => record + "\n",
+        1 => format!("{{\"type\":\"tag\",\"tag\":\"t{second}\",\"sessionId\":\"s\"}}\n"),
+        2 => message("", &now.to_string()) + &record + "\n",
+        3 => {
+            message(
+                &format!("\"toolUseResult\":{{\"timestamp\":\"{}\"}},", time(second + 1_000_000)),
+                &now.to_string(),
+            ) + "\n"
+        }
+        // Later than what follows; not at the beginning, where nobody looks for the latest time.
+        4 if second > 100 => message("", &time(second + 500).to_string()) + "\n",
+        5 => message("\"entrypoint\":\"cli\",", &now.to_string()) + "\n",
+        6 => message("", "no time") + "\n",
+        7 => message("", "2026-01-01T00:00:00Z") + "\n",
+        8 => {
+            message("", &now.to_string()).replacen("{\"parentUuid\":null,", "{\"uuid\":\"first\",", 1) + "\n"
+        }
+        _ => message("", &now.to_string()) + "\n",
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+    #[test]
+    fn messages_that_are_passed_over_would_have_told_nothing(
+        kinds in proptest::collection::vec(0u8..40, 200..400),
+    ) {
+        let file: String = kinds.iter().zip(0..).map(|(kind, second)| some_line(*kind, second)).collect();
+        proptest::prop_assume!(file.len() > 2 * CHUNK + 1);
+        let closely = looked_at_closely(file.as_bytes());
+        let read = lite(&file);
+        let facts = |lite: &Lite| {
+            let texts = [&lite.session, &lite.cwd, &lite.last_cwd, &lite.git_branch, &lite.version, &lite.entrypoint,
+                &lite.first_prompt].map(Clone::clone);
+            (texts, lite.last_at, lite.records.clone(), lite.at_end.clone(), lite.has_main_messages)
+        };
+        proptest::prop_assert_eq!(facts(&read), facts(&closely));
+    }
+}
+
+#[test]
+fn bytes_are_found_wherever_they_stand_in_a_file() {
+    let length = 2 * CHUNK + 1;
+    for at in [0, 1, length - 4, length - 3, length - 1, length, 2 * length - 6, 2 * length + 10] {
+        let mut file = vec![b'.'; 3 * length];
+        file[at..at + 4].copy_from_slice(b"this");
+        assert!(contains(&mut Cursor::new(&file), b"this").unwrap(), "{at}");
+        assert!(contains(&mut Cursor::new(&file[..at + 4]), b"this").unwrap(), "{at}");
+        assert!(!contains(&mut Cursor::new(&file[..at + 3]), b"this").unwrap(), "{at}");
+    }
+    let endless = vec![b'.'; 2 * length];
+    assert!(!contains(&mut Cursor::new(&endless), &endless).unwrap());
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, PermissionMode, Tag};
 use annals_transcript::lite::Lite;
 
-use super::{Cwds, Facts, Standing, Title, TitleSource};
+use super::{Facts, Standing, Title, TitleSource};
 
 /// Returns the facts of all of a transcript: those that were known of its beginning, with what was written since. None if
 /// that takes away a title under which there may be another.
@@ -22,11 +22,7 @@ pub(super) fn with(known: &Facts, since: Lite, file: &mut File, path: &Path) -> 
         return Ok(None);
     }
     facts.title = title;
-    facts.cwds = Cwds {
-        first: known.cwds.first.clone().or(facts.cwds.first),
-        last: facts.cwds.last.or(known.cwds.last.clone()),
-        moved_to: facts.cwds.moved_to.or(known.cwds.moved_to.clone()),
-    };
+    facts.cwds = known.cwds.then(&facts.cwds);
     facts.cwd = facts.cwds.of_session(path);
     if !is_tagged {
         facts.tag.clone_from(&known.tag);
