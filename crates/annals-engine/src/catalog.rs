@@ -326,7 +326,7 @@ impl Listed {
     /// Looks into its own folder for what only lists that show it need: subagents, and whether it is archived.
     fn look_into_folder(&mut self) {
         if self.has_folder {
-            self.subagents += agents::below(&self.file).len() as u64;
+            self.subagents += agents::below(&self.file.path).len() as u64;
             self.is_archived = facts::is_archived(&self.file.path);
         }
     }

@@ -105,17 +105,10 @@ impl Selection {
     /// Finds the transcripts of subagents in a session's own folder.
     pub(crate) fn add_subagents_below(&mut self, session: &TranscriptFile) {
         let below = session.path.with_extension("").join("subagents");
-        let project = session.path.parent().unwrap_or(&session.path);
         if below.is_dir() {
             walk(&below, &mut |met| {
                 let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
-                let role = path.strip_prefix(project).map_or(Role::Other, Role::of);
-                let file = if role.is_transcript() {
-                    TranscriptFile::with_role(path.to_owned(), role)
-                } else {
-                    // The session is not named as the client names sessions.
-                    TranscriptFile::at(path)
-                };
+                let file = TranscriptFile::at(path);
                 self.files.extend(file.agent.is_some().then_some(file));
             });
         }

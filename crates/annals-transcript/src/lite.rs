@@ -75,7 +75,10 @@ pub struct Lite {
     records: BTreeMap<Kind, Vec<u8>>,
     /// Those of `records` that stand at the end of the file.
     at_end: BTreeSet<Kind>,
-    summaries: Summaries,
+    /// Titles as old clients wrote them, in order, that may be of other sessions.
+    summaries: Vec<Vec<u8>>,
+    /// The last of those that are known to be of this session; older than the others.
+    own_summary: Option<Vec<u8>>,
     /// What the file began and ended with.
     pub mark: Mark,
 }
@@ -115,14 +118,6 @@ impl Mark {
     }
 }
 
-/// Titles as old clients wrote them, in order.
-#[derive(Clone, Debug, Default)]
-struct Summaries {
-    lines: Vec<Vec<u8>>,
-    /// Whether those of other sessions are left out.
-    are_own: bool,
-}
-
 impl Lite {
     /// Reads both ends of a file.
     pub fn read(file: &mut (impl Read + Seek)) -> io::Result<Self> {
@@ -138,7 +133,7 @@ impl Lite {
         let mark = Mark::between(bytes, bytes);
         let mut lite = Lite { size: bytes.len() as u64, whole: true, mark, ..Lite::default() };
         lite.add_lines(bytes);
-        lite.keep_summaries_of(bytes);
+        lite.settle_summaries(bytes);
         Ok(lite)
     }
 
@@ -174,27 +169,20 @@ impl Lite {
     /// Returns the last summary that was seen whose leaf is an entry of the file: a title, as old clients wrote them.
     /// Summaries of other sessions stand in the same places.
     pub fn summary(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
-        for line in self.summaries.lines.iter().rev() {
-            let entry = Entry::new(line);
-            let summary = entry.view::<Summary>();
-            let leaf = summary.as_ref().and_then(Summary::leaf);
-            if let (Some(text), Some(leaf)) = (summary.as_ref().and_then(Summary::summary), leaf)
-                && (self.summaries.are_own || contains(file, uuid(&leaf).as_bytes())?)
-            {
-                return Ok(Some(text.into_owned()));
+        for line in self.summaries.iter().rev() {
+            if leaf_of(line).map_or(Ok(false), |leaf| contains(file, leaf.as_bytes()))? {
+                return Ok(summary_of(line));
             }
         }
-        Ok(None)
+        Ok(self.own_summary.as_deref().and_then(summary_of))
     }
 
-    /// Keeps only summaries whose leaf is in a file that is in memory already, of which the last counts.
-    fn keep_summaries_of(&mut self, file: &[u8]) {
-        let is_own = |line: &Vec<u8>| {
-            let leaf = Entry::new(line).view::<Summary>().as_ref().and_then(Summary::leaf);
-            leaf.is_some_and(|leaf| memmem::find(file, uuid(&leaf).as_bytes()).is_some())
-        };
-        self.summaries.lines.retain(is_own);
-        self.summaries.are_own = true;
+    /// Settles which of the summaries seen so far counts by what is in memory: the last whose leaf is in it.
+    fn settle_summaries(&mut self, bytes: &[u8]) {
+        let is_own =
+            |line: &Vec<u8>| leaf_of(line).is_some_and(|leaf| memmem::find(bytes, leaf.as_bytes()).is_some());
+        let own = self.summaries.drain(..).rfind(is_own);
+        self.own_summary = own.or(self.own_summary.take());
     }
 
     /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
@@ -213,6 +201,9 @@ impl Lite {
         let lines = last_line_end(head);
         self.add_first_lines(&head[..lines]);
         if self.first_prompt.is_some() && lines > 0 {
+            if self.version.as_deref().is_some_and(|version| !is_before(version, STAYS_IN_ITS_FILE)) {
+                self.settle_summaries(head);
+            }
             return Ok(lines as u64);
         }
         let mut head = head.to_vec();
@@ -281,7 +272,7 @@ impl Lite {
         self.has_main_messages |= tail.has_main_messages;
         self.at_end = tail.records.keys().copied().collect();
         self.records.extend(tail.records);
-        self.summaries.lines.extend(tail.summaries.lines);
+        self.summaries.extend(tail.summaries);
         if tail.last_at.is_none() && !nothing_between {
             self.last_at = None;
         }
@@ -348,8 +339,8 @@ impl Lite {
         if head.kind.last_one_wins() || head.kind == Kind::PrLink {
             self.records.insert(head.kind, entry.bytes().to_vec());
         }
-        if head.kind == Kind::Summary && self.summaries.lines.len() < SUMMARIES {
-            self.summaries.lines.push(entry.bytes().to_vec());
+        if head.kind == Kind::Summary && self.summaries.len() < SUMMARIES {
+            self.summaries.push(entry.bytes().to_vec());
         }
         keep_first(&mut self.session, head.session);
         if !head.kind.is_message() {
@@ -472,9 +463,33 @@ fn keep_last(slot: &mut Option<String>, told: Option<JsonStr<'_>>) {
     }
 }
 
-/// Returns how the id of an entry is spelled in it.
-fn uuid(id: &str) -> String {
-    format!("\"uuid\":{}", quote(id))
+/// The version from which on a session stays in its file. Older clients copied it into a new one to go on, behind summaries
+/// that may speak of any entry; since then, a summary at the beginning speaks of what stands around it, or elsewhere.
+const STAYS_IN_ITS_FILE: [u32; 3] = [1, 0, 128];
+
+/// Returns whether a version of the client came before another. What is not a version did not.
+///
+/// ```
+/// use annals_transcript::lite::is_before;
+///
+/// assert!(is_before("2.1.9", [2, 1, 23]));
+/// assert!(!is_before("2.1.23", [2, 1, 23]));
+/// ```
+pub fn is_before(version: &str, other: [u32; 3]) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    let numbers = [numbers.next(), numbers.next(), numbers.next()].map(Option::flatten);
+    matches!(numbers, [Some(major), Some(minor), Some(patch)] if [major, minor, patch] < other)
+}
+
+/// Returns how the leaf of a summary is spelled in the entry that it is.
+fn leaf_of(line: &[u8]) -> Option<String> {
+    let leaf = Entry::new(line).head().leaf?.decode();
+    Some(format!("\"uuid\":{}", quote(&leaf)))
+}
+
+/// Returns what a summary says.
+fn summary_of(line: &[u8]) -> Option<String> {
+    Entry::new(line).view::<Summary>()?.summary().map(Cow::into_owned)
 }
 
 /// Returns whether a file has these bytes in it, of which there are few.

@@ -208,9 +208,17 @@ pub fn is_transcript(beginning: &[u8]) -> bool {
     false
 }
 
+/// Returns whether a file is named as the transcripts of subagents are.
+pub fn is_agent_transcript(name: &str) -> bool {
+    agent_in(name, ".jsonl").is_some()
+}
+
 fn agent_id(name: &str, suffix: &str) -> Option<String> {
-    let id = name.strip_prefix("agent-")?.strip_suffix(suffix)?;
-    (!id.is_empty()).then(|| id.to_owned())
+    agent_in(name, suffix).map(str::to_owned)
+}
+
+fn agent_in<'a>(name: &'a str, suffix: &str) -> Option<&'a str> {
+    name.strip_prefix("agent-")?.strip_suffix(suffix).filter(|id| !id.is_empty())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outco
         None => generated(&scratch.join("lists"))?,
     };
     in_process(scratch, &root, rounds)?;
-    as_programs(scratch, &root, rounds.min(2))
+    as_programs(scratch, &root, rounds)
 }
 
 /// Compares lists with a mere walk over the files.

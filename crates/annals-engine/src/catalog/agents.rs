@@ -1,12 +1,14 @@
 //! Subagents of listed sessions: those in a session's own folder, and those of old versions that lie beside it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::project::is_agent_transcript;
 
 use super::Listed;
 use super::folder::Candidate;
 use super::memory::Memory;
-use crate::files::{Selection, TranscriptFile};
 
 /// Transcripts of subagents.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ impl Agents {
     pub(super) fn of(&mut self, listed: &Listed, memory: &mut Memory) -> Vec<Candidate> {
         let mut found = self.beside(listed, memory).to_vec();
         if listed.has_folder {
-            found.extend(below(&listed.file).iter().filter_map(|file| Candidate::of(&file.path)));
+            found.extend(below(&listed.file.path).iter().filter_map(|path| Candidate::of(path)));
         }
         found
     }
@@ -44,11 +46,23 @@ impl Agents {
     }
 }
 
-/// Returns the transcripts of subagents in a session's own folder.
-pub(super) fn below(session: &TranscriptFile) -> Vec<TranscriptFile> {
-    let mut found = Selection::default();
-    found.add_subagents_below(session);
-    found.files
+/// Returns the transcripts of subagents in a session's own folder, as far as it can be read, by their names alone: a list
+/// looks into thousands of folders.
+pub(super) fn below(session: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![session.with_extension("").join("subagents")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_agent = || entry.file_name().to_str().is_some_and(is_agent_transcript);
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if is_agent() && (kind.is_file() || entry.path().is_file()) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found
 }
 
 /// Sorts subagents by the session that their lines name.

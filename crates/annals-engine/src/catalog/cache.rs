@@ -123,6 +123,8 @@ impl Cache {
     fn at(path: &Path) -> rusqlite::Result<Self> {
         let mut connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(1))?;
+        // Takes effect when it is made: fewer and larger pages are written faster.
+        connection.pragma_update(None, "page_size", 16 * 1024)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "OFF")?;
         let version = |connection: &Connection| -> rusqlite::Result<i64> {

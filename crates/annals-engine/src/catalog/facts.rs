@@ -11,7 +11,7 @@ use annals_transcript::entry::view::{
 };
 use annals_transcript::json::Value;
 use annals_transcript::line::read_span;
-use annals_transcript::lite::{Lite, Mark};
+use annals_transcript::lite::{Lite, Mark, is_before};
 use jiff::Timestamp;
 
 use super::project::project_above;
@@ -299,7 +299,7 @@ fn starts_a_line(file: &mut File, at: u64) -> io::Result<bool> {
 
 /// Returns whether a title of the user's may stand between the ends of a file. Clients before 2.1.23 knew no titles.
 fn may_hide_a_title(lite: &Lite) -> bool {
-    !tells_title(lite) && !lite.version.as_deref().is_some_and(is_before_titles)
+    !tells_title(lite) && !lite.version.as_deref().is_some_and(|version| is_before(version, [2, 1, 23]))
 }
 
 /// Returns whether the end of a file tells for certain which title the user gave, or that there is none.
@@ -308,12 +308,6 @@ fn may_hide_a_title(lite: &Lite) -> bool {
 /// the other, there is no title.
 fn tells_title(lite: &Lite) -> bool {
     lite.newest::<CustomTitle>().is_some() || lite.newest::<LastPrompt>().is_some()
-}
-
-fn is_before_titles(version: &str) -> bool {
-    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
-    let version = (numbers.next().flatten(), numbers.next().flatten(), numbers.next().flatten());
-    matches!(version, (Some(major), Some(minor), Some(patch)) if (major, minor, patch) < (2, 1, 23))
 }
 
 /// Returns the title that stands in a file of its own, where no amount of text hides it.

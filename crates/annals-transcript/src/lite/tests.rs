@@ -185,6 +185,14 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     let read = Lite::read(&mut source).unwrap();
     assert!(!read.whole);
     assert_eq!(read.summary(&mut source).unwrap().as_deref(), Some("Ours"));
+    // Clients that copy nothing write of what came before, if of this session at all.
+    let stays = user("Words", "01") + &summary("Near", "u") + &filler + &entry("a") + &filler + timed;
+    for (first, found) in [("", Some("Near")), (&*summary("Far", "a"), Some("Near"))] {
+        let mut source = std::io::Cursor::new(first.to_owned() + &stays);
+        assert_eq!(Lite::read(&mut source).unwrap().summary(&mut source).unwrap().as_deref(), found);
+    }
+    let mut far = std::io::Cursor::new(stays.replace("\"u\"", "\"other\"") + &summary("Far", "a") + timed);
+    assert_eq!(Lite::read(&mut far).unwrap().summary(&mut far).unwrap().as_deref(), Some("Far"));
     let mut other = std::io::Cursor::new(summary("Of another", "z") + &entry("a"));
     assert_eq!(Lite::read(&mut other).unwrap().summary(&mut other).unwrap(), None);
 }
