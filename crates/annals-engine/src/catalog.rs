@@ -119,6 +119,8 @@ pub struct Listed {
     pub facts: Facts,
     /// How many subagents have a transcript.
     pub subagents: u64,
+    /// Whether a client has it open.
+    pub is_live: bool,
     /// Whether it is in the client's archive.
     pub is_archived: bool,
     /// Why it could not be read; nothing is known then of what is in it.
@@ -227,8 +229,10 @@ impl Engine {
         }
         listing.sort(wanted.sort);
         listing.sessions.truncate(wanted.limit.unwrap_or(usize::MAX));
+        let live = self.live_sessions();
         for listed in &mut listing.sessions {
             listed.subagents = agents.beside(listed, &mut memory).len() as u64;
+            listed.is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
         }
         listing.sessions.par_iter_mut().for_each(Listed::look_into_folder);
         memory.forget_what_is_gone();
@@ -248,6 +252,7 @@ impl Engine {
         let beside = file.path.parent().map(Folder::agents_in);
         listed.subagents =
             Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
+        listed.is_live = self.live_client(file).is_some();
         listed.look_into_folder();
         Ok(listed)
     }
@@ -317,6 +322,7 @@ impl Listed {
             modified: candidate.state.modified,
             facts,
             subagents: 0,
+            is_live: false,
             is_archived: false,
             error,
             has_folder: candidate.has_folder,

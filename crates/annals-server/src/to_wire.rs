@@ -61,32 +61,33 @@ pub(crate) fn weight(listed: &Listed) -> usize {
 }
 
 /// A session of a list.
-pub fn session(listed: &Listed, live: bool) -> wire::Session {
-    let facts = &listed.facts;
+pub fn session(listed: Listed) -> wire::Session {
+    let project_path = listed.project_path();
+    let facts = listed.facts;
     wire::Session {
-        id: listed.file.session.clone().unwrap_or_default(),
-        title: facts.title.as_ref().map(|title| title.text.clone()),
+        id: listed.file.session.unwrap_or_default(),
         title_source: facts.title.as_ref().map_or("none", |title| title.source.name()).to_owned(),
-        first_prompt: facts.first_prompt.clone(),
+        title: facts.title.map(|title| title.text),
+        first_prompt: facts.first_prompt,
         created_at: facts.created_at.map(time),
         updated_at: facts.updated_at.map(time),
-        cwd: facts.cwd.clone(),
-        project_key: listed.project_key.clone(),
-        project_path: listed.project_path(),
-        git_branch: facts.git_branch.clone(),
-        version: facts.version.clone(),
-        entrypoint: facts.entrypoint.clone(),
-        permission_mode: facts.permission_mode.clone(),
-        tag: facts.tag.clone(),
-        forked_from: facts.forked_from.clone(),
+        cwd: facts.cwd,
+        project_key: listed.project_key,
+        project_path,
+        git_branch: facts.git_branch,
+        version: facts.version,
+        entrypoint: facts.entrypoint,
+        permission_mode: facts.permission_mode,
+        tag: facts.tag,
+        forked_from: facts.forked_from,
         archived: listed.is_archived,
-        live,
+        live: listed.is_live,
         size: listed.size,
         path: Some(listed.file.path.as_path().into()),
         ghost: false,
         subagents: listed.subagents,
         messages: facts.messages,
-        error: listed.error.clone(),
+        error: listed.error,
         without_conversation: facts.standing.reason().map(str::to_owned),
     }
 }

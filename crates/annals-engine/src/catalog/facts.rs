@@ -180,7 +180,7 @@ impl Facts {
         self
     }
 
-    fn of(lite: Lite, file: &mut File, path: &Path) -> io::Result<Self> {
+    fn of(mut lite: Lite, file: &mut File, path: &Path) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
         let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
@@ -193,15 +193,16 @@ impl Facts {
             (words(agent()), TitleSource::Agent),
             (words(ai()), TitleSource::Ai),
         ];
+        let first_prompt = lite.first_prompt.as_deref().map(beginning);
         let mut title = given.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
         if title.is_none() {
             // Whether a summary is of this session may take a search through all of the file.
             let summary = words(lite.summary(file)?).map(|text| Title { text, source: TitleSource::Summary });
-            let prompt = words(lite.first_prompt.as_deref().map(beginning));
+            let prompt = words(first_prompt.clone());
             title = summary.or(prompt.map(|text| Title { text, source: TitleSource::Prompt }));
         }
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
-        let cwds = Cwds::new(lite.cwd.clone(), lite.last_cwd.clone(), moved_to);
+        let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
         Ok(Self {
             standing: standing(&lite),
             title,
@@ -211,7 +212,7 @@ impl Facts {
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
             cwd: cwds.of_session(path),
             cwds,
-            first_prompt: lite.first_prompt.as_deref().map(beginning),
+            first_prompt,
             forked_from: lite.forked_from,
             session: lite.session,
             messages: lite.whole.then_some(lite.messages),

@@ -25,11 +25,9 @@ impl Server {
             ..Wanted::default()
         });
         let next_cursor = end_page(&mut listing.sessions, PAGE);
-        let live = self.engine.live_sessions();
-        let info = |listed: &Listed| {
-            let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
-            let session = to_wire::session(listed, is_live);
-            let place = place_of(listed)?;
+        let info = |listed: Listed| {
+            let place = place_of(&listed)?;
+            let session = to_wire::session(listed);
             let is_asked_for = cwd.as_ref().is_none_or(|cwd| is_same(cwd, &place));
             is_asked_for.then(|| SessionInfo {
                 session_id: session.id.clone(),
@@ -39,7 +37,7 @@ impl Server {
                 meta: Meta { annals: session },
             })
         };
-        spell(&ListResult { sessions: listing.sessions.iter().filter_map(info).collect(), next_cursor })
+        spell(&ListResult { sessions: listing.sessions.into_iter().filter_map(info).collect(), next_cursor })
     }
 
     pub(super) fn acp_delete(&self, params: &Params) -> Outcome {

@@ -49,13 +49,8 @@ impl Server {
         });
         context.cancelled.check()?;
         let next_cursor = end_page(&mut listing.sessions, limit);
-        let live = self.engine.live_sessions();
-        let sessions = listing.sessions.iter().map(|listed| {
-            let is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
-            to_wire::session(listed, is_live)
-        });
         Ok(wire::ListResult {
-            sessions: sessions.collect(),
+            sessions: listing.sessions.into_iter().map(to_wire::session).collect(),
             next_cursor,
             problems: listing.errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect(),
         })

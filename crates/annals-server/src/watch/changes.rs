@@ -108,7 +108,7 @@ pub(super) fn tell(
         left.waiting = changes.split_off(&path);
     }
     let mut notice = ChangedNotice { subscription, ..ChangedNotice::default() };
-    let (live, mut inside) = (engine.live_sessions(), engine.inside());
+    let mut inside = engine.inside();
     let mut bytes = 0;
     while let Some((path, change)) = changes.pop_first() {
         if bytes > LONGEST {
@@ -132,8 +132,8 @@ pub(super) fn tell(
             _ if listed.facts.standing != Standing::Conversation => {
                 left.unborn.extend((change == Change::Added).then_some(path));
             }
-            Change::Added => notice.added.push(to_wire::session(&listed, live.contains(&session))),
-            _ => notice.updated.push(to_wire::session(&listed, live.contains(&session))),
+            Change::Added => notice.added.push(to_wire::session(listed)),
+            _ => notice.updated.push(to_wire::session(listed)),
         }
     }
     let says_nothing = notice.added.is_empty() && notice.updated.is_empty() && notice.removed.is_empty();

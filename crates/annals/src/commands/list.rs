@@ -1,6 +1,5 @@
 //! `annals list`.
 
-use std::collections::HashSet;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -47,23 +46,23 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     for error in &listing.errors {
         output::complain(&error.to_string());
     }
-    let live = engine.live_sessions();
+    let is_empty = listing.sessions.is_empty();
     if global.json {
         let mut out = output::json_stdout();
-        for listed in &listing.sessions {
-            output::json_line(&mut out, &to_wire::session(listed, is_live(listed, &live)))?;
+        for listed in listing.sessions {
+            output::json_line(&mut out, &to_wire::session(listed))?;
         }
         out.flush()?;
     } else {
         let mut out = output::stdout();
-        print(&mut out, &listing.sessions, &live)?;
+        print(&mut out, &listing.sessions)?;
         out.flush()?;
     }
     if listing.without_conversation > 0 && !global.json {
         let left_out = output::count(listing.without_conversation, "file");
         output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));
     }
-    match (listing.errors.is_empty(), listing.sessions.is_empty()) {
+    match (listing.errors.is_empty(), is_empty) {
         (false, _) => Ok(ExitCode::from(FAILED)),
         (true, true) => Err(nothing(engine, args)),
         (true, false) => Ok(ExitCode::SUCCESS),
@@ -87,11 +86,7 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
     super::nothing_in(engine, "no sessions", "projects")
 }
 
-fn is_live(listed: &Listed, live: &HashSet<String>) -> bool {
-    listed.file.session.as_ref().is_some_and(|session| live.contains(session))
-}
-
-fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> Result<(), Failure> {
+fn print(out: &mut impl Write, sessions: &[Listed]) -> Result<(), Failure> {
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
     for listed in sessions {
@@ -112,7 +107,7 @@ fn print(out: &mut impl Write, sessions: &[Listed], live: &HashSet<String>) -> R
             facts.cwd.clone().unwrap_or_else(|| listed.project_key.clone()),
             facts.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::size(listed.size),
-            marks(listed, is_live(listed, live)),
+            marks(listed),
         ]);
     }
     if table.is_empty() { Ok(()) } else { table.print(out) }
@@ -166,9 +161,9 @@ fn no_ghosts(engine: &Engine, wanted: &Wanted) -> Failure {
 }
 
 /// Returns what else is to be said of a session.
-fn marks(listed: &Listed, is_live: bool) -> String {
+fn marks(listed: &Listed) -> String {
     let mut marks = Vec::new();
-    if is_live {
+    if listed.is_live {
         marks.push("open".to_owned());
     }
     if listed.is_archived {
