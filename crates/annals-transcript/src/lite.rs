@@ -5,9 +5,10 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 
 use crate::entry::view::{Summary, View};
 use crate::entry::{Entry, Flag, Kind, time};
@@ -328,7 +329,7 @@ impl Lite {
     }
 
     fn knows_entrypoint_of(&self, line: &[u8]) -> bool {
-        self.entrypoint.is_some() || memmem::find(line, b"\"entrypoint\"").is_none()
+        self.entrypoint.is_some() || ENTRYPOINT.find(line).is_none()
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -420,10 +421,14 @@ impl Lite {
     }
 }
 
+static ENTRYPOINT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"entrypoint\""));
+static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
+static ANOTHER_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("}{\""));
+
 /// Returns whether a line is a message and nothing else, as far as a glance tells: so the client begins messages and no
 /// record, and where two objects stand on one line, one ends as the other begins.
 fn is_one_message(line: &[u8]) -> bool {
-    line.starts_with(b"{\"parentUuid\":") && memmem::find(line, b"}{\"").is_none()
+    line.starts_with(b"{\"parentUuid\":") && ANOTHER_OBJECT.find(line).is_none()
 }
 
 /// Returns the last line that is a message.
@@ -440,7 +445,7 @@ fn last_message(mut lines: &[u8]) -> Option<&[u8]> {
 
 /// Returns whether no time stands in a line that is later than this one.
 fn is_not_later(line: &[u8], than: Timestamp) -> bool {
-    memmem::find_iter(line, b"\"timestamp\"").all(|at| {
+    TIMESTAMP.find_iter(line).all(|at| {
         let value =
             line[at..].strip_prefix(b"\"timestamp\":\"").and_then(|rest| rest.split_first_chunk::<24>());
         value.and_then(|(text, _)| time::as_the_client_writes(text)).is_some_and(|time| time <= than)
@@ -494,7 +499,7 @@ fn summary_of(line: &[u8]) -> Option<String> {
 
 /// Returns whether a file has these bytes in it, of which there are few.
 fn contains(file: &mut (impl Read + Seek), wanted: &[u8]) -> io::Result<bool> {
-    let finder = memmem::Finder::new(wanted);
+    let finder = Finder::new(wanted);
     with_buffer(|buffer| {
         let (mut offset, mut kept) = (0, 0);
         while wanted.len() <= CHUNK {
