@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS contents (
 /// What is remembered of files, with the number of messages if all of the file was read, for whatever reason.
 const FACTS: &str = "
 SELECT facts.*, contents.messages FROM facts LEFT JOIN contents
-ON contents.path = facts.path AND contents.size = facts.size AND contents.modified = facts.modified
+ON facts.messages IS NULL AND contents.path = facts.path AND contents.size = facts.size AND contents.modified = facts.modified
 AND contents.inode = facts.inode AND contents.device = facts.device";
 
 /// A file of remembered facts. What goes wrong with it is no error: it is only a cache.

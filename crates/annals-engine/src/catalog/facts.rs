@@ -272,6 +272,9 @@ const LONGEST_PROMPT: usize = 300;
 
 /// Returns as much of a prompt as lists show.
 fn beginning(prompt: &str) -> String {
+    if prompt.len() <= LONGEST_PROMPT {
+        return prompt.to_owned();
+    }
     let end = prompt.char_indices().nth(LONGEST_PROMPT).map_or(prompt.len(), |(end, _)| end);
     prompt[..end].to_owned()
 }
