@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use memchr::memmem::{self, Finder};
 
 use crate::entry::view::{Summary, View};
-use crate::entry::{Entry, Flag, Kind, time};
+use crate::entry::{Entry, Flag, Head, Kind, time};
 use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
 use crate::line::{Entries, Reader, read_into, read_span};
 use crate::prompt;
@@ -22,23 +22,15 @@ const CHUNK: usize = 64 * 1024;
 /// How far an end grows for one long line. A line longer than this is read as far as it goes.
 const LIMIT: usize = 8 * 1024 * 1024;
 
-/// Works with a buffer that holds both ends of a file and one byte more. Each thread has one: lists read thousands of files.
-fn with_buffer<T>(work: impl FnOnce(&mut [u8]) -> T) -> T {
-    thread_local! {
-        static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    }
-    let mut buffer = BUFFER.take();
-    buffer.resize(2 * CHUNK + 1, 0);
-    let done = work(&mut buffer);
-    BUFFER.set(buffer);
-    done
-}
-
 /// Attempts at finding a key in a line without beginning: bounds the work on hostile lines.
 const ATTEMPTS: usize = 32;
 
 /// How many summaries are kept: more than any client wrote into one file.
 const SUMMARIES: usize = 64;
+
+static ENTRYPOINT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"entrypoint\""));
+static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
+static ANOTHER_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("}{\""));
 
 /// What the ends of a file tell about its session.
 #[derive(Clone, Debug, Default)]
@@ -232,9 +224,9 @@ impl Lite {
 
     /// Takes the last lines from the last chunk and the byte before it, but nothing before `read`; goes as far back as needed
     /// to see a whole line and a time.
-    fn read_tail(&mut self, file: &mut (impl Read + Seek), tail: &[u8], read: u64) -> io::Result<()> {
+    fn read_tail(&mut self, file: &mut (impl Read + Seek), chunk: &[u8], read: u64) -> io::Result<()> {
         let mut length = CHUNK;
-        let mut bytes = Cow::Borrowed(tail);
+        let mut bytes = Cow::Borrowed(chunk);
         loop {
             let from = self.size.saturating_sub(length as u64 + 1);
             let nothing_between = from <= read;
@@ -305,7 +297,8 @@ impl Lite {
     fn add_last_lines(&mut self, lines: &[u8], before: &Lite) {
         let last = last_message(lines).filter(|_| before.is_begun());
         let told = last.map(|line| *Entry::new(line).head());
-        let told = told.filter(|head| head.cwd.and(head.git_branch).and(head.version).is_some());
+        let tells_all = |head: &Head<'_>| head.cwd.and(head.git_branch).and(head.version).is_some();
+        let told = told.filter(|head| head.kind.is_message() && tells_all(head));
         let (Some(last), Some(time)) = (last, told.and_then(|head| head.time())) else {
             return self.add_lines(lines);
         };
@@ -421,10 +414,6 @@ impl Lite {
     }
 }
 
-static ENTRYPOINT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"entrypoint\""));
-static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
-static ANOTHER_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("}{\""));
-
 /// Returns whether a line is a message and nothing else, as far as a glance tells: so the client begins messages and no
 /// record, and where two objects stand on one line, one ends as the other begins.
 fn is_one_message(line: &[u8]) -> bool {
@@ -495,6 +484,18 @@ fn leaf_of(line: &[u8]) -> Option<String> {
 /// Returns what a summary says.
 fn summary_of(line: &[u8]) -> Option<String> {
     Entry::new(line).view::<Summary>()?.summary().map(Cow::into_owned)
+}
+
+/// Works with a buffer that holds both ends of a file and one byte more. Each thread has one: lists read thousands of files.
+fn with_buffer<T>(work: impl FnOnce(&mut [u8]) -> T) -> T {
+    thread_local! {
+        static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    }
+    let mut buffer = BUFFER.take();
+    buffer.resize(2 * CHUNK + 1, 0);
+    let done = work(&mut buffer);
+    BUFFER.set(buffer);
+    done
 }
 
 /// Returns whether a file has these bytes in it, of which there are few.

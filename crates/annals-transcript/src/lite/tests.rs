@@ -243,6 +243,7 @@ fn some_line(kind: u8, second: i64) -> String {
         5 => message("\"entrypoint\":\"cli\",", &now.to_string()) + "\n",
         6 => message("", "no time") + "\n",
         7 => message("", "2026-01-01T00:00:00Z") + "\n",
+        9 => message("", &now.to_string()).replace("\"type\":\"user\"", "\"type\":\"unheard-of\"") + "\n",
         8 => {
             message("", &now.to_string()).replacen("{\"parentUuid\":null,", "{\"uuid\":\"first\",", 1) + "\n"
         }
