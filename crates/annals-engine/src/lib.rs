@@ -39,7 +39,7 @@ pub use fork::{Fork, Forked};
 pub use home::Home;
 pub use lineage::{Kinship, Relation};
 pub use live::LiveWriter;
-pub use prompts::{Ghost, Pasted, Prompt};
+pub use prompts::{Ghost, Pasted, Prompt, Typed};
 pub use record::{FORMAT_VERSION, Recording};
 pub use rewrite::Log;
 pub use roots::Roots;

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::Reader;
+use annals_transcript::entry::Problem;
 use annals_transcript::json::Value;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
@@ -41,6 +42,17 @@ pub struct Pasted {
     pub content: Option<String>,
 }
 
+/// What was typed, as far as it is known.
+#[derive(Debug, Default)]
+pub struct Typed {
+    /// The prompts, the newest first.
+    pub prompts: Vec<Prompt>,
+    /// What could not be read.
+    pub errors: Vec<Error>,
+    /// How many lines were passed over because no prompt can be read in them.
+    pub passed_over: usize,
+}
+
 /// A session that the prompt history names and whose transcript is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ghost {
@@ -59,25 +71,25 @@ pub struct Ghost {
 }
 
 impl Engine {
-    /// Returns the prompts that were typed, the newest first, and what could not be read.
-    pub fn prompts(&self) -> (Vec<Prompt>, Vec<Error>) {
-        let (mut prompts, mut errors) = (Vec::new(), Vec::new());
+    /// Returns the prompts that were typed.
+    pub fn prompts(&self) -> Typed {
+        let mut typed = Typed::default();
         for root in self.roots().paths() {
             let path = root.join("history.jsonl");
-            match read(&path, &root.join("paste-cache")) {
-                Ok(found) => prompts.extend(found),
+            match typed.add(&path, &root.join("paste-cache")) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => errors.push(Error::read(&path, error)),
+                Err(error) => typed.errors.push(Error::read(&path, error)),
+                Ok(()) => {}
             }
         }
         // Lines without a time keep their place behind those of the same file that have one.
-        prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.time));
-        (prompts, errors)
+        typed.prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.time));
+        typed
     }
 
     /// Returns the sessions that the prompt history names and whose transcripts are gone, the newest first.
     pub fn ghosts(&self, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
-        let (prompts, mut errors) = self.prompts();
+        let Typed { prompts, mut errors, .. } = self.prompts();
         let there = There::look(self, &mut errors);
         let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
         for prompt in prompts.into_iter().rev() {
@@ -153,14 +165,18 @@ impl Ghost {
     }
 }
 
-/// Reads a history, in the order of its lines. What is not a prompt is passed over.
-fn read(path: &Path, pasted: &Path) -> io::Result<Vec<Prompt>> {
-    let mut reader = Reader::new(File::open(path)?);
-    let mut prompts = Vec::new();
-    while let Some(entry) = reader.read()? {
-        prompts.extend(entry.body().and_then(|body| Prompt::of(body, pasted)));
+impl Typed {
+    /// Adds the prompts of a history, in the order of its lines.
+    fn add(&mut self, path: &Path, pasted: &Path) -> io::Result<()> {
+        let mut reader = Reader::new(File::open(path)?);
+        while let Some(entry) = reader.read()? {
+            match entry.body().and_then(|body| Prompt::of(body, pasted)) {
+                Some(prompt) => self.prompts.push(prompt),
+                None => self.passed_over += usize::from(entry.problem() != Some(Problem::Blank)),
+            }
+        }
+        Ok(())
     }
-    Ok(prompts)
 }
 
 impl Prompt {

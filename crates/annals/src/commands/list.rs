@@ -148,7 +148,7 @@ fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode,
 
 /// Says why there are none.
 fn no_ghosts(engine: &Engine, wanted: &Wanted) -> Failure {
-    if engine.prompts().0.is_empty() {
+    if engine.prompts().prompts.is_empty() {
         return super::nothing_in(engine, "no prompt history", "history.jsonl");
     }
     let (any, _) = engine.ghosts(&Wanted { limit: Some(1), ..Wanted::default() });

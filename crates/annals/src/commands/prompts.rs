@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use annals_engine::{Asked, Engine, Prompt};
+use annals_engine::{Asked, Engine, Prompt, Typed};
 use annals_server::to_wire;
 use jiff::Timestamp;
 
@@ -12,9 +12,13 @@ use crate::failure::{FAILED, Failure};
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<ExitCode, Failure> {
-    let (mut prompts, errors) = engine.prompts();
+    let Typed { mut prompts, errors, passed_over } = engine.prompts();
     for error in &errors {
         output::complain(&error.to_string());
+    }
+    if passed_over > 0 {
+        let lines = output::count(passed_over, "line");
+        output::note(&format!("{lines} of history.jsonl passed over: no prompt can be read there"));
     }
     let are_any = !prompts.is_empty();
     let project = args.project.as_deref().map(Asked::new);
