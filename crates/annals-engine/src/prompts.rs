@@ -168,6 +168,10 @@ impl Ghost {
 impl Typed {
     /// Adds the prompts of a history, in the order of its lines.
     fn add(&mut self, path: &Path, pasted: &Path) -> io::Result<()> {
+        // Who opens a pipe waits for its writer.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("not a file"));
+        }
         let mut reader = Reader::new(File::open(path)?);
         while let Some(entry) = reader.read()? {
             match entry.body().and_then(|body| Prompt::of(body, pasted)) {

@@ -55,15 +55,14 @@ fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile
     }
     let code = (!found.errors.is_empty()).then_some(FAILED);
     if found.files.is_empty() && code.is_none() {
-        return Err(Failure::nothing(target.map_or_else(
-            || "no sessions found".to_owned(),
-            |target| format!("no transcripts in {}", target.to_string_lossy()),
-        )));
+        return Err(target.map_or_else(
+            || nothing_in(engine, "no sessions", "projects"),
+            |target| Failure::nothing(format!("no transcripts in {}", target.to_string_lossy())),
+        ));
     }
     Ok((found.files, code))
 }
 
-/// Says what was looked for and where: in those of the client's folders that are there, or else in all that were named.
 /// Returns the folders in which sessions are looked for.
 fn places(engine: &Engine) -> String {
     let places: Vec<_> =
@@ -71,6 +70,7 @@ fn places(engine: &Engine) -> String {
     places.join(" and ")
 }
 
+/// Says what was looked for and where: in those of the client's folders that are there, or else in all that were named.
 fn nothing_in(engine: &Engine, what: &str, file: &str) -> Failure {
     let mut places = engine.places();
     if places.iter().any(|place| place.errors.is_empty()) {

@@ -73,8 +73,8 @@ fn a_machine_without_history_says_so() {
     let ran = annals(&Home::new(), &["stats"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert_snapshot!(ran.stderr, @"
-    annals: no sessions found
-    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    annals: no sessions found in [home]/.claude/projects or [home]/.config/claude/projects
+    hint: name the client's folder with `--root DIR`; `annals roots` lists those that are searched
     ");
     let home = Home::new();
     let ran = annals(&home, &["stats", "--root", "."]);

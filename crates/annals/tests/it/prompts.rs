@@ -112,3 +112,15 @@ fn sessions_in_a_folder_that_cannot_be_read_are_not_gone() {
     assert!(ran.stderr.contains("cannot read") && ran.stderr.contains("-p"), "{}", ran.stderr);
     assert_eq!(ran.stdout, "", "whether anything is gone cannot be told");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_history_that_is_no_file_is_not_waited_for() {
+    let home = Home::new();
+    home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "");
+    let made = std::process::Command::new("mkfifo").arg(home.path().join(".claude/history.jsonl")).status();
+    assert!(made.unwrap().success());
+    let ran = annals(&home, &["prompts"]);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"annals: cannot read [home]/.claude/history.jsonl: not a file");
+}
