@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use memchr::memmem::{self, Finder};
 
 use crate::entry::view::{Summary, View};
-use crate::entry::{Entry, Flag, Head, Kind, time};
+use crate::entry::{Entry, Flag, Kind, time};
 use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
 use crate::line::{Entries, Reader, read_into, read_span};
 use crate::prompt;
@@ -136,10 +136,64 @@ impl Lite {
         let head = read_into(file, 0, head)?;
         // The byte before the last chunk tells whether a line starts with it.
         let tail = read_into(file, size - tail.len() as u64, tail)?;
-        let mut lite = Lite { size, mark: Mark::between(head, tail), ..Lite::default() };
+        let mark = Mark::between(head, tail);
+        let unread = || Lite { size, mark, ..Lite::default() };
+        if let Some(lite) = unread().glance(head, tail) {
+            return Ok(lite);
+        }
+        let mut lite = unread();
         let read = lite.read_head(file, head)?;
         lite.read_tail(file, tail, read)?;
         Ok(lite)
+    }
+
+    /// Takes all that the ends of a file tell, without a close look at the messages in between that tell nothing new. None if
+    /// it takes a closer look: the beginning does not tell how the session began, or the end not how it was left.
+    fn glance(mut self, head: &[u8], tail: &[u8]) -> Option<Self> {
+        let (cut, last_lines) = tail.split_at(first_line_end(tail));
+        let last = last_message(last_lines)?;
+        let told = *Entry::new(last).head();
+        told.cwd.and(told.git_branch).and(told.version).filter(|_| told.kind.is_message())?;
+        let last_at = told.time()?;
+        let mut first_lines = Entries::of(&head[..last_line_end(head)]);
+        while let Some(entry) = first_lines.next() {
+            self.add(&entry);
+            first_lines.pass_over(|line| self.knows(line, last_at));
+        }
+        if !self.is_begun() {
+            return None;
+        }
+        if !is_before(self.version.as_deref()?, STAYS_IN_ITS_FILE) {
+            self.settle_summaries(head);
+        }
+        let mut rest = Lite::default();
+        let mut entries = Entries::of(last_lines);
+        loop {
+            entries.pass_over(|line| !std::ptr::eq(line, last) && self.knows(line, last_at));
+            let Some(entry) = entries.next() else { break };
+            rest.add(&entry);
+        }
+        rest.add_line_without_beginning(cut, &self);
+        self.go_on_with(rest, false);
+        Some(self)
+    }
+
+    /// Returns whether all that a line tells is known, given when the last message was written: how the session began, and
+    /// no time that is earlier or later. Old clients do not say how they were started, so that may be told at any time.
+    fn knows(&self, line: &[u8], last_at: Timestamp) -> bool {
+        let Some(first_at) = self.first_at.filter(|_| self.is_begun() && is_one_message(line)) else {
+            return false;
+        };
+        let has_entrypoint = || self.entrypoint.is_none() && ENTRYPOINT.find(line).is_some();
+        !has_entrypoint()
+            && times_in(line).all(|time| time.is_some_and(|time| (first_at..=last_at).contains(&time)))
+    }
+
+    /// Returns whether all is known that the first messages tell, but for how the client was started.
+    fn is_begun(&self) -> bool {
+        self.has_main_messages
+            && self.first_at.is_some()
+            && [&self.first_prompt, &self.session, &self.cwd].into_iter().all(Option::is_some)
     }
 
     /// Reads all of a file, for what its ends do not tell.
@@ -192,11 +246,8 @@ impl Lite {
     /// that the chunk cuts is read to its end, and as much behind it as a chunk holds.
     fn read_head(&mut self, file: &mut (impl Read + Seek), head: &[u8]) -> io::Result<u64> {
         let lines = last_line_end(head);
-        self.add_first_lines(&head[..lines]);
+        self.add_lines(&head[..lines]);
         if self.first_prompt.is_some() && lines > 0 {
-            if self.version.as_deref().is_some_and(|version| !is_before(version, STAYS_IN_ITS_FILE)) {
-                self.settle_summaries(head);
-            }
             return Ok(lines as u64);
         }
         let mut head = head.to_vec();
@@ -234,11 +285,7 @@ impl Lite {
             let unseen = bytes.get(seen..).unwrap_or_default();
             let cut = if nothing_between { 0 } else { first_line_end(unseen) };
             let mut tail = Lite::default();
-            if nothing_between {
-                tail.add_lines(unseen);
-            } else {
-                tail.add_last_lines(&unseen[cut..], self);
-            }
+            tail.add_lines(&unseen[cut..]);
             tail.add_line_without_beginning(&unseen[..cut], self);
             let is_enough = tail.last_at.is_some() && cut < unseen.len();
             if is_enough || nothing_between || length >= LIMIT {
@@ -278,51 +325,6 @@ impl Lite {
 
     fn add_lines(&mut self, lines: &[u8]) {
         Entries::of(lines).for_each(|entry| self.add(&entry));
-    }
-
-    /// Adds the first lines of a file of which not all is read. As soon as it is known how the session began, only records
-    /// are looked for: what more messages tell, those at the end tell, too.
-    fn add_first_lines(&mut self, lines: &[u8]) {
-        let mut entries = Entries::of(lines);
-        while let Some(entry) = entries.next() {
-            self.add(&entry);
-            if self.is_begun() {
-                entries.pass_over(|line| is_one_message(line) && self.knows_entrypoint_of(line));
-            }
-        }
-    }
-
-    /// Adds the last lines of a file of which not all is read, behind what is known from `before`. If that is how the session
-    /// began, only the last message is looked at, records, and messages that may have been written later.
-    fn add_last_lines(&mut self, lines: &[u8], before: &Lite) {
-        let last = last_message(lines).filter(|_| before.is_begun());
-        let told = last.map(|line| *Entry::new(line).head());
-        let tells_all = |head: &Head<'_>| head.cwd.and(head.git_branch).and(head.version).is_some();
-        let told = told.filter(|head| head.kind.is_message() && tells_all(head));
-        let (Some(last), Some(time)) = (last, told.and_then(|head| head.time())) else {
-            return self.add_lines(lines);
-        };
-        let mut entries = Entries::of(lines);
-        loop {
-            entries.pass_over(|line| {
-                let is_last = std::ptr::eq(line, last);
-                let is_needless = is_one_message(line) && before.knows_entrypoint_of(line);
-                !is_last && is_needless && is_not_later(line, time)
-            });
-            let Some(entry) = entries.next() else { return };
-            self.add(&entry);
-        }
-    }
-
-    /// Returns whether all is known that the first messages tell but how the client was started, which old ones do not say.
-    fn is_begun(&self) -> bool {
-        self.has_main_messages
-            && self.first_at.is_some()
-            && [&self.first_prompt, &self.session, &self.cwd].into_iter().all(Option::is_some)
-    }
-
-    fn knows_entrypoint_of(&self, line: &[u8]) -> bool {
-        self.entrypoint.is_some() || ENTRYPOINT.find(line).is_none()
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -432,12 +434,11 @@ fn last_message(mut lines: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// Returns whether no time stands in a line that is later than this one.
-fn is_not_later(line: &[u8], than: Timestamp) -> bool {
-    TIMESTAMP.find_iter(line).all(|at| {
-        let value =
-            line[at..].strip_prefix(b"\"timestamp\":\"").and_then(|rest| rest.split_first_chunk::<24>());
-        value.and_then(|(text, _)| time::as_the_client_writes(text)).is_some_and(|time| time <= than)
+/// Returns the times in a line, nested ones too; none for one that is not spelled as the client spells it.
+fn times_in(line: &[u8]) -> impl Iterator<Item = Option<Timestamp>> {
+    TIMESTAMP.find_iter(line).map(|at| {
+        let value = line[at..].strip_prefix(b"\"timestamp\":\"")?;
+        time::as_the_client_writes(value.first_chunk::<24>()?)
     })
 }
 

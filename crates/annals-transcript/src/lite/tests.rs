@@ -238,12 +238,12 @@ fn some_line(kind: u8, second: i64) -> String {
                 &now.to_string(),
             ) + "\n"
         }
-        // Later than what follows; not at the beginning, where nobody looks for the latest time.
-        4 if second > 100 => message("", &time(second + 500).to_string()) + "\n",
+        4 => message("", &time(second + 500).to_string()) + "\n",
         5 => message("\"entrypoint\":\"cli\",", &now.to_string()) + "\n",
         6 => message("", "no time") + "\n",
         7 => message("", "2026-01-01T00:00:00Z") + "\n",
         9 => message("", &now.to_string()).replace("\"type\":\"user\"", "\"type\":\"unheard-of\"") + "\n",
+        10 => message("", &time(second - 500).to_string()) + "\n",
         8 => {
             message("", &now.to_string()).replacen("{\"parentUuid\":null,", "{\"uuid\":\"first\",", 1) + "\n"
         }
@@ -264,7 +264,7 @@ proptest::proptest! {
         let facts = |lite: &Lite| {
             let texts = [&lite.session, &lite.cwd, &lite.last_cwd, &lite.git_branch, &lite.version, &lite.entrypoint,
                 &lite.first_prompt].map(Clone::clone);
-            (texts, lite.last_at, lite.records.clone(), lite.at_end.clone(), lite.has_main_messages)
+            (texts, lite.first_at, lite.last_at, lite.records.clone(), lite.at_end.clone(), lite.has_main_messages)
         };
         proptest::prop_assert_eq!(facts(&read), facts(&closely));
     }
@@ -282,4 +282,14 @@ fn bytes_are_found_wherever_they_stand_in_a_file() {
     }
     let endless = vec![b'.'; 2 * length];
     assert!(!contains(&mut Cursor::new(&endless), &endless).unwrap());
+}
+
+#[test]
+fn all_is_counted_where_the_end_tells_no_time() {
+    let messages: String = (0..150).map(|second| some_line(99, second)).collect();
+    let untimed = "{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"s\"}\n".repeat(20_000);
+    assert!(messages.len() > 2 * CHUNK && untimed.len() > 4 * CHUNK);
+    let read = lite(&(messages + &untimed));
+    assert!(read.whole);
+    assert_eq!((read.messages, seconds(read.last_at)), (150, 29));
 }
