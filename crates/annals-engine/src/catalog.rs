@@ -252,7 +252,7 @@ impl Engine {
         let beside = file.path.parent().map(Folder::agents_in);
         listed.subagents =
             Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
-        listed.is_live = self.live_client(file).is_some();
+        listed.is_live = file.session.as_ref().is_some_and(|session| self.live_sessions().contains(session));
         listed.look_into_folder();
         Ok(listed)
     }
@@ -464,7 +464,8 @@ impl Listing {
         for equal in self.sessions.chunk_by_mut(|one, other| key(one) == key(other)) {
             equal.sort_by(|one, other| {
                 let by_session = one.file.session.cmp(&other.file.session);
-                by_session.then_with(|| one.project_key.cmp(&other.project_key))
+                let by_project = || one.project_key.cmp(&other.project_key);
+                by_session.then_with(by_project).then_with(|| one.file.path.cmp(&other.file.path))
             });
         }
     }

@@ -201,7 +201,7 @@ impl<'a> Entries<'a> {
 }
 
 /// Returns the first line of what may be many, with its end.
-fn first_line(bytes: &[u8]) -> &[u8] {
+pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)]
 }
 

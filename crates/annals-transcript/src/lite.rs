@@ -3,17 +3,18 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::LazyLock;
 
+use foldhash::fast::FixedState;
 use jiff::Timestamp;
 use memchr::memmem::{self, Finder};
 
 use crate::entry::view::{Summary, View};
 use crate::entry::{Entry, Flag, Kind, time};
 use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
-use crate::line::{Entries, Reader, read_into, read_span};
+use crate::line::{Entries, Reader, first_line, read_into, read_span};
 use crate::prompt;
 
 /// How much of each end is read.
@@ -30,7 +31,7 @@ const SUMMARIES: usize = 64;
 
 static ENTRYPOINT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"entrypoint\""));
 static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
-static ANOTHER_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("}{\""));
+static TYPED_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("{\"type\":\""));
 
 /// What the ends of a file tell about its session.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +72,7 @@ pub struct Lite {
     /// Titles as old clients wrote them, in order, that may be of other sessions.
     summaries: Vec<Vec<u8>>,
     /// The last of those that are known to be of this session; older than the others.
-    own_summary: Option<Vec<u8>>,
+    own_summary: Option<String>,
     /// What the file began and ended with.
     pub mark: Mark,
 }
@@ -82,7 +83,7 @@ pub struct Mark(u64);
 
 impl Mark {
     /// So many bytes of each end are compared.
-    const COMPARED: u64 = 256;
+    const COMPARED: u64 = 1024;
 
     /// Reads the mark that a file has at a length.
     pub fn of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Self> {
@@ -94,7 +95,7 @@ impl Mark {
     /// Takes the mark from the first and the last bytes of a file, of which there may be more than are compared.
     fn between(head: &[u8], tail: &[u8]) -> Self {
         let compared = usize::try_from(Self::COMPARED).unwrap_or(usize::MAX);
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = FixedState::default().build_hasher();
         head[..head.len().min(compared)].hash(&mut hasher);
         tail[tail.len().saturating_sub(compared)..].hash(&mut hasher);
         Self(hasher.finish())
@@ -150,7 +151,7 @@ impl Lite {
     /// Takes all that the ends of a file tell, without a close look at the messages in between that tell nothing new. None if
     /// it takes a closer look: the beginning does not tell how the session began, or the end not how it was left.
     fn glance(mut self, head: &[u8], tail: &[u8]) -> Option<Self> {
-        let (cut, last_lines) = tail.split_at(first_line_end(tail));
+        let (cut, last_lines) = tail.split_at(first_line(tail).len());
         let last = last_message(last_lines)?;
         let told = *Entry::new(last).head();
         told.cwd.and(told.git_branch).and(told.version).filter(|_| told.kind.is_message())?;
@@ -217,18 +218,20 @@ impl Lite {
     /// Summaries of other sessions stand in the same places.
     pub fn summary(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
         for line in self.summaries.iter().rev() {
-            if leaf_of(line).map_or(Ok(false), |leaf| contains(file, leaf.as_bytes()))? {
-                return Ok(summary_of(line));
+            if let Some((summary, leaf)) = summary_of(line)
+                && contains(file, leaf.as_bytes())?
+            {
+                return Ok(Some(summary));
             }
         }
-        Ok(self.own_summary.as_deref().and_then(summary_of))
+        Ok(self.own_summary.clone())
     }
 
     /// Settles which of the summaries seen so far counts by what is in memory: the last whose leaf is in it.
     fn settle_summaries(&mut self, bytes: &[u8]) {
-        let is_own =
-            |line: &Vec<u8>| leaf_of(line).is_some_and(|leaf| memmem::find(bytes, leaf.as_bytes()).is_some());
-        let own = self.summaries.drain(..).rfind(is_own);
+        let is_own = |leaf: &String| memmem::find(bytes, leaf.as_bytes()).is_some();
+        let summaries = self.summaries.drain(..).rev().filter_map(|line| summary_of(&line));
+        let own = summaries.filter(|(_, leaf)| is_own(leaf)).map(|(summary, _)| summary).next();
         self.own_summary = own.or(self.own_summary.take());
     }
 
@@ -283,7 +286,7 @@ impl Lite {
             let nothing_between = from <= read;
             let seen = usize::try_from(read.saturating_sub(from)).unwrap_or(usize::MAX);
             let unseen = bytes.get(seen..).unwrap_or_default();
-            let cut = if nothing_between { 0 } else { first_line_end(unseen) };
+            let cut = if nothing_between { 0 } else { first_line(unseen).len() };
             let mut tail = Lite::default();
             tail.add_lines(&unseen[cut..]);
             tail.add_line_without_beginning(&unseen[..cut], self);
@@ -395,9 +398,7 @@ impl Lite {
     /// the last counts, what was taken already, which stands behind it.
     fn add_line_without_beginning(&mut self, line: &[u8], before: &Lite) {
         let field = |key| field_without_beginning(line, key);
-        if self.last_at.is_none()
-            && let Some(time) = field("timestamp").and_then(|time| time.parse().ok())
-        {
+        if let Some(time) = field("timestamp").and_then(|time| time.parse().ok()) {
             self.add_time(time);
         }
         let first = [
@@ -416,10 +417,12 @@ impl Lite {
     }
 }
 
-/// Returns whether a line is a message and nothing else, as far as a glance tells: so the client begins messages and no
-/// record, and where two objects stand on one line, one ends as the other begins.
+/// Returns whether a line is a message and no record, as far as a glance tells. So the client begins messages; it begins
+/// records with their type, and one that stands on the same line, behind a message or what is left of one, is not part of it
+/// as blocks are.
 fn is_one_message(line: &[u8]) -> bool {
-    line.starts_with(b"{\"parentUuid\":") && ANOTHER_OBJECT.find(line).is_none()
+    let is_part = |at: usize| at > 0 && matches!(line[at - 1], b'[' | b',' | b':');
+    line.starts_with(b"{\"parentUuid\":") && TYPED_OBJECT.find_iter(line).all(is_part)
 }
 
 /// Returns the last line that is a message.
@@ -476,15 +479,10 @@ pub fn is_before(version: &str, other: [u32; 3]) -> bool {
     matches!(numbers, [Some(major), Some(minor), Some(patch)] if [major, minor, patch] < other)
 }
 
-/// Returns how the leaf of a summary is spelled in the entry that it is.
-fn leaf_of(line: &[u8]) -> Option<String> {
-    let leaf = Entry::new(line).head().leaf?.decode();
-    Some(format!("\"uuid\":{}", quote(&leaf)))
-}
-
-/// Returns what a summary says.
-fn summary_of(line: &[u8]) -> Option<String> {
-    Entry::new(line).view::<Summary>()?.summary().map(Cow::into_owned)
+/// Returns what a summary says, and how its leaf is spelled in the entry that it is.
+fn summary_of(line: &[u8]) -> Option<(String, String)> {
+    let summary: Summary<'_> = Entry::new(line).view()?;
+    Some((summary.summary()?.into_owned(), format!("\"uuid\":{}", quote(&summary.leaf()?))))
 }
 
 /// Works with a buffer that holds both ends of a file and one byte more. Each thread has one: lists read thousands of files.
@@ -616,11 +614,6 @@ fn cut_prompt(line: &[u8]) -> Option<Cow<'_, str>> {
         b'[' => cut_member(content, skip_space(content, 1), "text").and_then(cut_text),
         _ => cut_text(content),
     }
-}
-
-/// Returns the position behind the first newline.
-fn first_line_end(bytes: &[u8]) -> usize {
-    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)
 }
 
 /// Returns the position behind the last newline.

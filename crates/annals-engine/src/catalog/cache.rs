@@ -109,18 +109,17 @@ impl Cache {
         // Prompts and titles are their owner's alone, as the transcripts are.
         RealDisk.create_folder(folder).ok()?;
         let path = folder.join("catalog.sqlite");
-        drop(RealDisk.open_or_create(&path).ok()?);
-        let opened = Self::at(&path).or_else(|error| {
-            if is_broken(&error) {
-                remove(&path);
-                return Self::at(&path);
-            }
-            Err(error)
-        });
+        let opened = Self::at(&path);
+        if opened.as_ref().is_err_and(is_broken) {
+            remove(&path);
+            return Self::at(&path).ok();
+        }
         opened.ok()
     }
 
     fn at(path: &Path) -> rusqlite::Result<Self> {
+        // SQLite would let others read what it makes.
+        drop(RealDisk.open_or_create(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?);
         let mut connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(1))?;
         // Takes effect when it is made: fewer and larger pages are written faster.
@@ -436,6 +435,24 @@ mod tests {
             assert_eq!(open().all().len(), 0, "{odd}");
             keep();
             assert_eq!(open().all().len(), 1, "{odd}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_made_anew_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+
+        for before in ["", "not a database", "PRAGMA user_version = 1"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("catalog.sqlite");
+            if before.starts_with("PRAGMA") {
+                Connection::open(&path).unwrap().execute_batch(before).unwrap();
+            } else if !before.is_empty() {
+                fs::write(&path, before).unwrap();
+            }
+            assert!(Cache::open(folder.path()).is_some(), "{before}");
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{before}");
         }
     }
 }

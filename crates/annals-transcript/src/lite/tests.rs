@@ -177,6 +177,7 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     let file = summary("Old", "a")
         + &summary("Ours", "a")
         + &summary("Of another", "z")
+        + "{\"type\":\"summary\",\"leafUuid\":\"a\"}\n"
         + &filler
         + &entry("a")
         + &filler;
@@ -203,7 +204,7 @@ fn looked_at_closely(file: &[u8]) -> Lite {
     let head = &file[..last_line_end(&file[..CHUNK])];
     lite.add_lines(head);
     let tail = &file[file.len() - CHUNK - 1..];
-    let cut = first_line_end(tail);
+    let cut = first_line(tail).len();
     let mut rest = Lite::default();
     rest.add_lines(&tail[cut..]);
     rest.add_line_without_beginning(&tail[..cut], &lite);
@@ -244,6 +245,9 @@ fn some_line(kind: u8, second: i64) -> String {
         7 => message("", "2026-01-01T00:00:00Z") + "\n",
         9 => message("", &now.to_string()).replace("\"type\":\"user\"", "\"type\":\"unheard-of\"") + "\n",
         10 => message("", &time(second - 500).to_string()) + "\n",
+        11 => message("", &now.to_string()) + " " + &record + "\n",
+        12 => message("", &now.to_string()) + "\0\0" + &record + "\n",
+        13 => message("", &now.to_string())[..500].to_owned() + &record + "\n",
         8 => {
             message("", &now.to_string()).replacen("{\"parentUuid\":null,", "{\"uuid\":\"first\",", 1) + "\n"
         }
