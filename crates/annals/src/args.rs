@@ -68,7 +68,7 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List sessions, the newest first
+    /// List sessions, the last active first
     List(List),
     /// List projects: path, sessions, size, last activity
     Projects,

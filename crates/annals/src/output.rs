@@ -15,7 +15,8 @@ use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 
@@ -169,14 +170,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
-    let mut used = 0;
-    let fits = |character: &char| {
-        // This mark makes a sign a picture, which is wide.
-        let is_wider = *character == '\u{FE0F}';
-        used += character.width().unwrap_or(0) + usize::from(is_wider);
-        used < columns
-    };
-    text.chars().take_while(fits).chain(['…']).collect()
+    text.graphemes(true).take_while(fitting_into(columns)).chain(["…"]).collect()
 }
 
 /// Returns the end of a text that fits into so many columns, with an ellipsis where something is missing.
@@ -184,8 +178,17 @@ pub(crate) fn cut_start(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
-    let backwards = |text: &str| text.chars().rev().collect::<String>();
-    backwards(&cut(&backwards(text), columns))
+    let kept = text.graphemes(true).rev().take_while(fitting_into(columns)).map(str::len).sum::<usize>();
+    format!("…{}", &text[text.len() - kept..])
+}
+
+/// Returns whether pieces, one after the other, still fit into so many columns beside an ellipsis.
+fn fitting_into(columns: usize) -> impl FnMut(&&str) -> bool {
+    let mut used = 0;
+    move |piece| {
+        used += piece.width();
+        used < columns
+    }
 }
 
 #[cfg(test)]
@@ -206,8 +209,8 @@ mod tests {
             ["short", "天气预报", "a longer text"].map(|text| cut(text, 6)),
             ["short", "天气…", "a lon…"]
         );
-        let hearts = cut(&"❤️".repeat(20), 6);
-        assert!(hearts.width() <= 6 && hearts.ends_with('…'), "{hearts}");
+        assert_eq!(["❤️", "👩‍👩‍👧‍👦", "🏳️‍🌈"].map(|sign| cut(&sign.repeat(20), 6)), ["❤️❤️…", "👩‍👩‍👧‍👦👩‍👩‍👧‍👦…", "🏳️‍🌈🏳️‍🌈…"]);
+        assert_eq!(cut_start(&"👩‍👩‍👧‍👦".repeat(20), 6), "…👩‍👩‍👧‍👦👩‍👩‍👧‍👦");
         assert_eq!(["/a.rs", "/src/天气.rs"].map(|path| cut_start(path, 8)), ["/a.rs", "…天气.rs"]);
     }
 }
