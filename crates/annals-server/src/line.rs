@@ -10,9 +10,7 @@ use serde::Serialize;
 /// What could steer a terminal or break the line is escaped, which means the same in JSON: transcripts come from
 /// strangers, and there are readers that take U+2028 for the end of a line.
 pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
-    let mut json = Vec::with_capacity(1024);
-    serde_json::to_writer(&mut json, value)?;
-    let json = String::from_utf8(json).map_err(serde::ser::Error::custom)?;
+    let json = serde_json::to_string(value)?;
     Ok(match escaped(&json) {
         Cow::Borrowed(_) => json,
         Cow::Owned(escaped) => escaped,
