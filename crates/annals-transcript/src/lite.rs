@@ -164,9 +164,7 @@ impl Lite {
         if !self.is_begun() {
             return None;
         }
-        if !is_before(self.version.as_deref()?, STAYS_IN_ITS_FILE) {
-            self.settle_summaries(head);
-        }
+        self.settle_first_summaries(head);
         let mut rest = Lite::default();
         let mut entries = Entries::of(last_lines);
         loop {
@@ -174,20 +172,26 @@ impl Lite {
             let Some(entry) = entries.next() else { break };
             rest.add(&entry);
         }
-        rest.add_line_without_beginning(cut, &self);
+        if !self.knows_times_of(cut, last_at) {
+            rest.add_line_without_beginning(cut, &self);
+        }
         self.go_on_with(rest, false);
         Some(self)
     }
 
-    /// Returns whether all that a line tells is known, given when the last message was written: how the session began, and
-    /// no time that is earlier or later. Old clients do not say how they were started, so that may be told at any time.
+    /// Returns whether all that a line tells is known, given when the last message was written: it is a message, and how the
+    /// session began is known.
     fn knows(&self, line: &[u8], last_at: Timestamp) -> bool {
-        let Some(first_at) = self.first_at.filter(|_| self.is_begun() && is_one_message(line)) else {
-            return false;
-        };
-        let has_entrypoint = || self.entrypoint.is_none() && ENTRYPOINT.find(line).is_some();
-        !has_entrypoint()
-            && times_in(line).all(|time| time.is_some_and(|time| (first_at..=last_at).contains(&time)))
+        self.is_begun() && is_one_message(line) && self.knows_times_of(line, last_at)
+    }
+
+    /// Returns whether a line tells no time that is earlier or later than those known, nor first of all how the client was
+    /// started: old clients do not say that, so it may be told at any time.
+    fn knows_times_of(&self, line: &[u8], last_at: Timestamp) -> bool {
+        let Some(first_at) = self.first_at else { return false };
+        let is_between =
+            |time: Option<Timestamp>| time.is_some_and(|time| (first_at..=last_at).contains(&time));
+        times_in(line).all(is_between) && (self.entrypoint.is_some() || ENTRYPOINT.find(line).is_none())
     }
 
     /// Returns whether all is known that the first messages tell, but for how the client was started.
@@ -235,6 +239,14 @@ impl Lite {
         self.own_summary = own.or(self.own_summary.take());
     }
 
+    /// Settles which of the summaries at the beginning of a file counts by what stands around them, if the client that wrote
+    /// it speaks of nothing else.
+    fn settle_first_summaries(&mut self, head: &[u8]) {
+        if self.version.as_deref().is_some_and(|version| !is_before(version, STAYS_IN_ITS_FILE)) {
+            self.settle_summaries(head);
+        }
+    }
+
     /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
     pub fn last<'a, V: View<'a>>(&'a self) -> Option<V> {
         self.records.get(&V::KIND).and_then(|line| Entry::new(line).view())
@@ -251,6 +263,7 @@ impl Lite {
         let lines = last_line_end(head);
         self.add_lines(&head[..lines]);
         if self.first_prompt.is_some() && lines > 0 {
+            self.settle_first_summaries(head);
             return Ok(lines as u64);
         }
         let mut head = head.to_vec();
