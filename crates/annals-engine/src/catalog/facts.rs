@@ -331,3 +331,25 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
     let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
     if is_small { fs::read(path).ok() } else { None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn working_directories_told_in_two_parts_are_those_of_the_whole() {
+        let of = |told: &[&str]| {
+            let text = |cwd: Option<&&str>| cwd.map(|cwd| (*cwd).to_owned());
+            Cwds::new(text(told.first()), text(told.last()), None)
+        };
+        for whole in [&["/a"][..], &["/a", "/a"], &["/a", "/b"], &["/a", "/b", "/a"], &["/a", "/b", "/c"]] {
+            for at in 0..=whole.len() {
+                let (before, since) = whole.split_at(at);
+                assert_eq!(of(before).then(&of(since)), of(whole), "{whole:?} at {at}");
+            }
+        }
+        let moved = |to: &str| Cwds { moved_to: Some(to.to_owned()), ..Cwds::default() };
+        assert_eq!(moved("/x").then(&of(&[])).moved_to.as_deref(), Some("/x"));
+        assert_eq!(moved("/x").then(&moved("/y")).moved_to.as_deref(), Some("/y"));
+    }
+}
