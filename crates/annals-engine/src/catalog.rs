@@ -115,8 +115,8 @@ pub struct Listed {
     pub size: u64,
     /// When the transcript was written last.
     pub modified: Option<SystemTime>,
-    /// What is in it.
-    pub facts: Facts,
+    /// What is in it: in a box, since lists are sorted and passed on.
+    pub facts: Box<Facts>,
     /// How many subagents have a transcript.
     pub subagents: u64,
     /// Whether a client has it open.
@@ -205,11 +205,18 @@ impl Engine {
         let mut done = 0;
         let together = wanted.together();
         let asked = wanted.project.as_deref().map(Asked::new);
-        for (number, some) in candidates.chunks(together).enumerate() {
-            let facts = memory.facts(some);
+        let mut candidates = candidates.into_iter();
+        while let Some(next) = candidates.as_slice().first() {
+            if listing.has_enough(wanted, next) {
+                break;
+            }
+            let some: Vec<_> = candidates.by_ref().take(together).collect();
+            done += some.iter().map(|candidate| candidate.state.length).sum::<u64>();
+            let facts = memory.facts(&some);
             let facts: Vec<_> =
                 some.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
-            let read = some.par_iter().zip(facts).map(|(candidate, facts)| Listed::new(candidate, facts));
+            let read =
+                some.into_par_iter().zip(facts).map(|(candidate, facts)| Listed::new(candidate, facts));
             let mut listed: Vec<_> = read.collect();
             listed.retain(|listed| {
                 listing.has_place_for(listed, wanted) && asked.as_ref().is_none_or(|asked| asked.has(listed))
@@ -218,13 +225,8 @@ impl Engine {
                 listed = those_that_did(listed, wanted, &mut agents, &mut memory);
             }
             listing.sessions.extend(listed);
-            done += some.iter().map(|candidate| candidate.state.length).sum::<u64>();
             if tell(done, total).is_break() {
                 return listing;
-            }
-            let next = candidates.get((number + 1) * together);
-            if next.is_none_or(|next| listing.has_enough(wanted, next)) {
-                break;
             }
         }
         listing.sort(wanted.sort);
@@ -248,7 +250,7 @@ impl Engine {
         let mut memory = Memory::open(self.home().path(), false);
         let facts =
             memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
-        let mut listed = Listed::new(&candidate, Ok(facts));
+        let mut listed = Listed::new(candidate, Ok(facts));
         let beside = file.path.parent().map(Folder::agents_in);
         listed.subagents =
             Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
@@ -261,7 +263,7 @@ impl Engine {
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());
         let (candidates, _) = Folder::read_all(&folders, &mut Vec::new());
-        candidates.iter().map(Candidate::transcript).collect()
+        candidates.into_iter().map(Candidate::into_transcript).collect()
     }
 
     /// Returns the transcripts of a session: there may be copies in several projects.
@@ -306,18 +308,18 @@ impl Engine {
 }
 
 impl Listed {
-    fn new(candidate: &Candidate, facts: Result<Facts, String>) -> Self {
+    fn new(candidate: Candidate, facts: Result<Box<Facts>, String>) -> Self {
         let key = candidate.path.parent().and_then(Path::file_name).unwrap_or_default();
+        let project_key = key.to_string_lossy().into_owned();
         let (mut facts, error) = match facts {
             Ok(facts) => (facts, None),
-            Err(error) => (Facts::default(), Some(error)),
+            Err(error) => (Box::default(), Some(error)),
         };
         if candidate.has_folder {
-            facts = facts.with_title_beside(&candidate.path);
+            facts.take_title_beside(&candidate.path);
         }
         Self {
-            file: candidate.transcript(),
-            project_key: key.to_string_lossy().into_owned(),
+            project_key,
             size: candidate.state.length,
             modified: candidate.state.modified,
             facts,
@@ -326,6 +328,7 @@ impl Listed {
             is_archived: false,
             error,
             has_folder: candidate.has_folder,
+            file: candidate.into_transcript(),
         }
     }
 
@@ -403,8 +406,8 @@ impl ListPlace {
 
 impl Listing {
     /// Notes why a file could not be read.
-    fn noting(&mut self, file: &Candidate, facts: std::io::Result<Facts>) -> Result<Facts, String> {
-        facts.map_err(|source| {
+    fn noting<T>(&mut self, file: &Candidate, known: std::io::Result<T>) -> Result<T, String> {
+        known.map_err(|source| {
             let error = Error::read(&file.path, source);
             let text = error.to_string();
             self.errors.push(error);

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annals_transcript::history::{Cause, Step};
-use annals_transcript::lite::Lite;
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::{Disk, RealDisk, State};
 use rayon::prelude::*;
@@ -295,10 +294,6 @@ fn not_found(selector: &str) -> Error {
 /// Returns what a session is called in lists. A file that cannot be read has no title.
 pub(crate) fn title(path: &Path) -> Option<Title> {
     Facts::of_session(path).ok()?.title
-}
-
-pub(crate) fn lite(path: &Path) -> Option<Lite> {
-    Lite::read(&mut File::open(path).ok()?).ok()
 }
 
 #[cfg(test)]

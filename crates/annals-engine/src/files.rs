@@ -66,10 +66,14 @@ fn is_jsonl(path: &Path) -> bool {
 
 /// Returns the session that the first lines of a transcript name.
 fn session_inside(path: &Path) -> Option<String> {
-    if !path.is_file() {
-        return None;
-    }
-    Lite::read(&mut File::open(path).ok()?).ok()?.session
+    if path.is_file() { ends(path)?.session } else { None }
+}
+
+/// Returns what the ends of a transcript tell, if it can be read.
+pub(crate) fn ends(path: &Path) -> Option<Lite> {
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    Lite::read(&mut file, length).ok()
 }
 
 /// Returns the transcripts of subagents that lie in a project's folder itself, as those of old versions do.

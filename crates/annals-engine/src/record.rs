@@ -8,9 +8,8 @@ use annals_transcript::project::{folder_name, is_session_id, resolve};
 use annals_transcript::write::{Agent, Envelope, Options, Recorder, Target, new_id, rewrite};
 
 use crate::engine::Engine;
-use crate::engine::lite;
 use crate::error::Error;
-use crate::files::{Selection, TranscriptFile};
+use crate::files::{Selection, TranscriptFile, ends};
 use crate::git;
 use crate::subagent::Meta;
 use crate::title::own_target;
@@ -49,7 +48,7 @@ impl Engine {
     /// project. Its file is made when the first message is written.
     pub fn recorder(&self, recording: &Recording) -> Result<Recorder, Error> {
         let target = self.target(recording)?;
-        let there = || lite(&target.path()).and_then(|lite| lite.cwd).map(PathBuf::from);
+        let there = || ends(&target.path()).and_then(|lite| lite.cwd).map(PathBuf::from);
         let given = recording.project.as_ref().map(|project| resolve(project));
         let project = given.or_else(there).unwrap_or_else(|| resolve(Path::new(".")));
         let envelope = Envelope {

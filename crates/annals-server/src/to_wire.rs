@@ -63,7 +63,7 @@ pub(crate) fn weight(listed: &Listed) -> usize {
 /// A session of a list.
 pub fn session(listed: Listed) -> wire::Session {
     let project_path = listed.project_path();
-    let facts = listed.facts;
+    let facts = *listed.facts;
     wire::Session {
         id: listed.file.session.unwrap_or_default(),
         title_source: facts.title.as_ref().map_or("none", |title| title.source.name()).to_owned(),

@@ -246,6 +246,11 @@ pub(crate) fn read_into<'b>(
     buffer: &'b mut [u8],
 ) -> io::Result<&'b [u8]> {
     file.seek(SeekFrom::Start(offset))?;
+    fill(file, buffer)
+}
+
+/// Reads on in a file until a buffer is full, or there is no more.
+pub(crate) fn fill<'b>(file: &mut impl Read, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read(&mut buffer[filled..]) {

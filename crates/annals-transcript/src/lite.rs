@@ -13,12 +13,15 @@ use memchr::memmem::{self, Finder};
 
 use crate::entry::view::{Summary, View};
 use crate::entry::{Entry, Flag, Kind, time};
-use crate::json::{JsonStr, Step, Walk, quote, skip_space, value_end};
-use crate::line::{Entries, Reader, first_line, read_into, read_span};
+use crate::json::{JsonStr, Step, Value, Walk, quote, skip_space, value_end};
+use crate::line::{Entries, Reader, fill, first_line, read_into, read_span};
 use crate::prompt;
 
 /// How much of each end is read.
 const CHUNK: usize = 64 * 1024;
+
+/// How much of each end is enough where the client wrote again at the end what there is to tell.
+const NEAR: usize = 16 * 1024;
 
 /// How far an end grows for one long line. A line longer than this is read as far as it goes.
 const LIMIT: usize = 8 * 1024 * 1024;
@@ -29,7 +32,9 @@ const ATTEMPTS: usize = 32;
 /// How many summaries are kept: more than any client wrote into one file.
 const SUMMARIES: usize = 64;
 
-static ENTRYPOINT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"entrypoint\""));
+/// Records that tell a title, so that no summary is asked for.
+const TITLES: [Kind; 2] = [Kind::CustomTitle, Kind::AiTitle];
+
 static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
 static TYPED_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("{\"type\":\""));
 
@@ -66,6 +71,7 @@ pub struct Lite {
     pub has_messages: bool,
     /// Whether a message was seen that is not a subagent's.
     pub has_main_messages: bool,
+    /// The last record of each type.
     records: BTreeMap<Kind, Vec<u8>>,
     /// Those of `records` that stand at the end of the file.
     at_end: BTreeSet<Kind>,
@@ -113,32 +119,34 @@ impl Mark {
 }
 
 impl Lite {
-    /// Reads both ends of a file.
-    pub fn read(file: &mut (impl Read + Seek)) -> io::Result<Self> {
-        let size = file.seek(SeekFrom::End(0))?;
+    /// Reads both ends of a file that is so long, from its beginning on. What was written since it was so long is left alone.
+    pub fn read(file: &mut (impl Read + Seek), size: u64) -> io::Result<Self> {
         with_buffer(|buffer| match buffer.get_mut(..usize::try_from(size).unwrap_or(usize::MAX)) {
             Some(whole) => Self::read_whole(file, whole),
             None => Self::read_ends(file, size, buffer),
         })
     }
 
-    fn read_whole(file: &mut (impl Read + Seek), buffer: &mut [u8]) -> io::Result<Self> {
-        let bytes = read_into(file, 0, buffer)?;
+    fn read_whole(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<Self> {
+        let bytes = fill(file, buffer)?;
         let mark = Mark::between(bytes, bytes);
         let mut lite = Lite { size: bytes.len() as u64, whole: true, mark, ..Lite::default() };
         lite.add_lines(bytes);
-        lite.settle_summaries(bytes);
+        if !TITLES.iter().any(|kind| lite.records.contains_key(kind)) {
+            lite.settle_summaries(bytes);
+        }
         Ok(lite)
     }
 
     /// Reads both ends of a file that is longer than they are together.
     fn read_ends(file: &mut (impl Read + Seek), size: u64, buffer: &mut [u8]) -> io::Result<Self> {
-        let (head, tail) = buffer.split_at_mut(CHUNK);
-        let head = read_into(file, 0, head)?;
-        // The byte before the last chunk tells whether a line starts with it.
-        let tail = read_into(file, size - tail.len() as u64, tail)?;
+        let (head, tail) = both_ends(file, size, NEAR, buffer)?;
         let mark = Mark::between(head, tail);
         let unread = || Lite { size, mark, ..Lite::default() };
+        if let Some(lite) = unread().glance(head, tail).filter(Lite::is_told_again) {
+            return Ok(lite);
+        }
+        let (head, tail) = both_ends(file, size, CHUNK, buffer)?;
         if let Some(lite) = unread().glance(head, tail) {
             return Ok(lite);
         }
@@ -161,7 +169,7 @@ impl Lite {
             self.add(&entry);
             first_lines.pass_over(|line| self.knows(line, last_at));
         }
-        if !self.is_begun() {
+        if !self.is_begun() || self.entrypoint.is_none() && told.entrypoint.is_some() {
             return None;
         }
         self.settle_first_summaries(head);
@@ -185,20 +193,26 @@ impl Lite {
         self.is_begun() && is_one_message(line) && self.knows_times_of(line, last_at)
     }
 
-    /// Returns whether a line tells no time that is earlier or later than those known, nor first of all how the client was
-    /// started: old clients do not say that, so it may be told at any time.
+    /// Returns whether a line tells no time that is earlier or later than those known.
     fn knows_times_of(&self, line: &[u8], last_at: Timestamp) -> bool {
         let Some(first_at) = self.first_at else { return false };
         let is_between =
             |time: Option<Timestamp>| time.is_some_and(|time| (first_at..=last_at).contains(&time));
-        times_in(line).all(is_between) && (self.entrypoint.is_some() || ENTRYPOINT.find(line).is_none())
+        times_in(line).all(is_between)
     }
 
-    /// Returns whether all is known that the first messages tell, but for how the client was started.
+    /// Returns whether all is known that the first messages tell, but for how the client was started: old ones do not say.
     fn is_begun(&self) -> bool {
         self.has_main_messages
             && self.first_at.is_some()
             && [&self.first_prompt, &self.session, &self.cwd].into_iter().all(Option::is_some)
+    }
+
+    /// Returns whether the end of the file holds all records that count: turn after turn, a client that knows `last-prompt`
+    /// writes the title and the others again behind it.
+    fn is_told_again(&self) -> bool {
+        let is_at_end = |kind| self.at_end.contains(kind);
+        is_at_end(&Kind::LastPrompt) && TITLES.iter().any(is_at_end)
     }
 
     /// Reads all of a file, for what its ends do not tell.
@@ -249,7 +263,7 @@ impl Lite {
 
     /// Returns the last record of a type that was seen: the one that counts, for types of which the last counts.
     pub fn last<'a, V: View<'a>>(&'a self) -> Option<V> {
-        self.records.get(&V::KIND).and_then(|line| Entry::new(line).view())
+        self.records.get(&V::KIND).map(|body| V::over(Value::trusted(body)))
     }
 
     /// Returns the last record of a type, if there can be no later one in what was not read.
@@ -348,8 +362,10 @@ impl Lite {
         if let Some(time) = head.time() {
             self.add_time(time);
         }
-        if head.kind.last_one_wins() || head.kind == Kind::PrLink {
-            self.records.insert(head.kind, entry.bytes().to_vec());
+        if (head.kind.last_one_wins() || head.kind == Kind::PrLink)
+            && let Some(body) = entry.body()
+        {
+            self.records.insert(head.kind, body.bytes().to_vec());
         }
         if head.kind == Kind::Summary && self.summaries.len() < SUMMARIES {
             self.summaries.push(entry.bytes().to_vec());
@@ -364,8 +380,7 @@ impl Lite {
         keep_last(&mut self.git_branch, head.git_branch);
         keep_last(&mut self.version, head.version);
         if !self.has_messages {
-            let origin = entry.body().and_then(|body| body.get("forkedFrom")?.text("sessionId"));
-            self.forked_from = origin.map(Cow::into_owned);
+            self.forked_from = head.forked_from.map(|origin| origin.decode().into_owned());
         }
         let is_main = !entry.has(Flag::Sidechain);
         self.has_messages = true;
@@ -508,6 +523,18 @@ fn with_buffer<T>(work: impl FnOnce(&mut [u8]) -> T) -> T {
     let done = work(&mut buffer);
     BUFFER.set(buffer);
     done
+}
+
+/// Reads so much of each end of a file, and the byte before the last part, which tells whether a line starts with it.
+fn both_ends<'b>(
+    file: &mut (impl Read + Seek),
+    size: u64,
+    length: usize,
+    buffer: &'b mut [u8],
+) -> io::Result<(&'b [u8], &'b [u8])> {
+    let (head, tail) = buffer[..=2 * length].split_at_mut(length);
+    let head = read_into(file, 0, head)?;
+    Ok((head, read_into(file, size - tail.len() as u64, tail)?))
 }
 
 /// Returns whether a file has these bytes in it, of which there are few.

@@ -23,7 +23,8 @@ pub fn folder_name(path: &str) -> String {
         Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
         _ => '-',
     };
-    let mut name: String = path.encode_utf16().map(dashed).collect();
+    let mut name = String::with_capacity(path.len());
+    name.extend(path.encode_utf16().map(dashed));
     if name.len() > LONGEST {
         name.truncate(LONGEST);
         name.push('-');

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::content::{Block, Content};
 use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand, User};
-use crate::entry::{Entry, Flag};
+use crate::entry::{Entry, Flag, Kind};
 
 /// One thing that came in. A message may hold several: a selection in an editor, and words about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,10 +142,13 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     if entry.has(Flag::Sidechain) || entry.has(Flag::TranscriptOnly) {
         return None;
     }
-    let inputs = match entry.view::<User>() {
-        Some(_) if entry.has(Flag::Meta) || entry.has(Flag::CompactSummary) => return None,
-        Some(user) => Some(user.content()).filter(|content| !has_results(*content)).map(in_content)?,
-        None => inputs(entry),
+    let inputs = match entry.kind() {
+        Kind::User if entry.has(Flag::Meta) || entry.has(Flag::CompactSummary) => return None,
+        Kind::User => {
+            let content = Content::of_message(entry.head().message);
+            Some(content).filter(|content| !has_results(*content)).map(in_content)?
+        }
+        _ => inputs(entry),
     };
     let words =
         inputs.into_iter().filter(|input| matches!(input.kind, InputKind::Prompt | InputKind::Queued));

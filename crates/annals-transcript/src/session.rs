@@ -11,7 +11,7 @@ use jiff::Timestamp;
 pub use ids::{Id, IdTexts};
 
 use crate::content::{self, Content};
-use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind, User};
+use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::Value;
 use crate::line::{Position, Reader};
@@ -223,7 +223,7 @@ impl Session {
             id: self.intern(head.id),
             parent: self.intern(head.parent),
             logical_parent: self.intern(head.logical_parent),
-            message_id: self.intern(head.message_id),
+            message_id: self.intern(head.message_id()),
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
@@ -236,8 +236,7 @@ impl Session {
 
     fn add_blocks(&mut self, entry: &Entry<'_>) {
         let content = match entry.kind() {
-            Kind::User => entry.view::<User>().map(|user| user.content()),
-            Kind::Assistant => entry.view::<Assistant>().map(|reply| reply.content()),
+            Kind::User | Kind::Assistant => Some(Content::of_message(entry.head().message)),
             Kind::Attachment => {
                 entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())
             }

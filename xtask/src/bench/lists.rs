@@ -171,7 +171,8 @@ fn session_in(root: &Path, number: u64) -> Result<PathBuf, Box<dyn std::error::E
     generate::session(&mut out, number, BYTES)?;
     // Each was written last when its last entry was.
     let file = out.into_inner()?;
-    if let Some(last) = Lite::read(&mut File::open(&path)?)?.last_at {
+    let size = fs::metadata(&path)?.len();
+    if let Some(last) = Lite::read(&mut File::open(&path)?, size)?.last_at {
         file.set_times(FileTimes::new().set_modified(last.into()))?;
     }
     Ok(path)

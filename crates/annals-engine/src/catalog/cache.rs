@@ -21,7 +21,7 @@ use super::facts::{Cwds, Facts, Standing, Title, TitleSource};
 use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS facts (
@@ -124,7 +124,6 @@ impl Cache {
         connection.busy_timeout(Duration::from_secs(1))?;
         // Takes effect when it is made: fewer and larger pages are written faster.
         connection.pragma_update(None, "page_size", 16 * 1024)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "OFF")?;
         let version = |connection: &Connection| -> rusqlite::Result<i64> {
             connection.pragma_query_value(None, "user_version", |row| row.get(0))
@@ -156,20 +155,19 @@ impl Cache {
         }
     }
 
-    /// Returns all facts that are remembered, in boxes: a table of them has room for twice as many.
-    pub(super) fn all(&self) -> HashMap<OsString, Box<Remembered<Facts>>> {
+    /// Returns all facts that are remembered.
+    pub(super) fn all(&self) -> HashMap<OsString, Remembered<Box<Facts>>> {
         let read = |connection: &Connection| {
             let mut statement = connection.prepare(FACTS)?;
-            let rows = statement.query_map([], |row| {
-                Ok((path_in(row)?.into_owned().into_os_string(), Box::new(facts(row)?)))
-            })?;
+            let rows = statement
+                .query_map([], |row| Ok((path_in(row)?.into_owned().into_os_string(), facts(row)?)))?;
             rows.collect::<rusqlite::Result<HashMap<_, _>>>()
         };
         self.attempt(read).unwrap_or_default()
     }
 
     /// Returns the facts that are remembered of one file.
-    pub(super) fn facts(&self, path: &Path) -> Option<Remembered<Facts>> {
+    pub(super) fn facts(&self, path: &Path) -> Option<Remembered<Box<Facts>>> {
         self.one(&format!("{FACTS} WHERE facts.path = ?1"), path, facts)
     }
 
@@ -318,7 +316,7 @@ fn is_broken(error: &rusqlite::Error) -> bool {
 
 /// Removes a cache with the files that are put beside it while it is used.
 fn remove(path: &Path) {
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         let _ = fs::remove_file(name);
@@ -341,7 +339,7 @@ fn path_in<'a>(row: &'a Row<'_>) -> rusqlite::Result<Cow<'a, Path>> {
     Ok(path)
 }
 
-fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
+fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Box<Facts>>> {
     let time = |index: usize| -> rusqlite::Result<Option<Timestamp>> {
         let ms: Option<i64> = row.get(index)?;
         Ok(ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
@@ -379,7 +377,7 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Facts>> {
         mark: Mark::from_number(row.get(20)?),
         is_whole: counted.is_some(),
     };
-    Ok(Remembered { what: facts, key: key_of(row)? })
+    Ok(Remembered { what: Box::new(facts), key: key_of(row)? })
 }
 
 fn contents(row: &Row<'_>) -> rusqlite::Result<Remembered<Contents>> {

@@ -14,6 +14,7 @@ use annals_transcript::line::read_span;
 use annals_transcript::lite::{Lite, Mark, is_before};
 use jiff::Timestamp;
 
+use super::folder::Candidate;
 use super::project::project_above;
 use crate::files::is_hollow;
 
@@ -134,26 +135,25 @@ impl TitleSource {
 
 impl Facts {
     /// Reads what is in a transcript: both ends of it, and all of it only if they leave a question open.
-    pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let mut lite = Lite::read(&mut file)?;
-        if leaves_a_question(&lite, &file, path) {
+    pub(super) fn read(transcript: &Candidate) -> io::Result<Self> {
+        let (mut file, mut lite) = ends(transcript)?;
+        if leaves_a_question(&lite, &file, &transcript.path) {
             lite = Lite::read_all(&mut file)?;
         }
-        Self::of(lite, &mut file, path)
+        Self::of(lite, &mut file, &transcript.path)
     }
 
     /// Reads what the ends of a transcript tell: enough for a subagent's.
-    pub(super) fn of_ends(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        Self::of(Lite::read(&mut file)?, &mut file, path)
+    pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
+        let (mut file, lite) = ends(transcript)?;
+        Self::of(lite, &mut file, &transcript.path)
     }
 
     /// Reads a transcript that seems to have grown behind an offset since these facts were read, and returns what reading
     /// it anew would: where that takes all of it, what was written since is enough if these are the facts of all the rest.
-    pub(super) fn read_again(&self, path: &Path, from: u64) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let lite = Lite::read(&mut file)?;
+    pub(super) fn read_again(&self, transcript: &Candidate, from: u64) -> io::Result<Self> {
+        let path = &transcript.path;
+        let (mut file, lite) = ends(transcript)?;
         if !leaves_a_question(&lite, &file, path) {
             return Self::of(lite, &mut file, path);
         }
@@ -168,16 +168,18 @@ impl Facts {
 
     /// Reads what is in a session: its transcript, and the title beside it.
     pub(crate) fn of_session(path: &Path) -> io::Result<Self> {
-        Ok(Self::read(path)?.with_title_beside(path))
+        let transcript = Candidate::of(path).ok_or(io::ErrorKind::NotFound)?;
+        let mut facts = Self::read(&transcript)?;
+        facts.take_title_beside(path);
+        Ok(facts)
     }
 
     /// Gives a session the title that stands in a file of its own, unless the transcript itself has one.
-    pub(super) fn with_title_beside(mut self, path: &Path) -> Self {
+    pub(super) fn take_title_beside(&mut self, path: &Path) {
         let has_own = self.title.as_ref().is_some_and(|title| title.source == TitleSource::Custom);
         if !has_own && let Some(text) = title_beside(path) {
             self.title = Some(Title { text, source: TitleSource::Custom });
         }
-        self
     }
 
     fn of(mut lite: Lite, file: &mut File, path: &Path) -> io::Result<Self> {
@@ -226,6 +228,13 @@ impl Facts {
     }
 }
 
+/// Opens a transcript and reads its ends, as long as it was when it was looked at.
+fn ends(transcript: &Candidate) -> io::Result<(File, Lite)> {
+    let mut file = File::open(&transcript.path)?;
+    let lite = Lite::read(&mut file, transcript.state.length)?;
+    Ok((file, lite))
+}
+
 /// The working directories that a transcript tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cwds {
@@ -257,7 +266,7 @@ impl Cwds {
         let names_folder =
             |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key()).is_some());
         let Self { first, elsewhere, moved_to } = self;
-        let is_moved = || !names_folder(first) && names_folder(elsewhere);
+        let is_moved = || names_folder(elsewhere) && !names_folder(first);
         moved_to.clone().or_else(|| if is_moved() { elsewhere.clone() } else { first.clone() })
     }
 }

@@ -109,9 +109,9 @@ impl Candidate {
         Some(Self { path, state, has_folder: false, is_link })
     }
 
-    pub(super) fn transcript(&self) -> TranscriptFile {
+    pub(super) fn into_transcript(self) -> TranscriptFile {
         let session = self.path.file_stem().map(|id| id.to_string_lossy().into_owned());
-        TranscriptFile { path: self.path.clone(), session, agent: None }
+        TranscriptFile { path: self.path, session, agent: None }
     }
 
     /// Returns whether it is a subagent's.

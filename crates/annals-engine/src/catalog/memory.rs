@@ -15,7 +15,7 @@ use super::folder::Candidate;
 /// What the catalogue remembers: all of it for a whole list, piece by piece for a short one.
 pub(super) struct Memory {
     cache: Option<Cache>,
-    all: Option<HashMap<OsString, Box<Remembered<Facts>>>>,
+    all: Option<HashMap<OsString, Remembered<Box<Facts>>>>,
 }
 
 /// Something about a transcript, and whether the catalogue has yet to learn it.
@@ -32,18 +32,21 @@ impl Memory {
     }
 
     /// Returns what transcripts are.
-    pub(super) fn facts(&mut self, candidates: &[Candidate]) -> Vec<io::Result<Facts>> {
+    pub(super) fn facts(&mut self, candidates: &[Candidate]) -> Vec<io::Result<Box<Facts>>> {
         let remembered = candidates.iter().map(|candidate| match &mut self.all {
-            Some(all) => all.remove(candidate.path.as_os_str()).map(|remembered| *remembered),
+            Some(all) => all.remove(candidate.path.as_os_str()),
             None => self.cache.as_ref()?.facts(&candidate.path),
         });
-        let known = know(candidates, remembered.collect(), |candidate, older| match older {
-            _ if candidate.is_agent() => Facts::of_ends(&candidate.path),
-            Some((facts, from)) => facts.read_again(&candidate.path, from),
-            None => Facts::read(&candidate.path),
+        let known = know(candidates, remembered.collect(), |candidate, older| {
+            let facts = match older {
+                _ if candidate.is_agent() => Facts::of_ends(candidate),
+                Some((facts, from)) => facts.read_again(candidate, from),
+                None => Facts::read(candidate),
+            };
+            facts.map(Box::new)
         });
         if let Some(cache) = &mut self.cache {
-            cache.keep_facts(new(candidates, &known));
+            cache.keep_facts(new(candidates, &known).map(|(candidate, facts)| (candidate, &**facts)));
         }
         known.into_iter().map(|known| Ok(known?.what)).collect()
     }

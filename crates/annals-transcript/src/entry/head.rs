@@ -29,8 +29,8 @@ pub struct Head<'a> {
     pub session: Option<JsonStr<'a>>,
     /// `agentId`.
     pub agent: Option<JsonStr<'a>>,
-    /// `message.id`: shared by all lines of one reply.
-    pub message_id: Option<JsonStr<'a>>,
+    /// `message`: what was said.
+    pub message: Option<Value<'a>>,
     /// `requestId`.
     pub request: Option<JsonStr<'a>>,
     /// `leafUuid`: the message that a record speaks of.
@@ -43,6 +43,8 @@ pub struct Head<'a> {
     pub version: Option<JsonStr<'a>>,
     /// `entrypoint`: how the client was started.
     pub entrypoint: Option<JsonStr<'a>>,
+    /// `forkedFrom.sessionId`: the session that the entry was copied from.
+    pub forked_from: Option<JsonStr<'a>>,
     flags: u16,
 }
 
@@ -70,8 +72,6 @@ pub enum Flag {
     Explicit,
     /// `parentUuid` is there and null: a root on purpose.
     NullParent,
-    /// `message` is there and not null.
-    Message,
     /// `requestId` is there.
     Request,
     /// The model of a reply is `<synthetic>`: the client made it up. Known to a [`Session`](crate::session::Session).
@@ -110,6 +110,11 @@ impl<'a> Head<'a> {
         time::as_the_client_writes(text.raw()).or_else(|| text.decode().parse().ok())
     }
 
+    /// Returns the id that all lines of one reply share, if the entry is one.
+    pub fn message_id(&self) -> Option<JsonStr<'a>> {
+        if self.kind == Kind::Assistant { self.message?.get("id")?.as_str() } else { None }
+    }
+
     /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the
     /// same `type`, and messages copied into progress lines, have not.
     pub(crate) fn is_typical(&self) -> bool {
@@ -129,10 +134,7 @@ impl<'a> Head<'a> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
         let (mut attachment_type, mut data_type, mut operation) = (None, None, None);
         let end = walk_object(bytes, at, |key, value| match Field::of(key) {
-            Some(Field::Message) => {
-                head.set(Flag::Message, bytes[value..].first() != Some(&b'n'));
-                nested(bytes, value, "id", &mut head.message_id)
-            }
+            Some(Field::ForkedFrom) => nested(bytes, value, "sessionId", &mut head.forked_from),
             Some(Field::Attachment) => nested(bytes, value, "type", &mut attachment_type),
             Some(Field::Data) => nested(bytes, value, "type", &mut data_type),
             field => {
@@ -178,6 +180,7 @@ impl<'a> Head<'a> {
                 self.request = text;
                 self.set(Flag::Request, text.is_some());
             }
+            Field::Message => self.message = Some(value),
             Field::LeafUuid => self.leaf = text,
             Field::Cwd => self.cwd = text,
             Field::GitBranch => self.git_branch = text,
@@ -192,7 +195,7 @@ impl<'a> Head<'a> {
             Field::IsSnapshotUpdate => self.set(Flag::SnapshotUpdate, on),
             Field::IsDisplayOnly => self.set(Flag::DisplayOnly, on),
             Field::Explicit => self.set(Flag::Explicit, on),
-            Field::Message | Field::Attachment | Field::Data | Field::Operation => {}
+            Field::ForkedFrom | Field::Attachment | Field::Data | Field::Operation => {}
         }
     }
 
@@ -228,6 +231,7 @@ enum Field {
     IsDisplayOnly,
     Explicit,
     Message,
+    ForkedFrom,
     Attachment,
     Data,
     Operation,
@@ -268,6 +272,7 @@ impl Field {
             b"isDisplayOnly" => Field::IsDisplayOnly,
             b"explicit" => Field::Explicit,
             b"message" => Field::Message,
+            b"forkedFrom" => Field::ForkedFrom,
             b"attachment" => Field::Attachment,
             b"data" => Field::Data,
             b"operation" => Field::Operation,
@@ -309,10 +314,10 @@ mod tests {
             r#""sessionId":"s","agentId":"a","requestId":"r"}"#
         ));
         assert_eq!(head.kind, Kind::Assistant);
-        let texts = [head.parent, head.id, head.session, head.agent, head.request, head.message_id];
+        let texts = [head.parent, head.id, head.session, head.agent, head.request, head.message_id()];
         assert_eq!(texts.map(|text| text.unwrap().decode().into_owned()), ["p", "u", "s", "a", "r", "msg_1"]);
         assert_eq!(head.time().unwrap().as_millisecond(), 1_767_323_045_678);
-        assert!(head.has(Flag::Sidechain) && head.has(Flag::Message));
+        assert!(head.has(Flag::Sidechain) && head.message.is_some());
         assert!(!head.has(Flag::Meta) && !head.has(Flag::NullParent));
     }
 
@@ -340,8 +345,8 @@ mod tests {
         let twice =
             head(r#"{"type":"user","uuid":"a","uuid":"b","parentUuid":null,"isMeta":true,"isMeta":false}"#);
         assert_eq!(twice.id.unwrap().decode(), "b");
-        let replaced = head(r#"{"message":{"id":"m"},"message":null}"#);
-        assert!(replaced.message_id.is_none() && !replaced.has(Flag::Message));
+        let replaced = head(r#"{"type":"assistant","message":{"id":"m"},"message":null}"#);
+        assert!(replaced.message_id().is_none() && replaced.message.is_some_and(Value::is_null));
         assert!(twice.has(Flag::NullParent) && !twice.has(Flag::Meta));
         let changed = head(r#"{"parentUuid":null,"parentUuid":"p","\u0074ype":"us\u0065r"}"#);
         assert!(!changed.has(Flag::NullParent) && !head("{}").has(Flag::NullParent));

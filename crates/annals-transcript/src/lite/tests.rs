@@ -21,7 +21,13 @@ fn filler(bytes: usize) -> String {
 }
 
 fn lite(file: &str) -> Lite {
-    Lite::read(&mut Cursor::new(file.as_bytes())).unwrap()
+    read(&mut Cursor::new(file))
+}
+
+fn read<T: AsRef<[u8]>>(source: &mut Cursor<T>) -> Lite {
+    let size = source.get_ref().as_ref().len() as u64;
+    source.set_position(0);
+    Lite::read(source, size).unwrap()
 }
 
 fn seconds(time: Option<Timestamp>) -> i8 {
@@ -51,6 +57,59 @@ fn the_middle_of_a_large_file_is_not_read() {
     assert_eq!((seconds(read.first_at), seconds(read.last_at)), (1, 9));
     let renamed = lite(&(file + &title("late")));
     assert_eq!(renamed.last::<CustomTitle>().unwrap().title().unwrap(), "late");
+}
+
+/// Counts what is read of a file.
+struct Counted<'a>(Cursor<&'a [u8]>, usize);
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer)?;
+        self.1 += count;
+        Ok(count)
+    }
+}
+
+impl Seek for Counted<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+#[test]
+fn little_is_read_where_the_end_tells_the_title_again() {
+    let record = |kind: &str, key: &str, text: &str| {
+        format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\",\"sessionId\":\"s\"}}\n")
+    };
+    let messages: String = (0..600).map(|second| some_line(99, second)).collect();
+    let (before, behind) = messages.split_at(some_line(99, 0).len() * 40);
+    assert!((NEAR..CHUNK).contains(&before.len()));
+    let last = record("last-prompt", "lastPrompt", "p");
+    let title = |name| record("custom-title", "customTitle", name);
+    for (end, found, most) in [
+        (last.clone() + &title("late"), "late", 2 * NEAR + 1),
+        (last.clone(), "early", 2 * (NEAR + CHUNK + 1)),
+        (title("late"), "late", 2 * (NEAR + CHUNK + 1)),
+    ] {
+        let file = before.to_owned() + &title("early") + behind + &end;
+        let mut source = Counted(Cursor::new(file.as_bytes()), 0);
+        let read = Lite::read(&mut source, file.len() as u64).unwrap();
+        assert_eq!(read.last::<CustomTitle>().unwrap().title().unwrap(), found);
+        assert!(source.1 <= most, "{} bytes for {end}", source.1);
+    }
+}
+
+#[test]
+fn a_file_is_read_as_long_as_it_was() {
+    for messages in [10, 600] {
+        let file: String = (0..messages).map(|second| some_line(99, second)).collect();
+        let longer = file.clone() + &user("Since", "09");
+        let read = Lite::read(&mut Cursor::new(&longer), file.len() as u64).unwrap();
+        assert_eq!(facts(&read), facts(&lite(&file)));
+        assert_eq!((read.size, read.mark), (file.len() as u64, lite(&file).mark));
+        let shorter = Lite::read(&mut Cursor::new(&file), longer.len() as u64).unwrap();
+        assert_eq!(shorter.first_prompt, lite(&file).first_prompt);
+    }
 }
 
 #[test]
@@ -183,19 +242,19 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
         + &filler;
     let timed = "{\"type\":\"filler\",\"timestamp\":\"2026-01-01T00:00:00Z\"}\n";
     let mut source = std::io::Cursor::new(file + timed);
-    let read = Lite::read(&mut source).unwrap();
-    assert!(!read.whole);
-    assert_eq!(read.summary(&mut source).unwrap().as_deref(), Some("Ours"));
+    let found = read(&mut source);
+    assert!(!found.whole);
+    assert_eq!(found.summary(&mut source).unwrap().as_deref(), Some("Ours"));
     // Clients that copy nothing write of what came before, if of this session at all.
     let stays = user("Words", "01") + &summary("Near", "u") + &filler + &entry("a") + &filler + timed;
     for (first, found) in [("", Some("Near")), (&*summary("Far", "a"), Some("Near"))] {
         let mut source = std::io::Cursor::new(first.to_owned() + &stays);
-        assert_eq!(Lite::read(&mut source).unwrap().summary(&mut source).unwrap().as_deref(), found);
+        assert_eq!(read(&mut source).summary(&mut source).unwrap().as_deref(), found);
     }
     let mut far = std::io::Cursor::new(stays.replace("\"u\"", "\"other\"") + &summary("Far", "a") + timed);
-    assert_eq!(Lite::read(&mut far).unwrap().summary(&mut far).unwrap().as_deref(), Some("Far"));
+    assert_eq!(read(&mut far).summary(&mut far).unwrap().as_deref(), Some("Far"));
     let mut other = std::io::Cursor::new(summary("Of another", "z") + &entry("a"));
-    assert_eq!(Lite::read(&mut other).unwrap().summary(&mut other).unwrap(), None);
+    assert_eq!(read(&mut other).summary(&mut other).unwrap(), None);
 }
 
 /// Reads both ends of a file, and looks at every line of them.
@@ -240,7 +299,6 @@ fn some_line(kind: u8, second: i64) -> String {
             ) + "\n"
         }
         4 => message("", &time(second + 500).to_string()) + "\n",
-        5 => message("\"entrypoint\":\"cli\",", &now.to_string()) + "\n",
         6 => message("", "no time") + "\n",
         7 => message("", "2026-01-01T00:00:00Z") + "\n",
         9 => message("", &now.to_string()).replace("\"type\":\"user\"", "\"type\":\"unheard-of\"") + "\n",
@@ -261,17 +319,62 @@ proptest::proptest! {
     fn messages_that_are_passed_over_would_have_told_nothing(
         kinds in proptest::collection::vec(0u8..40, 200..400),
     ) {
-        let file: String = kinds.iter().zip(0..).map(|(kind, second)| some_line(*kind, second)).collect();
+        let mut file: String = kinds.iter().zip(0..).map(|(kind, second)| some_line(*kind, second)).collect();
+        // Old clients do not tell how they were started.
+        let is_new = file.len() * usize::from(kinds[0]) / 30;
+        let old = file.floor_char_boundary(is_new.min(file.len()));
+        let new = file.split_off(old).replace("\"isSidechain\"", "\"entrypoint\":\"cli\",\"isSidechain\"");
+        file.push_str(&new);
         proptest::prop_assume!(file.len() > 2 * CHUNK + 1);
-        let closely = looked_at_closely(file.as_bytes());
-        let read = lite(&file);
-        let facts = |lite: &Lite| {
-            let texts = [&lite.session, &lite.cwd, &lite.last_cwd, &lite.git_branch, &lite.version, &lite.entrypoint,
-                &lite.first_prompt].map(Clone::clone);
-            (texts, lite.first_at, lite.last_at, lite.records.clone(), lite.at_end.clone(), lite.has_main_messages)
-        };
-        proptest::prop_assert_eq!(facts(&read), facts(&closely));
+        let (glanced_at, closely) = (lite(&file), looked_at_closely(file.as_bytes()));
+        proptest::prop_assert_eq!(facts(&glanced_at), facts(&closely));
+        proptest::prop_assert_eq!(glanced_at.at_end, closely.at_end);
     }
+
+    #[test]
+    fn what_the_client_writes_again_at_the_end_is_enough(
+        turns in proptest::collection::vec((0u8..16, 1i64..30), 30..90),
+    ) {
+        let (mut file, mut told, mut second) = (String::new(), BTreeMap::new(), 0);
+        for (number, (news, messages)) in turns.into_iter().enumerate() {
+            for _ in 0..messages {
+                second += 1;
+                file += &some_line(99, second);
+            }
+            match news {
+                0 | 1 => _ = told.insert("custom-title", format!("\"customTitle\":\"C{number}\"")),
+                2 => _ = told.insert("ai-title", format!("\"aiTitle\":\"A{number}\"")),
+                3 => _ = told.insert("tag", format!("\"tag\":\"t{number}\"")),
+                4 => _ = told.insert("permission-mode", "\"permissionMode\":\"plan\"".to_owned()),
+                _ => {}
+            }
+            writeln!(file, "{{\"type\":\"last-prompt\",\"lastPrompt\":\"p{number}\",\"sessionId\":\"s\"}}").unwrap();
+            for (kind, what) in &told {
+                writeln!(file, "{{\"type\":\"{kind}\",{what},\"sessionId\":\"s\"}}").unwrap();
+            }
+        }
+        proptest::prop_assume!(file.len() > 2 * CHUNK + 1);
+        let (glanced_at, closely) = (lite(&file), looked_at_closely(file.as_bytes()));
+        proptest::prop_assert_eq!(facts(&glanced_at), facts(&closely));
+    }
+}
+
+/// What lists take from the ends of a file.
+#[expect(clippy::type_complexity, reason = "it is only compared")]
+fn facts(
+    lite: &Lite,
+) -> ([Option<String>; 7], [Option<Timestamp>; 2], BTreeMap<Kind, Vec<u8>>, bool, Option<String>) {
+    let texts = [
+        &lite.session,
+        &lite.cwd,
+        &lite.last_cwd,
+        &lite.git_branch,
+        &lite.version,
+        &lite.entrypoint,
+        &lite.first_prompt,
+    ];
+    let times = [lite.first_at, lite.last_at];
+    (texts.map(Clone::clone), times, lite.records.clone(), lite.has_main_messages, lite.forked_from.clone())
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn every_view_of_every_entry_can_be_read() {
         while let Some(entry) = reader.read().unwrap() {
             read_views(&entry);
         }
-        let lite = Lite::read(&mut Cursor::new(&file)).unwrap();
+        let lite = Lite::read(&mut Cursor::new(&file), file.len() as u64).unwrap();
         assert_eq!(lite.size, file.len() as u64);
     }
 }
@@ -45,7 +45,7 @@ fn every_view_of_every_entry_can_be_read() {
 fn lite_reads_of_small_files_agree_with_whole_reads() {
     for path in corpora::transcripts() {
         let file = fs::read(&path).unwrap();
-        let lite = Lite::read(&mut Cursor::new(&file)).unwrap();
+        let lite = Lite::read(&mut Cursor::new(&file), file.len() as u64).unwrap();
         if !lite.whole {
             continue;
         }

@@ -50,10 +50,7 @@ impl<'a> Assistant<'a> {
 
     /// Returns the content: nearly always one block.
     pub fn content(&self) -> Content<'a> {
-        match self.message() {
-            Some(message) if message.is_object() => Content::new(message.get("content")),
-            other => Content::new(other),
-        }
+        Content::of_message(self.message())
     }
 
     /// Returns what the reply cost so far: the counters of its last line are the reply's.

@@ -43,11 +43,7 @@ view!(entry:
 impl<'a> User<'a> {
     /// Returns the content, wherever old exports put it.
     pub fn content(&self) -> Content<'a> {
-        let message = self.0.get("message");
-        match message {
-            Some(message) if message.is_object() => Content::new(message.get("content")),
-            other => Content::new(other),
-        }
+        Content::of_message(self.0.get("message"))
     }
 
     /// Returns the text of the message: a string as it is, text blocks joined by newlines.
