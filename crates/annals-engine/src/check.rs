@@ -1,6 +1,5 @@
 //! What is wrong with the lines of a transcript, and what it costs.
 
-use annals_transcript::json::Value;
 use annals_transcript::{Entry, Flag, Kind, Problem};
 
 /// Something wrong in a file.
@@ -230,8 +229,7 @@ fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
         return Some("timestamp");
     }
     let speaks = matches!(head.kind, Kind::User | Kind::Assistant);
-    let is_empty = head.message.is_none_or(Value::is_null);
-    (speaks && is_empty).then_some("message")
+    (speaks && !head.has(Flag::Message)).then_some("message")
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 
 use foldhash::fast::FixedState;
 use jiff::Timestamp;
-use memchr::memmem::{self, Finder};
+use memchr::memmem::{self, Finder, FinderRev};
 
-use crate::entry::view::{Summary, View};
+use crate::entry::view::{AiTitle, CustomTitle, Summary, View};
 use crate::entry::{Entry, Flag, Kind, time};
 use crate::json::{JsonStr, Step, Value, Walk, quote, skip_space, value_end};
 use crate::line::{Entries, Reader, fill, first_line, read_into, read_span};
@@ -32,8 +32,10 @@ const ATTEMPTS: usize = 32;
 /// How many summaries are kept: more than any client wrote into one file.
 const SUMMARIES: usize = 64;
 
-/// Records that tell a title, so that no summary is asked for.
-const TITLES: [Kind; 2] = [Kind::CustomTitle, Kind::AiTitle];
+/// How the client begins records that tell a title.
+const TITLES: [&[u8]; 2] = [b"{\"type\":\"custom-title\"", b"{\"type\":\"ai-title\""];
+
+static LAST_PROMPT: LazyLock<FinderRev<'_>> = LazyLock::new(|| FinderRev::new("\n{\"type\":\"last-prompt\""));
 
 static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
 static TYPED_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("{\"type\":\""));
@@ -129,10 +131,9 @@ impl Lite {
 
     fn read_whole(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<Self> {
         let bytes = fill(file, buffer)?;
-        let mark = Mark::between(bytes, bytes);
-        let mut lite = Lite { size: bytes.len() as u64, whole: true, mark, ..Lite::default() };
+        let mut lite = Self { whole: true, ..Self::between(bytes, bytes, bytes.len() as u64) };
         lite.add_lines(bytes);
-        if !TITLES.iter().any(|kind| lite.records.contains_key(kind)) {
+        if lite.last::<CustomTitle>().is_none() && lite.last::<AiTitle>().is_none() {
             lite.settle_summaries(bytes);
         }
         Ok(lite)
@@ -140,20 +141,29 @@ impl Lite {
 
     /// Reads both ends of a file that is longer than they are together.
     fn read_ends(file: &mut (impl Read + Seek), size: u64, buffer: &mut [u8]) -> io::Result<Self> {
-        let (head, tail) = both_ends(file, size, NEAR, buffer)?;
-        let mark = Mark::between(head, tail);
-        let unread = || Lite { size, mark, ..Lite::default() };
-        if let Some(lite) = unread().glance(head, tail).filter(Lite::is_told_again) {
+        // The byte before the last ones tells whether a line starts with them.
+        let (head_buffer, tail_buffer) = buffer.split_at_mut(CHUNK);
+        let tail = read_last(file, size, &mut tail_buffer[..=NEAR])?;
+        if is_told_again(tail) {
+            let head = read_into(file, 0, &mut head_buffer[..NEAR])?;
+            if let Some(lite) = Self::between(head, tail, size).glance(head, tail) {
+                return Ok(lite);
+            }
+        }
+        let head = read_into(file, 0, head_buffer)?;
+        let tail = read_last(file, size, tail_buffer)?;
+        if let Some(lite) = Self::between(head, tail, size).glance(head, tail) {
             return Ok(lite);
         }
-        let (head, tail) = both_ends(file, size, CHUNK, buffer)?;
-        if let Some(lite) = unread().glance(head, tail) {
-            return Ok(lite);
-        }
-        let mut lite = unread();
+        let mut lite = Self::between(head, tail, size);
         let read = lite.read_head(file, head)?;
         lite.read_tail(file, tail, read)?;
         Ok(lite)
+    }
+
+    /// Knows nothing but the length and the mark of a file with these ends.
+    fn between(head: &[u8], tail: &[u8], size: u64) -> Self {
+        Self { size, mark: Mark::between(head, tail), ..Self::default() }
     }
 
     /// Takes all that the ends of a file tell, without a close look at the messages in between that tell nothing new. None if
@@ -206,13 +216,6 @@ impl Lite {
         self.has_main_messages
             && self.first_at.is_some()
             && [&self.first_prompt, &self.session, &self.cwd].into_iter().all(Option::is_some)
-    }
-
-    /// Returns whether the end of the file holds all records that count: turn after turn, a client that knows `last-prompt`
-    /// writes the title and the others again behind it.
-    fn is_told_again(&self) -> bool {
-        let is_at_end = |kind| self.at_end.contains(kind);
-        is_at_end(&Kind::LastPrompt) && TITLES.iter().any(is_at_end)
     }
 
     /// Reads all of a file, for what its ends do not tell.
@@ -453,6 +456,17 @@ fn is_one_message(line: &[u8]) -> bool {
     line.starts_with(b"{\"parentUuid\":") && TYPED_OBJECT.find_iter(line).all(is_part)
 }
 
+/// Returns whether the last lines of a file hold all records that count, a title among them. As a file grows, a client that
+/// knows `last-prompt` writes the title and the others again beside it, also those that somebody else wrote meanwhile.
+fn is_told_again(lines: &[u8]) -> bool {
+    let Some(at) = LAST_PROMPT.rfind(lines) else { return false };
+    let is_record = |line: &&[u8]| line.starts_with(b"{\"type\":\"");
+    let before = lines[..at].rsplit(|byte| *byte == b'\n').take_while(is_record);
+    let behind = lines[at + 1..].split(|byte| *byte == b'\n').take_while(is_record);
+    let is_title = |line: &[u8]| TITLES.iter().any(|title| line.starts_with(title));
+    before.chain(behind).any(is_title)
+}
+
 /// Returns the last line that is a message.
 fn last_message(mut lines: &[u8]) -> Option<&[u8]> {
     while !lines.is_empty() {
@@ -525,16 +539,9 @@ fn with_buffer<T>(work: impl FnOnce(&mut [u8]) -> T) -> T {
     done
 }
 
-/// Reads so much of each end of a file, and the byte before the last part, which tells whether a line starts with it.
-fn both_ends<'b>(
-    file: &mut (impl Read + Seek),
-    size: u64,
-    length: usize,
-    buffer: &'b mut [u8],
-) -> io::Result<(&'b [u8], &'b [u8])> {
-    let (head, tail) = buffer[..=2 * length].split_at_mut(length);
-    let head = read_into(file, 0, head)?;
-    Ok((head, read_into(file, size - tail.len() as u64, tail)?))
+/// Reads the last bytes of a file, as many as a buffer holds.
+fn read_last<'b>(file: &mut (impl Read + Seek), size: u64, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    read_into(file, size.saturating_sub(buffer.len() as u64), buffer)
 }
 
 /// Returns whether a file has these bytes in it, of which there are few.

@@ -223,7 +223,7 @@ impl Session {
             id: self.intern(head.id),
             parent: self.intern(head.parent),
             logical_parent: self.intern(head.logical_parent),
-            message_id: self.intern(head.message_id()),
+            message_id: self.intern(head.message_id),
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
@@ -236,7 +236,7 @@ impl Session {
 
     fn add_blocks(&mut self, entry: &Entry<'_>) {
         let content = match entry.kind() {
-            Kind::User | Kind::Assistant => Some(Content::of_message(entry.head().message)),
+            Kind::User | Kind::Assistant => Some(Content::new(entry.head().content)),
             Kind::Attachment => {
                 entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())
             }

@@ -1,6 +1,7 @@
 //! Scenarios of whole lists: what annals says of every session, and what the client's SDKs say of it.
 
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,8 +15,11 @@ use super::trial::{Trial, output_for};
 use super::{Scenario, Skipped};
 use crate::{Outcome, project};
 
-pub(crate) const SCENARIOS: &[Scenario] =
-    &[("lists: what the client wrote", what_the_client_wrote), ("lists: hard shapes", hard_shapes)];
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    ("lists: what the client wrote", what_the_client_wrote),
+    ("lists: hard shapes", hard_shapes),
+    ("lists: named by others while the client runs", named_by_others),
+];
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -37,6 +41,30 @@ fn what_the_client_wrote(trial: &Trial<'_>) -> Outcome {
         }
     }
     compare(trial, &NAMED.iter().filter(|named| named.by_client).collect::<Vec<_>>())
+}
+
+/// As a session grows, the client writes again what it is called, also if others named it meanwhile. Its lists and ours look
+/// for that at the end alone.
+fn named_by_others(trial: &Trial<'_>) -> Outcome {
+    let mut talk = trial.client_talks()?;
+    let session = talk.say("Begin SCRIPT:qa")?;
+    let path = trial.transcript(&session)?;
+    let mut transcript = File::options().append(true).open(&path)?;
+    writeln!(
+        transcript,
+        "{}",
+        json!({"type": "custom-title", "customTitle": "By others", "sessionId": session})
+    )?;
+    writeln!(transcript, "{}", json!({"type": "tag", "tag": "theirs", "sessionId": session}))?;
+    for _ in 0..14 {
+        talk.say(&format!("Go on SCRIPT:qa {}", "word ".repeat(3000)))?;
+    }
+    talk.end()?;
+    let length = fs::metadata(&path)?.len();
+    let listed = trial.annals(&["list"])?;
+    let told = [&listed[0]["title"], &listed[0]["titleSource"], &listed[0]["tag"]];
+    let is_right = told == ["By others", "custom", "theirs"] && length > 256 * 1024;
+    if is_right { Ok(()) } else { Err(format!("{length} bytes, listed as {}", listed[0]).into()) }
 }
 
 fn hard_shapes(trial: &Trial<'_>) -> Outcome {

@@ -1,11 +1,11 @@
 //! One scenario's own world: a home with the client's config folder and a project, annals, and the client.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use testkit::command::Home;
 
 use super::client::Client;
@@ -57,6 +57,35 @@ impl<'a> Trial<'a> {
         let text = fs::read_to_string(self.transcript(session)?)?;
         let text = &text[usize::try_from(offset)?..];
         Ok(text.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?)
+    }
+}
+
+/// A session that a running client holds, prompt by prompt.
+pub(crate) struct Talk {
+    client: Child,
+    prompts: ChildStdin,
+    replies: Lines<BufReader<ChildStdout>>,
+}
+
+impl Talk {
+    /// Says something and waits for the answer. Returns the session.
+    pub(crate) fn say(&mut self, prompt: &str) -> Result<String> {
+        let prompt = json!({"type": "user", "message": {"role": "user", "content": prompt}});
+        writeln!(self.prompts, "{prompt}")?;
+        for line in self.replies.by_ref() {
+            let reply: Json = serde_json::from_str(&line?)?;
+            if reply["type"] == "result" {
+                return Ok(text(&reply["session_id"]));
+            }
+        }
+        Err("the client ended before it answered".into())
+    }
+
+    /// Ends the session.
+    pub(crate) fn end(mut self) -> Outcome {
+        drop(self.prompts);
+        let status = self.client.wait()?;
+        if status.success() { Ok(()) } else { Err(format!("the client: {status}").into()) }
     }
 }
 
@@ -126,6 +155,17 @@ impl Trial<'_> {
         let args = ["-p", prompt, "--resume", session, "--dangerously-skip-permissions"];
         let mut command = self.client.command(self.home.path(), &self.project(), &args);
         Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+    }
+
+    /// Has the client begin a session that stays open, see [`Talk`].
+    pub(crate) fn client_talks(&self) -> Result<Talk> {
+        let args = ["-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"];
+        let mut command = self.client.command(self.home.path(), &self.project(), &args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut client = command.spawn()?;
+        let prompts = client.stdin.take().ok_or("no input")?;
+        let replies = BufReader::new(client.stdout.take().ok_or("no output")?).lines();
+        Ok(Talk { client, prompts, replies })
     }
 
     /// Has the client begin a session, with leave to use its tools, and returns its id.

@@ -29,8 +29,10 @@ pub struct Head<'a> {
     pub session: Option<JsonStr<'a>>,
     /// `agentId`.
     pub agent: Option<JsonStr<'a>>,
-    /// `message`: what was said.
-    pub message: Option<Value<'a>>,
+    /// `message.id`: shared by all lines of one reply.
+    pub message_id: Option<JsonStr<'a>>,
+    /// `message.content`, or `message` itself where old exports put the content.
+    pub content: Option<Value<'a>>,
     /// `requestId`.
     pub request: Option<JsonStr<'a>>,
     /// `leafUuid`: the message that a record speaks of.
@@ -72,6 +74,8 @@ pub enum Flag {
     Explicit,
     /// `parentUuid` is there and null: a root on purpose.
     NullParent,
+    /// `message` is there and not null.
+    Message,
     /// `requestId` is there.
     Request,
     /// The model of a reply is `<synthetic>`: the client made it up. Known to a [`Session`](crate::session::Session).
@@ -110,11 +114,6 @@ impl<'a> Head<'a> {
         time::as_the_client_writes(text.raw()).or_else(|| text.decode().parse().ok())
     }
 
-    /// Returns the id that all lines of one reply share, if the entry is one.
-    pub fn message_id(&self) -> Option<JsonStr<'a>> {
-        if self.kind == Kind::Assistant { self.message?.get("id")?.as_str() } else { None }
-    }
-
     /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the
     /// same `type`, and messages copied into progress lines, have not.
     pub(crate) fn is_typical(&self) -> bool {
@@ -134,6 +133,7 @@ impl<'a> Head<'a> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
         let (mut attachment_type, mut data_type, mut operation) = (None, None, None);
         let end = walk_object(bytes, at, |key, value| match Field::of(key) {
+            Some(Field::Message) => head.scan_message(bytes, value),
             Some(Field::ForkedFrom) => nested(bytes, value, "sessionId", &mut head.forked_from),
             Some(Field::Attachment) => nested(bytes, value, "type", &mut attachment_type),
             Some(Field::Data) => nested(bytes, value, "type", &mut data_type),
@@ -160,6 +160,30 @@ impl<'a> Head<'a> {
         Some((head, end))
     }
 
+    /// Reads the message at `at`; returns the position behind it. That its members are looked at, too, tells lines apart on
+    /// which something broke off: in most, it was the message.
+    fn scan_message(&mut self, bytes: &'a [u8], at: usize) -> Option<usize> {
+        (self.message_id, self.content) = (None, None);
+        if bytes.get(at) != Some(&b'{') {
+            let end = value_end(bytes, at)?;
+            let message = Value::trusted(&bytes[at..end]);
+            self.content = Some(message);
+            self.set(Flag::Message, !message.is_null());
+            return Some(end);
+        }
+        self.set(Flag::Message, true);
+        walk_object(bytes, at, |name, value| {
+            let end = value_end(bytes, value)?;
+            let found = Value::trusted(&bytes[value..end]);
+            if name == *"id" {
+                self.message_id = found.as_str();
+            } else if name == *"content" {
+                self.content = Some(found);
+            }
+            Some(end)
+        })
+    }
+
     /// Notes what a top-level member says.
     fn note(&mut self, field: Field, value: Value<'a>) {
         let text = value.as_str();
@@ -180,7 +204,6 @@ impl<'a> Head<'a> {
                 self.request = text;
                 self.set(Flag::Request, text.is_some());
             }
-            Field::Message => self.message = Some(value),
             Field::LeafUuid => self.leaf = text,
             Field::Cwd => self.cwd = text,
             Field::GitBranch => self.git_branch = text,
@@ -195,7 +218,7 @@ impl<'a> Head<'a> {
             Field::IsSnapshotUpdate => self.set(Flag::SnapshotUpdate, on),
             Field::IsDisplayOnly => self.set(Flag::DisplayOnly, on),
             Field::Explicit => self.set(Flag::Explicit, on),
-            Field::ForkedFrom | Field::Attachment | Field::Data | Field::Operation => {}
+            Field::Message | Field::ForkedFrom | Field::Attachment | Field::Data | Field::Operation => {}
         }
     }
 
@@ -314,10 +337,11 @@ mod tests {
             r#""sessionId":"s","agentId":"a","requestId":"r"}"#
         ));
         assert_eq!(head.kind, Kind::Assistant);
-        let texts = [head.parent, head.id, head.session, head.agent, head.request, head.message_id()];
+        let texts = [head.parent, head.id, head.session, head.agent, head.request, head.message_id];
         assert_eq!(texts.map(|text| text.unwrap().decode().into_owned()), ["p", "u", "s", "a", "r", "msg_1"]);
         assert_eq!(head.time().unwrap().as_millisecond(), 1_767_323_045_678);
-        assert!(head.has(Flag::Sidechain) && head.message.is_some());
+        assert!(head.has(Flag::Sidechain) && head.has(Flag::Message));
+        assert_eq!(head.content.unwrap().bytes(), br#"[{"type":"x","id":"no"}]"#);
         assert!(!head.has(Flag::Meta) && !head.has(Flag::NullParent));
     }
 
@@ -345,8 +369,9 @@ mod tests {
         let twice =
             head(r#"{"type":"user","uuid":"a","uuid":"b","parentUuid":null,"isMeta":true,"isMeta":false}"#);
         assert_eq!(twice.id.unwrap().decode(), "b");
-        let replaced = head(r#"{"type":"assistant","message":{"id":"m"},"message":null}"#);
-        assert!(replaced.message_id().is_none() && replaced.message.is_some_and(Value::is_null));
+        let replaced = head(r#"{"message":{"id":"m","content":[]},"message":null}"#);
+        assert!(replaced.message_id.is_none() && !replaced.has(Flag::Message));
+        assert!(replaced.content.is_some_and(Value::is_null));
         assert!(twice.has(Flag::NullParent) && !twice.has(Flag::Meta));
         let changed = head(r#"{"parentUuid":null,"parentUuid":"p","\u0074ype":"us\u0065r"}"#);
         assert!(!changed.has(Flag::NullParent) && !head("{}").has(Flag::NullParent));

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use super::*;
-use crate::entry::view::{CustomTitle, LastPrompt};
+use crate::entry::view::LastPrompt;
 
 fn user(text: &str, time: &str) -> String {
     format!(
@@ -85,16 +85,21 @@ fn little_is_read_where_the_end_tells_the_title_again() {
     let (before, behind) = messages.split_at(some_line(99, 0).len() * 40);
     assert!((NEAR..CHUNK).contains(&before.len()));
     let last = record("last-prompt", "lastPrompt", "p");
-    let title = |name| record("custom-title", "customTitle", name);
+    let custom = |name| record("custom-title", "customTitle", name);
+    let ai = record("ai-title", "aiTitle", "by a model");
+    let message = some_line(99, 601);
+    let (little, much) = (2 * NEAR + 1, 2 * (NEAR + CHUNK + 1));
     for (end, found, most) in [
-        (last.clone() + &title("late"), "late", 2 * NEAR + 1),
-        (last.clone(), "early", 2 * (NEAR + CHUNK + 1)),
-        (title("late"), "late", 2 * (NEAR + CHUNK + 1)),
+        (last.clone() + &custom("late"), Some("late"), little),
+        (ai.clone() + &last + &message, None, little),
+        (ai.clone() + &message + &last, Some("early"), much),
+        (last.clone(), Some("early"), much),
+        (custom("late"), Some("late"), much),
     ] {
-        let file = before.to_owned() + &title("early") + behind + &end;
+        let file = before.to_owned() + &custom("early") + behind + &end;
         let mut source = Counted(Cursor::new(file.as_bytes()), 0);
         let read = Lite::read(&mut source, file.len() as u64).unwrap();
-        assert_eq!(read.last::<CustomTitle>().unwrap().title().unwrap(), found);
+        assert_eq!(read.last::<CustomTitle>().and_then(|record| record.title()).as_deref(), found, "{end}");
         assert!(source.1 <= most, "{} bytes for {end}", source.1);
     }
 }
