@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use foldhash::fast::FixedState;
 use jiff::Timestamp;
-use memchr::memmem::{self, Finder, FinderRev};
+use memchr::memmem::{self, Finder};
 
 use crate::entry::view::{AiTitle, CustomTitle, Summary, View};
 use crate::entry::{Entry, Flag, Kind, time};
@@ -17,7 +17,7 @@ use crate::json::{JsonStr, Step, Value, Walk, quote, skip_space, value_end};
 use crate::line::{Entries, Reader, fill, first_line, read_into, read_span};
 use crate::prompt;
 
-/// How much of each end is read.
+/// How much of each end is read, unless less is enough or more is needed.
 const CHUNK: usize = 64 * 1024;
 
 /// How much of each end is enough where the client wrote again at the end what there is to tell.
@@ -35,8 +35,8 @@ const SUMMARIES: usize = 64;
 /// How the client begins records that tell a title.
 const TITLES: [&[u8]; 2] = [b"{\"type\":\"custom-title\"", b"{\"type\":\"ai-title\""];
 
-static LAST_PROMPT: LazyLock<FinderRev<'_>> = LazyLock::new(|| FinderRev::new("\n{\"type\":\"last-prompt\""));
-
+static LAST_PROMPT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\n{\"type\":\"last-prompt\""));
+static REPLY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"role\":\"assistant\""));
 static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
 static TYPED_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("{\"type\":\""));
 
@@ -146,7 +146,9 @@ impl Lite {
         let tail = read_last(file, size, &mut tail_buffer[..=NEAR])?;
         if is_told_again(tail) {
             let head = read_into(file, 0, &mut head_buffer[..NEAR])?;
-            if let Some(lite) = Self::between(head, tail, size).glance(head, tail) {
+            // What the client puts in behind the first prompt may be older than that; the reply is not.
+            let has_begun = REPLY.find(head).is_some();
+            if has_begun && let Some(lite) = Self::between(head, tail, size).glance(head, tail) {
                 return Ok(lite);
             }
         }
@@ -174,12 +176,14 @@ impl Lite {
         let told = *Entry::new(last).head();
         told.cwd.and(told.git_branch).and(told.version).filter(|_| told.kind.is_message())?;
         let last_at = told.time()?;
+        // Old clients do not tell how they were started. If the last one does, it has to be found where it is told first.
+        let knows_start = |lite: &Lite| lite.entrypoint.is_some() || told.entrypoint.is_none();
         let mut first_lines = Entries::of(&head[..last_line_end(head)]);
         while let Some(entry) = first_lines.next() {
             self.add(&entry);
-            first_lines.pass_over(|line| self.knows(line, last_at));
+            first_lines.pass_over(|line| knows_start(&self) && self.knows(line, last_at));
         }
-        if !self.is_begun() || self.entrypoint.is_none() && told.entrypoint.is_some() {
+        if !self.is_begun() || !knows_start(&self) {
             return None;
         }
         self.settle_first_summaries(head);
@@ -193,7 +197,7 @@ impl Lite {
         if !self.knows_times_of(cut, last_at) {
             rest.add_line_without_beginning(cut, &self);
         }
-        self.go_on_with(rest, false);
+        self.go_on_with(rest, tail, false);
         Some(self)
     }
 
@@ -218,17 +222,16 @@ impl Lite {
             && [&self.first_prompt, &self.session, &self.cwd].into_iter().all(Option::is_some)
     }
 
-    /// Reads all of a file, for what its ends do not tell.
-    pub fn read_all(file: &mut (impl Read + Seek)) -> io::Result<Self> {
-        Self::read_from(file, 0)
+    /// Reads all of a file that is so long, for what its ends do not tell.
+    pub fn read_all(file: &mut (impl Read + Seek), size: u64) -> io::Result<Self> {
+        Self::read_from(file, 0, size)
     }
 
-    /// Reads all of a file from the beginning of a line on.
-    pub fn read_from(file: &mut (impl Read + Seek), offset: u64) -> io::Result<Self> {
-        let size = file.seek(SeekFrom::End(0))?;
+    /// Reads all of a file that is so long from the beginning of a line on.
+    pub fn read_from(file: &mut (impl Read + Seek), offset: u64, size: u64) -> io::Result<Self> {
         let mut lite = Lite { size, whole: true, mark: Mark::of(file, size)?, ..Lite::default() };
         file.seek(SeekFrom::Start(offset))?;
-        let mut reader = Reader::new(file);
+        let mut reader = Reader::new(file.take(size.saturating_sub(offset)));
         while let Some(entry) = reader.read()? {
             lite.add(&entry);
         }
@@ -322,7 +325,7 @@ impl Lite {
             tail.add_line_without_beginning(&unseen[..cut], self);
             let is_enough = tail.last_at.is_some() && cut < unseen.len();
             if is_enough || nothing_between || length >= LIMIT {
-                self.go_on_with(tail, nothing_between);
+                self.go_on_with(tail, unseen, nothing_between);
                 return Ok(());
             }
             length *= 2;
@@ -331,9 +334,12 @@ impl Lite {
         }
     }
 
-    /// Takes over what stands further down in the file. The first prompt there is the session's first only if
-    /// nothing lies between.
-    fn go_on_with(&mut self, tail: Lite, nothing_between: bool) {
+    /// Takes over what stands further down in the file, in these lines. The first prompt there is the session's first only
+    /// if nothing lies between.
+    fn go_on_with(&mut self, tail: Lite, lines: &[u8], nothing_between: bool) {
+        if !nothing_between && is_told_again(lines) {
+            self.records.retain(|kind, _| *kind == Kind::Relocated);
+        }
         self.session = self.session.take().or(tail.session);
         self.cwd = self.cwd.take().or(tail.cwd);
         self.entrypoint = self.entrypoint.take().or(tail.entrypoint);
@@ -457,9 +463,10 @@ fn is_one_message(line: &[u8]) -> bool {
 }
 
 /// Returns whether the last lines of a file hold all records that count, a title among them. As a file grows, a client that
-/// knows `last-prompt` writes the title and the others again beside it, also those that somebody else wrote meanwhile.
+/// knows `last-prompt` writes it and, behind it, all that it knows: title, tag, mode. What was taken away it leaves out; what
+/// others wrote it has learnt from the end of the file. A title may also stand right before it.
 fn is_told_again(lines: &[u8]) -> bool {
-    let Some(at) = LAST_PROMPT.rfind(lines) else { return false };
+    let Some(at) = LAST_PROMPT.find_iter(lines).last() else { return false };
     let is_record = |line: &&[u8]| line.starts_with(b"{\"type\":\"");
     let before = lines[..at].rsplit(|byte| *byte == b'\n').take_while(is_record);
     let behind = lines[at + 1..].split(|byte| *byte == b'\n').take_while(is_record);

@@ -436,6 +436,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_stood_beside_a_broken_cache_goes_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let beside = ["-journal", "-wal", "-shm"].map(|suffix| format!("catalog.sqlite{suffix}"));
+        for name in beside.iter().map(String::as_str).chain(["catalog.sqlite"]) {
+            fs::write(folder.path().join(name), "not a database").unwrap();
+        }
+        assert!(Cache::open(folder.path()).is_some());
+        let left: Vec<_> = beside.iter().filter(|name| folder.path().join(name).exists()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
     #[cfg(unix)]
     #[test]
     fn what_is_made_anew_is_its_owners_alone() {

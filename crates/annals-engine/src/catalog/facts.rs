@@ -138,7 +138,7 @@ impl Facts {
     pub(super) fn read(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
         if leaves_a_question(&lite, &file, &transcript.path) {
-            lite = Lite::read_all(&mut file)?;
+            lite = Lite::read_all(&mut file, transcript.state.length)?;
         }
         Self::of(lite, &mut file, &transcript.path)
     }
@@ -158,12 +158,12 @@ impl Facts {
             return Self::of(lite, &mut file, path);
         }
         if self.is_whole && starts_a_line(&mut file, from)? && Mark::of(&mut file, from)? == self.mark {
-            let since = Lite::read_from(&mut file, from)?;
+            let since = Lite::read_from(&mut file, from, transcript.state.length)?;
             if let Some(facts) = grown::with(self, since, &mut file, path)? {
                 return Ok(facts);
             }
         }
-        Self::of(Lite::read_all(&mut file)?, &mut file, path)
+        Self::of(Lite::read_all(&mut file, transcript.state.length)?, &mut file, path)
     }
 
     /// Reads what is in a session: its transcript, and the title beside it.
@@ -343,7 +343,29 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    #[test]
+    fn what_is_written_while_a_file_is_read_is_counted_once() {
+        let message = "{\"parentUuid\":null,\"version\":\"2.1.40\",\"type\":\"user\",\"message\":{\"content\":\"Words\"},\
+            \"uuid\":\"u\",\"timestamp\":\"2026-01-02T03:04:05.678Z\"}\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        // The larger one does not tell at its end whether it has a title, and is read whole.
+        for messages in [10, 2000] {
+            fs::write(&path, message.repeat(messages)).unwrap();
+            let before = Candidate::of(&path).unwrap();
+            File::options().append(true).open(&path).unwrap().write_all(message.as_bytes()).unwrap();
+            let facts = Facts::read(&before).unwrap();
+            assert_eq!(facts.messages, Some(messages as u64));
+            let now = Candidate::of(&path).unwrap();
+            let again = facts.read_again(&now, before.state.length).unwrap();
+            assert_eq!(again, Facts::read(&now).unwrap());
+            assert_eq!(again.messages, Some(messages as u64 + 1));
+        }
+    }
 
     #[test]
     fn working_directories_told_in_two_parts_are_those_of_the_whole() {

@@ -93,6 +93,8 @@ fn little_is_read_where_the_end_tells_the_title_again() {
         (last.clone() + &custom("late"), Some("late"), little),
         (ai.clone() + &last + &message, None, little),
         (ai.clone() + &message + &last, Some("early"), much),
+        (last.clone() + &message + &ai, Some("early"), much),
+        (last.clone() + &ai + &message + &last, Some("early"), much),
         (last.clone(), Some("early"), much),
         (custom("late"), Some("late"), much),
     ] {
@@ -105,13 +107,60 @@ fn little_is_read_where_the_end_tells_the_title_again() {
 }
 
 #[test]
+fn a_title_at_the_border_of_the_last_lines_is_whole() {
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"At the border\",\"sessionId\":\"s\"}\n";
+    let last = "{\"type\":\"last-prompt\",\"lastPrompt\":\"p\",\"sessionId\":\"s\"}\n";
+    let messages: String = (0..600).map(|second| some_line(99, second)).collect();
+    let behind = user("Last", "09").replace("2026-01", "2027-01");
+    let rest = NEAR - title.len() - last.len() - behind.len();
+    let end = title.to_owned() + last + &" ".repeat(rest - 1) + "\n" + &behind;
+    assert_eq!(end.len(), NEAR);
+    let file = messages + &end;
+    let mut source = Counted(Cursor::new(file.as_bytes()), 0);
+    let read = Lite::read(&mut source, file.len() as u64).unwrap();
+    assert_eq!(read.last::<CustomTitle>().unwrap().title().unwrap(), "At the border");
+    assert_eq!(source.1, 2 * NEAR + 1);
+}
+
+#[test]
+fn a_line_that_the_end_cuts_may_be_the_latest() {
+    let messages: String = (0..600).map(|second| some_line(99, second)).collect();
+    let long = some_line(99, 5000).replace("xxx", &"x".repeat(400));
+    assert!(long.len() > CHUNK);
+    let read = lite(&(messages + &long + &some_line(99, 600)));
+    assert_eq!(read.last_at.unwrap().as_second(), 1_767_225_600 + 5000);
+}
+
+#[test]
+fn the_last_line_of_a_large_file_may_lack_its_end() {
+    let messages: String = (0..600).map(|second| some_line(99, second)).collect();
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"Unended\",\"sessionId\":\"s\"}";
+    assert_eq!(lite(&(messages + title)).last::<CustomTitle>().unwrap().title().unwrap(), "Unended");
+}
+
+#[test]
+fn what_stands_behind_the_first_prompt_may_be_older() {
+    let [first, attached] = [10, 4].map(|second| some_line(99, second));
+    let attached = attached.replace("\"type\":\"user\"", "\"type\":\"attachment\"");
+    let messages: String = (11..600).map(|second| some_line(99, second)).collect();
+    let end = "{\"type\":\"last-prompt\",\"sessionId\":\"s\"}\n{\"type\":\"ai-title\",\"aiTitle\":\"A\"}\n";
+    for length in [100, NEAR - first.len(), NEAR] {
+        let first = first.replacen("words", &format!("words{}", "x".repeat(length)), 1);
+        let read = lite(&(first + &attached + &messages + end));
+        assert_eq!(read.first_at.unwrap().as_second(), 1_767_225_600 + 4, "{length}");
+    }
+}
+
+#[test]
 fn a_file_is_read_as_long_as_it_was() {
-    for messages in [10, 600] {
-        let file: String = (0..messages).map(|second| some_line(99, second)).collect();
+    for messages in [10_u32, 600] {
+        let file: String = (0..i64::from(messages)).map(|second| some_line(99, second)).collect();
         let longer = file.clone() + &user("Since", "09");
         let read = Lite::read(&mut Cursor::new(&longer), file.len() as u64).unwrap();
         assert_eq!(facts(&read), facts(&lite(&file)));
         assert_eq!((read.size, read.mark), (file.len() as u64, lite(&file).mark));
+        let all = Lite::read_all(&mut Cursor::new(&longer), file.len() as u64).unwrap();
+        assert_eq!((all.messages, all.mark), (u64::from(messages), lite(&file).mark));
         let shorter = Lite::read(&mut Cursor::new(&file), longer.len() as u64).unwrap();
         assert_eq!(shorter.first_prompt, lite(&file).first_prompt);
     }
@@ -272,7 +321,7 @@ fn looked_at_closely(file: &[u8]) -> Lite {
     let mut rest = Lite::default();
     rest.add_lines(&tail[cut..]);
     rest.add_line_without_beginning(&tail[..cut], &lite);
-    lite.go_on_with(rest, false);
+    lite.go_on_with(rest, tail, false);
     lite
 }
 
@@ -314,6 +363,7 @@ fn some_line(kind: u8, second: i64) -> String {
         8 => {
             message("", &now.to_string()).replacen("{\"parentUuid\":null,", "{\"uuid\":\"first\",", 1) + "\n"
         }
+        _ if second % 2 == 1 => message("", &now.to_string()).replace("\"user\"", "\"assistant\"") + "\n",
         _ => message("", &now.to_string()) + "\n",
     }
 }
@@ -328,8 +378,11 @@ proptest::proptest! {
         // Old clients do not tell how they were started.
         let is_new = file.len() * usize::from(kinds[0]) / 30;
         let old = file.floor_char_boundary(is_new.min(file.len()));
-        let new = file.split_off(old).replace("\"isSidechain\"", "\"entrypoint\":\"cli\",\"isSidechain\"");
-        file.push_str(&new);
+        let new = file.split_off(old);
+        for (number, line) in new.split_inclusive('\n').enumerate() {
+            let entrypoint = if number < 20 { "cli" } else { "sdk-ts" };
+            file += &line.replace("\"isSidechain\"", &format!("\"entrypoint\":\"{entrypoint}\",\"isSidechain\""));
+        }
         proptest::prop_assume!(file.len() > 2 * CHUNK + 1);
         let (glanced_at, closely) = (lite(&file), looked_at_closely(file.as_bytes()));
         proptest::prop_assert_eq!(facts(&glanced_at), facts(&closely));
@@ -338,7 +391,7 @@ proptest::proptest! {
 
     #[test]
     fn what_the_client_writes_again_at_the_end_is_enough(
-        turns in proptest::collection::vec((0u8..16, 1i64..30), 30..90),
+        turns in proptest::collection::vec((0u8..20, 1i64..30), 30..90),
     ) {
         let (mut file, mut told, mut second) = (String::new(), BTreeMap::new(), 0);
         for (number, (news, messages)) in turns.into_iter().enumerate() {
@@ -351,6 +404,9 @@ proptest::proptest! {
                 2 => _ = told.insert("ai-title", format!("\"aiTitle\":\"A{number}\"")),
                 3 => _ = told.insert("tag", format!("\"tag\":\"t{number}\"")),
                 4 => _ = told.insert("permission-mode", "\"permissionMode\":\"plan\"".to_owned()),
+                5 if told.remove("tag").is_some() => {
+                    file += "{\"type\":\"tag\",\"tag\":\"\",\"sessionId\":\"s\"}\n";
+                }
                 _ => {}
             }
             writeln!(file, "{{\"type\":\"last-prompt\",\"lastPrompt\":\"p{number}\",\"sessionId\":\"s\"}}").unwrap();
@@ -358,9 +414,15 @@ proptest::proptest! {
                 writeln!(file, "{{\"type\":\"{kind}\",{what},\"sessionId\":\"s\"}}").unwrap();
             }
         }
-        proptest::prop_assume!(file.len() > 2 * CHUNK + 1);
-        let (glanced_at, closely) = (lite(&file), looked_at_closely(file.as_bytes()));
-        proptest::prop_assert_eq!(facts(&glanced_at), facts(&closely));
+        proptest::prop_assume!(file.len() > 2 * CHUNK + 1 && told.keys().any(|kind| kind.ends_with("title")));
+        let whole = Lite::read_all(&mut Cursor::new(&file), file.len() as u64).unwrap();
+        let said = |lite: &Lite| {
+            let mut records = lite.records.clone();
+            // A tag that was taken away is told as none, or not at all.
+            records.retain(|_, body| !body.windows(8).any(|bytes| bytes == b"\"tag\":\"\""));
+            Lite { records, ..lite.clone() }
+        };
+        proptest::prop_assert_eq!(facts(&said(&lite(&file))), facts(&said(&whole)));
     }
 }
 
