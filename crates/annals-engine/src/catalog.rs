@@ -82,7 +82,7 @@ impl Wanted {
 
     /// Returns whether a list may be whole before all files were looked at.
     fn may_have_enough(&self) -> bool {
-        self.limit.is_some() || self.since.is_some()
+        self.limit.is_some()
     }
 
     /// Returns how many files are looked at together: in a short list few, after which it asks whether it has enough.
@@ -429,7 +429,7 @@ impl Listing {
         let fits = wanted.behind.as_ref().is_none_or(|place| listed.place().order() > place.order())
             && wanted.text.as_ref().is_none_or(has_text)
             && wanted.since.is_none_or(|since| listed.updated() >= Some(since))
-            && wanted.until.is_none_or(|until| listed.created() < Some(until))
+            && wanted.until.is_none_or(|until| listed.created().is_some_and(|created| created < until))
             && wanted.title.as_ref().is_none_or(has_title)
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
         if fits && facts.standing != Standing::Conversation && !wanted.all {
@@ -451,8 +451,7 @@ impl Listing {
             Sort::Updated => {
                 let Some(latest) = next.latest() else { return false };
                 let newer = || self.sessions.iter().filter(|listed| listed.updated() > Some(latest)).count();
-                wanted.since.is_some_and(|since| latest < since)
-                    || wanted.limit.is_some_and(|limit| newer() >= limit)
+                wanted.limit.is_some_and(|limit| newer() >= limit)
             }
         }
     }

@@ -37,6 +37,7 @@ const TITLES: [&[u8]; 2] = [b"{\"type\":\"custom-title\"", b"{\"type\":\"ai-titl
 
 static LAST_PROMPT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\n{\"type\":\"last-prompt\""));
 static REPLY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"role\":\"assistant\""));
+static PERMISSION_MODE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"permissionMode\""));
 static TIMESTAMP: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"timestamp\""));
 static TYPED_OBJECT: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("{\"type\":\""));
 
@@ -59,6 +60,8 @@ pub struct Lite {
     pub version: Option<String>,
     /// `entrypoint` where it stands first.
     pub entrypoint: Option<String>,
+    /// `permissionMode` where it stands last.
+    pub permission_mode: Option<String>,
     /// The session that the first message was copied from.
     pub forked_from: Option<String>,
     /// The first words of a person, see [`prompt::own_words`].
@@ -204,7 +207,8 @@ impl Lite {
     /// Returns whether all that a line tells is known, given when the last message was written: it is a message, and how the
     /// session began is known.
     fn knows(&self, line: &[u8], last_at: Timestamp) -> bool {
-        self.is_begun() && is_one_message(line) && self.knows_times_of(line, last_at)
+        let is_known = || self.knows_times_of(line, last_at) && PERMISSION_MODE.find(line).is_none();
+        self.is_begun() && is_one_message(line) && is_known()
     }
 
     /// Returns whether a line tells no time that is earlier or later than those known.
@@ -339,6 +343,7 @@ impl Lite {
     fn go_on_with(&mut self, tail: Lite, lines: &[u8], nothing_between: bool) {
         if !nothing_between && is_told_again(lines) {
             self.records.retain(|kind, _| *kind == Kind::Relocated);
+            self.permission_mode = None;
         }
         self.session = self.session.take().or(tail.session);
         self.cwd = self.cwd.take().or(tail.cwd);
@@ -346,6 +351,7 @@ impl Lite {
         self.last_cwd = tail.last_cwd.or(self.last_cwd.take());
         self.git_branch = tail.git_branch.or(self.git_branch.take());
         self.version = tail.version.or(self.version.take());
+        self.permission_mode = tail.permission_mode.or(self.permission_mode.take());
         self.messages += tail.messages;
         self.has_messages |= tail.has_messages;
         self.has_main_messages |= tail.has_main_messages;
@@ -380,6 +386,7 @@ impl Lite {
             self.summaries.push(entry.bytes().to_vec());
         }
         keep_first(&mut self.session, head.session);
+        keep_last(&mut self.permission_mode, head.permission_mode);
         if !head.kind.is_message() {
             return;
         }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use annals_engine::{Engine, Home, Roots};
 use annals_transcript::write;
 use clap::{Parser, Subcommand, ValueEnum};
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Zoned};
 
 use crate::failure::Failure;
 use crate::output;
@@ -422,20 +422,24 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 
 /// Reads a date in the local zone as its last moment, or whatever else is a moment.
 fn end(text: &str) -> Result<Timestamp, String> {
-    let is_time = text.parse::<Timestamp>().is_ok();
+    // A time tells its date, too.
+    let has_time = text.contains([':', 'T', 't', ' ']);
     match text.parse::<Date>().and_then(Date::tomorrow) {
-        Ok(day_after) if !is_time => start_of(day_after),
+        Ok(day_after) if !has_time => in_local_zone(day_after.into()),
         _ => moment(text),
     }
 }
 
-/// Reads a date in the local zone as its first moment, a time, or how long ago it was.
+/// Reads a time, or a date as its first moment, in the local zone unless it names another; or how long ago it was.
 fn moment(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    if let Ok(date) = text.parse::<Date>() {
-        return start_of(date);
+    if let Ok(time) = text.parse::<Zoned>() {
+        return Ok(time.timestamp());
+    }
+    if let Ok(time) = text.parse::<DateTime>() {
+        return in_local_zone(time);
     }
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let hours = match unit {
@@ -453,8 +457,8 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     Timestamp::now().checked_sub(SignedDuration::from_secs(ago)).map_err(|_| "too long ago".to_owned())
 }
 
-fn start_of(date: Date) -> Result<Timestamp, String> {
-    date.to_zoned(TimeZone::system()).map(|zoned| zoned.timestamp()).map_err(|error| error.to_string())
+fn in_local_zone(time: DateTime) -> Result<Timestamp, String> {
+    time.to_zoned(TimeZone::system()).map(|zoned| zoned.timestamp()).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,7 @@ mod progress;
 mod table;
 pub(crate) mod wrap;
 
+use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::AutoStream;
@@ -41,10 +42,12 @@ pub(crate) fn json_stdout() -> impl Write {
     io::BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
-/// Returns how wide the terminal is that standard output goes to; none if it goes elsewhere.
+/// Returns how wide the terminal is that standard output goes to, or is said to be; none if it goes elsewhere.
 pub(crate) fn columns() -> Option<usize> {
-    let size = terminal_size::terminal_size().filter(|_| io::stdout().is_terminal());
-    size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0)
+    let said = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let columns = if io::stdout().is_terminal() { said.or_else(size) } else { None };
+    columns.filter(|&width| width > 0)
 }
 
 /// Says what went wrong.

@@ -6,9 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use annals_transcript::entry::view::{
-    AgentName, AiTitle, CustomTitle, LastPrompt, PermissionMode, Relocated, Tag,
-};
+use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, LastPrompt, Relocated, Tag};
 use annals_transcript::json::Value;
 use annals_transcript::line::read_span;
 use annals_transcript::lite::{Lite, Mark, is_before};
@@ -210,7 +208,7 @@ impl Facts {
             title,
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
-            permission_mode: lite.last::<PermissionMode>().and_then(|record| record.mode()).map(text),
+            permission_mode: lite.permission_mode.take(),
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
             cwd: cwds.of_session(path),
             cwds,

@@ -126,7 +126,7 @@ impl Project {
     fn add(&mut self, listed: &Listed) {
         self.sessions += 1;
         self.size += listed.size;
-        self.updated_at = self.updated_at.max(listed.updated());
+        self.updated_at = self.updated_at.max(listed.facts.updated_at);
         if !self.keys.contains(&listed.project_key) {
             self.keys.push(listed.project_key.clone());
         }

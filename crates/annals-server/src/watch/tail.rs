@@ -129,10 +129,16 @@ impl Tail {
     fn try_growth(&mut self, room: u64) -> Result<Told<Growth>, Error> {
         let path = self.file.path.clone();
         let failed = |source| annals_engine::Error::read(&path, source);
-        let state = State::of(&path).map_err(failed)?;
-        let source = state.map(|_| File::open(&path)).transpose().map_err(failed)?;
+        let is_there = State::of(&path).map_err(failed)?.is_some();
+        let source = is_there.then(|| File::open(&path)).transpose().map_err(failed)?;
+        let state = source.as_ref().map(File::metadata).transpose().map_err(failed)?.map(State::from);
         // What leads out of the client's folders is not there.
         let source = source.filter(|source| self.inside.holds_opened(&path, source));
+        let now = State::of(&path).map_err(failed)?;
+        if source.is_none() && now.map(|now| now.identity) != state.map(|state| state.identity) {
+            // Another took its place at this moment, and is told when it is looked at next.
+            return Ok(Told::Nothing);
+        }
         let Some((state, mut source)) = state.zip(source) else {
             let is_news = !std::mem::replace(&mut self.gone, true);
             self.begin_again(None);

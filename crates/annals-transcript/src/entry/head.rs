@@ -45,6 +45,8 @@ pub struct Head<'a> {
     pub version: Option<JsonStr<'a>>,
     /// `entrypoint`: how the client was started.
     pub entrypoint: Option<JsonStr<'a>>,
+    /// `permissionMode`: of a prompt, or told by itself.
+    pub permission_mode: Option<JsonStr<'a>>,
     /// `forkedFrom.sessionId`: the session that the entry was copied from.
     pub forked_from: Option<JsonStr<'a>>,
     flags: u16,
@@ -209,6 +211,7 @@ impl<'a> Head<'a> {
             Field::GitBranch => self.git_branch = text,
             Field::Version => self.version = text,
             Field::Entrypoint => self.entrypoint = text,
+            Field::PermissionMode => self.permission_mode = text,
             Field::IsSidechain => self.set(Flag::Sidechain, on),
             Field::IsMeta => self.set(Flag::Meta, on),
             Field::IsCompactSummary => self.set(Flag::CompactSummary, on),
@@ -244,6 +247,7 @@ enum Field {
     GitBranch,
     Version,
     Entrypoint,
+    PermissionMode,
     IsSidechain,
     IsMeta,
     IsCompactSummary,
@@ -285,6 +289,7 @@ impl Field {
             b"gitBranch" => Field::GitBranch,
             b"version" => Field::Version,
             b"entrypoint" => Field::Entrypoint,
+            b"permissionMode" => Field::PermissionMode,
             b"isSidechain" => Field::IsSidechain,
             b"isMeta" => Field::IsMeta,
             b"isCompactSummary" => Field::IsCompactSummary,

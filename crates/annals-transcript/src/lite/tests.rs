@@ -355,6 +355,8 @@ fn some_line(kind: u8, second: i64) -> String {
         4 => message("", &time(second + 500).to_string()) + "\n",
         6 => message("", "no time") + "\n",
         7 => message("", "2026-01-01T00:00:00Z") + "\n",
+        5 => message("\"permissionMode\":\"plan\",", &now.to_string()) + "\n",
+        14 => message("\"permissionMode\":\"default\",", &now.to_string()) + "\n",
         9 => message("", &now.to_string()).replace("\"type\":\"user\"", "\"type\":\"unheard-of\"") + "\n",
         10 => message("", &time(second - 500).to_string()) + "\n",
         11 => message("", &now.to_string()) + " " + &record + "\n",
@@ -430,7 +432,7 @@ proptest::proptest! {
 #[expect(clippy::type_complexity, reason = "it is only compared")]
 fn facts(
     lite: &Lite,
-) -> ([Option<String>; 7], [Option<Timestamp>; 2], BTreeMap<Kind, Vec<u8>>, bool, Option<String>) {
+) -> ([Option<String>; 8], [Option<Timestamp>; 2], BTreeMap<Kind, Vec<u8>>, bool, Option<String>) {
     let texts = [
         &lite.session,
         &lite.cwd,
@@ -438,6 +440,7 @@ fn facts(
         &lite.git_branch,
         &lite.version,
         &lite.entrypoint,
+        &lite.permission_mode,
         &lite.first_prompt,
     ];
     let times = [lite.first_at, lite.last_at];

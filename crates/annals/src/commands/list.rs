@@ -69,7 +69,7 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     }
 }
 
-/// Says that there are no sessions, or that none is as asked for.
+/// Says that there are no sessions, or that none matches.
 fn nothing(engine: &Engine, args: &List) -> Failure {
     let asked = args.project.is_some()
         || args.here
@@ -81,7 +81,7 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.file.is_some();
     let is_empty = || engine.places().iter().all(|place| place.sessions == 0);
     if asked && !is_empty() {
-        return Failure::without_hint("no session is as asked for".to_owned());
+        return Failure::without_hint("no session matches".to_owned());
     }
     super::nothing_in(engine, "no sessions", "projects")
 }
@@ -154,7 +154,7 @@ fn no_ghosts(engine: &Engine, wanted: &Wanted) -> Failure {
     let (any, _) = engine.ghosts(&Wanted { limit: Some(1), ..Wanted::default() });
     let is_asked = !any.is_empty() && wanted.limit != Some(0);
     Failure::without_hint(if is_asked {
-        "no session that is gone is as asked for".to_owned()
+        "no session that is gone matches".to_owned()
     } else {
         "every session that the prompt history names is still there".to_owned()
     })

@@ -45,7 +45,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     out.flush()?;
     match (errors.is_empty(), prompts.is_empty()) {
         (false, _) => Ok(ExitCode::from(FAILED)),
-        (true, true) if are_any => Err(Failure::without_hint("no prompt is as asked for".to_owned())),
+        (true, true) if are_any => Err(Failure::without_hint("no prompt matches".to_owned())),
         (true, true) => Err(super::nothing_in(engine, "no prompts", "history.jsonl")),
         (true, false) => Ok(ExitCode::SUCCESS),
     }

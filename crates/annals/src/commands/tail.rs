@@ -1,6 +1,7 @@
 //! `annals tail`: follows sessions as they grow.
 
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,9 @@ use crate::output::{self, DIM, clean};
 
 pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitCode, Failure> {
     let only = args.session.as_ref().map(|session| engine.session(session)).transpose()?;
+    if let Some(file) = &only {
+        can_be_read(file)?;
+    }
     let mut follower = engine.follow(&Following { only: only.clone(), poll: args.poll });
     let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
     if !global.json {
@@ -22,11 +26,29 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
         let what = only.as_ref().map_or_else(all, super::change::name);
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
+    if only.is_none() {
+        for error in engine.places().iter().flat_map(|place| &place.errors) {
+            output::complain(&error.to_string());
+        }
+    }
     let deadline = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
         printer.wait(&mut follower, deadline)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fails if nothing can ever be read of a session.
+fn can_be_read(file: &TranscriptFile) -> Result<(), Failure> {
+    let failed = |source| annals_engine::Error::read(&file.path, source);
+    let metadata = fs::metadata(&file.path).map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()).into());
+    }
+    if metadata.is_file() {
+        File::open(&file.path).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// How long one wait takes at most.

@@ -106,13 +106,19 @@ impl Table {
         self.cut_to(width, &cut, NARROWEST)
     }
 
-    /// Makes flexible columns narrower, the widest first, until all fit or none is wider than the narrowest.
+    /// Makes flexible columns narrower, the widest first, until all fit or none is wider than the narrowest. Paths become
+    /// half as wide as texts: their ends tell most.
     fn cut_to(&self, width: usize, columns: &[(usize, usize)], narrowest: usize) -> Vec<(usize, usize)> {
         let mut columns = columns.to_vec();
         while !fits(&columns, width) {
-            let flexible = columns.iter_mut().filter(|(column, _)| self.columns[*column].is_flexible);
-            match flexible.map(|(_, width)| width).max().filter(|width| **width > narrowest) {
-                Some(widest) => *widest -= 1,
+            let column = |column: usize| self.columns[column];
+            let may_be_cut =
+                |&&mut (number, width): &&mut (usize, usize)| column(number).is_flexible && width > narrowest;
+            let share = |&&mut (number, width): &&mut (usize, usize)| {
+                if column(number).is_path { 2 * width } else { width }
+            };
+            match columns.iter_mut().filter(may_be_cut).max_by_key(share) {
+                Some((_, widest)) => *widest -= 1,
                 None => break,
             }
         }

@@ -109,15 +109,68 @@ fn filters_leave_out_what_does_not_fit() {
     assert_eq!(titles(&home, &["--since", "2025-06-04"]), ["Elsewhere", "Day 4"]);
     assert_eq!(titles(&home, &["--until", "2025-06-02"]), ["Day 2", "Day 1"], "all of that day");
     assert_eq!(titles(&home, &["--until", "2025-06-02T10:00:00Z"]), ["Day 1"]);
+    for (since, found) in
+        [("T09:30", 2), (" 10:30", 1), ("T10:30:00[America/New_York]", 1), ("T18:59+09:00", 2)]
+    {
+        let since = format!("2025-06-04{since}");
+        assert_eq!(titles(&home, &["--since", &since]).len(), found, "{since}");
+    }
+    assert_eq!(titles(&home, &["--until", "2025-06-02T10:00"]), ["Day 1"]);
+    assert_eq!(titles(&home, &["--until", "2025-06-02T10:01"]), ["Day 2", "Day 1"]);
     assert_eq!(titles(&home, &["--title", "dAY 3"]), ["Day 3"]);
     assert_eq!(titles(&home, &["--branch", "side"]), ["Elsewhere"]);
     assert_eq!(titles(&home, &["--project", "/other"]), ["Elsewhere"]);
     assert_eq!(titles(&home, &["--project", "/home/mia/tea", "-n", "1"]), ["Day 4"]);
     assert_eq!(titles(&home, &["--sort", "created", "-n", "2"]), ["Elsewhere", "Day 4"]);
     let ran = annals(&home, &["list", "--title", "nowhere"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session is as asked for\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session matches\n"));
     let ran = annals(&home, &["list", "--since", "soon"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("neither a date"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_was_said_since_counts_and_not_when_files_were_written() {
+    let home = Home::new();
+    for day in 10..=12 {
+        write(&home, "-tea", day, day - 8, &prompt(&format!("Day {day}"), "/tea", day));
+    }
+    // The second time everything is remembered.
+    for _ in 0..2 {
+        assert_eq!(titles(&home, &["--since", "2025-06-11"]), ["Day 12", "Day 11"]);
+        assert_eq!(titles(&home, &["--since", "2025-06-11", "--limit", "1"]), ["Day 12"]);
+    }
+}
+
+#[test]
+fn times_that_no_entry_tells_are_not_made_up() {
+    let home = Home::new();
+    let untimed = "{\"type\":\"user\",\"uuid\":\"u\",\"cwd\":\"/tea\",\"message\":{\"content\":\"When?\"}}\n";
+    write(&home, "-tea", 1, 3, untimed);
+    let projects = annals(&home, &["projects", "--json"]).stdout;
+    let project: Value = serde_json::from_str(&projects).unwrap();
+    assert_eq!((&project["path"], &project["updatedAt"]), (&"/tea".into(), &Value::Null));
+    assert_eq!(listed(&home, &[])[0]["updatedAt"], Value::Null);
+}
+
+#[test]
+fn the_permission_mode_is_the_one_that_was_told_last() {
+    let home = Home::new();
+    let mode = |text: &str, mode: &str| {
+        prompt(text, "/tea", 1).replacen("\"type\"", &format!("\"permissionMode\":\"{mode}\",\"type\""), 1)
+    };
+    let record = "{\"type\":\"permission-mode\",\"permissionMode\":\"plan\",\"sessionId\":\"s\"}\n";
+    let long = prompt(&"word ".repeat(5000), "/tea", 1).repeat(20);
+    for (number, content, told) in [
+        (1, mode("Hello", "default"), Some("default")),
+        (2, mode("Hello", "default") + record, Some("plan")),
+        (3, record.to_owned() + &mode("Hello", "auto"), Some("auto")),
+        (4, mode("Hello", "default") + &long + &mode("Bye", "auto") + &prompt("!", "/tea", 2), Some("auto")),
+        (5, prompt("Hello", "/tea", 1), None),
+    ] {
+        write(&home, "-tea", number, 1, &content);
+        let session = listed(&home, &[]).into_iter().find(|session| session["id"] == id(number).as_str());
+        assert_eq!(session.unwrap()["permissionMode"].as_str(), told, "{number}");
+    }
 }
 
 /// Returns a call of a tool with one argument.
@@ -166,7 +219,7 @@ fn sessions_are_found_by_what_was_done_in_them() {
     assert_eq!(first_prompts(&["--tool", "WebFetch"]), ["Day 3"]);
     assert_eq!(messages(&["--title", "Day 3"]), 2);
     let ran = annals(&home, &["list", "--tool", "Nope"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session is as asked for\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session matches\n"));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn prompts_are_listed_the_newest_first() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
     2 lines of history.jsonl passed over: no prompt can be read there
-    annals: no prompt is as asked for
+    annals: no prompt matches
     ");
 }
 

@@ -51,9 +51,14 @@ fn a_reader_that_goes_away_is_no_failure() {
 /// Returns what a command prints on a terminal of so many columns, which `script` provides.
 #[cfg(target_os = "linux")]
 fn on_terminal(home: &testkit::command::Home, columns: usize, args: &str) -> String {
-    let line = format!("stty cols {columns} rows 40; {ANNALS} {args}");
+    run_on_terminal(home, &format!("stty cols {columns} rows 40; {ANNALS} {args}"))
+}
+
+/// Returns what a line prints that a shell runs on a terminal.
+#[cfg(target_os = "linux")]
+fn run_on_terminal(home: &testkit::command::Home, line: &str) -> String {
     let mut script = home.command("script");
-    script.args(["-qec", &line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
+    script.args(["-qec", line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
     let shown = script.output().expect("there is a terminal to be had");
     String::from_utf8_lossy(&shown.stdout).replace("\r\n", "\n")
 }
@@ -65,6 +70,20 @@ fn a_terminal_gets_no_control_characters() {
     home.write("evil.jsonl", b"{\"type\":\"user\"}\n\x1b[31mred \xc2\x9b1m \x07bell\n");
     let text = on_terminal(&home, 80, "show evil.jsonl --view raw");
     assert!(text.contains("\u{FFFD}[31mred \u{FFFD}1m \u{FFFD}bell"), "{text:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_is_as_wide_as_it_is_said_to_be() {
+    let home = small_home();
+    let widest = |setting: &str| {
+        let shown = run_on_terminal(&home, &format!("{setting} {ANNALS} list --root .claude"));
+        shown.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    assert!(widest("stty cols 200 rows 40;") > 60);
+    assert!(widest("stty cols 200 rows 40; COLUMNS=50") <= 60, "with the codes for bold");
+    assert!(widest("stty cols 50 rows 0; COLUMNS=50") <= 60);
+    assert!(widest("stty cols 50 rows 40; COLUMNS=wide") <= 60);
 }
 
 #[cfg(target_os = "linux")]

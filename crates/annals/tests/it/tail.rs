@@ -92,6 +92,11 @@ fn the_json_of_all_sessions_has_every_entry() {
     let nothing = annals(&home, &["tail"]);
     assert_eq!(nothing.code, Some(2));
     assert_eq!(annals(&home, &["tail", "nope"]).code, Some(1));
+    let folder = annals(&home, &["tail", ".claude/projects"]);
+    assert_eq!(
+        (folder.code, &*folder.stderr),
+        (Some(2), "annals: cannot read .claude/projects: it is a folder\n")
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, PermissionMode, Tag};
+use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, Tag};
 use annals_transcript::lite::Lite;
 
 use super::{Facts, Standing, Title, TitleSource};
@@ -13,7 +13,6 @@ use super::{Facts, Standing, Title, TitleSource};
 /// that takes away a title under which there may be another.
 pub(super) fn with(known: &Facts, since: Lite, file: &mut File, path: &Path) -> io::Result<Option<Facts>> {
     let is_tagged = since.last::<Tag>().is_some();
-    let is_moded = since.last::<PermissionMode>().is_some();
     let tells_branch = since.git_branch.is_some();
     let names_again = known.title.as_ref().is_some_and(|title| has_title(&since, title.source));
     let mut facts = Facts::of(since, file, path)?;
@@ -27,9 +26,6 @@ pub(super) fn with(known: &Facts, since: Lite, file: &mut File, path: &Path) -> 
     if !is_tagged {
         facts.tag.clone_from(&known.tag);
     }
-    if !is_moded {
-        facts.permission_mode.clone_from(&known.permission_mode);
-    }
     if !tells_branch {
         facts.git_branch.clone_from(&known.git_branch);
     }
@@ -41,6 +37,7 @@ pub(super) fn with(known: &Facts, since: Lite, file: &mut File, path: &Path) -> 
     facts.entrypoint = known.entrypoint.clone().or(facts.entrypoint);
     facts.session = known.session.clone().or(facts.session);
     facts.version = facts.version.or(known.version.clone());
+    facts.permission_mode = facts.permission_mode.or(known.permission_mode.clone());
     facts.created_at = known.created_at.into_iter().chain(facts.created_at).min();
     facts.updated_at = facts.updated_at.max(known.updated_at);
     facts.messages = known.messages.zip(facts.messages).map(|(before, since)| before + since);
