@@ -302,10 +302,9 @@ fn split(text: &str) -> Vec<Piece<'_>> {
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
     }
     // The client puts reminders behind words, too.
-    let (rest, reminder) = match rest.find("<system-reminder>") {
-        Some(at) if rest.ends_with("</system-reminder>") => (rest[..at].trim_end(), Some(&rest[at..])),
-        _ => (rest, None),
-    };
+    let is_reminded = rest.ends_with("</system-reminder>");
+    let reminder = if is_reminded { rest.find("<system-reminder>") } else { None };
+    let (rest, reminder) = reminder.map_or((rest, None), |at| (rest[..at].trim_end(), Some(&rest[at..])));
     if !rest.is_empty() && pieces.iter().any(|piece| piece.kind == InputKind::TaskNotification) {
         // What follows the news of a task belongs to it.
         pieces.push(Piece::untagged(InputKind::Injected, rest));
