@@ -159,7 +159,7 @@ impl Ghost {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
         project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.is(path)))
             && wanted.since.is_none_or(|since| self.last_at >= Some(since))
-            && wanted.until.is_none_or(|until| self.first_at < Some(until))
+            && wanted.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
             && wanted.title.as_ref().is_none_or(has_words)
             && wanted.branch.is_none()
     }

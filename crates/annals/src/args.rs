@@ -354,7 +354,7 @@ pub(crate) struct List {
     /// At most so many
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
-    /// Only sessions active since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
+    /// Only sessions active since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
     /// Only sessions that began before then; with a date, those of that day too
@@ -394,7 +394,7 @@ pub(crate) struct Prompts {
     /// At most so many
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
-    /// Only prompts sent since then: a date (2026-01-31), a time (RFC 3339), or how long ago (7d, 12h, 2w)
+    /// Only prompts sent since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
     /// Only prompts sent before then; with a date, those of that day too

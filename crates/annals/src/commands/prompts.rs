@@ -60,5 +60,5 @@ fn fits(prompt: &Prompt, args: &Prompts, project: Option<&Asked>) -> bool {
     args.text.as_ref().is_none_or(says)
         && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.is(path)))
         && args.since.is_none_or(|since| prompt.time >= Some(since))
-        && args.until.is_none_or(|until| prompt.time < Some(until))
+        && args.until.is_none_or(|until| prompt.time.is_some_and(|time| time < until))
 }

@@ -124,3 +124,13 @@ fn a_history_that_is_no_file_is_not_waited_for() {
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"annals: cannot read [home]/.claude/history.jsonl: not a file");
 }
+
+#[test]
+fn a_prompt_without_a_time_was_sent_at_none() {
+    let home = home();
+    home.write(".claude/history.jsonl", "{\"display\":\"When?\",\"project\":\"/p\"}\n");
+    assert!(annals(&home, &["prompts"]).stdout.contains("When?"));
+    for filter in ["--since", "--until"] {
+        assert_eq!(annals(&home, &["prompts", filter, "2025-06-04"]).code, Some(1), "{filter}");
+    }
+}
