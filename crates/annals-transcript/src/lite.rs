@@ -60,7 +60,7 @@ pub struct Lite {
     pub version: Option<String>,
     /// `entrypoint` where it stands first.
     pub entrypoint: Option<String>,
-    /// `permissionMode` where it stands last.
+    /// `permissionMode` where it stands last; none if the end of a file that was not read whole tells none.
     pub permission_mode: Option<String>,
     /// The session that the first message was copied from.
     pub forked_from: Option<String>,
@@ -343,7 +343,6 @@ impl Lite {
     fn go_on_with(&mut self, tail: Lite, lines: &[u8], nothing_between: bool) {
         if !nothing_between && is_told_again(lines) {
             self.records.retain(|kind, _| *kind == Kind::Relocated);
-            self.permission_mode = None;
         }
         self.session = self.session.take().or(tail.session);
         self.cwd = self.cwd.take().or(tail.cwd);
@@ -351,7 +350,6 @@ impl Lite {
         self.last_cwd = tail.last_cwd.or(self.last_cwd.take());
         self.git_branch = tail.git_branch.or(self.git_branch.take());
         self.version = tail.version.or(self.version.take());
-        self.permission_mode = tail.permission_mode.or(self.permission_mode.take());
         self.messages += tail.messages;
         self.has_messages |= tail.has_messages;
         self.has_main_messages |= tail.has_main_messages;
@@ -362,6 +360,9 @@ impl Lite {
             self.last_at = None;
         }
         [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));
+        // Each prompt may have another.
+        self.permission_mode =
+            tail.permission_mode.or(self.permission_mode.take().filter(|_| nothing_between));
         if nothing_between {
             self.whole = true;
             self.first_prompt = self.first_prompt.take().or(tail.first_prompt);

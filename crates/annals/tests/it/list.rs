@@ -165,7 +165,10 @@ fn the_permission_mode_is_the_one_that_was_told_last() {
         (2, mode("Hello", "default") + record, Some("plan")),
         (3, record.to_owned() + &mode("Hello", "auto"), Some("auto")),
         (4, mode("Hello", "default") + &long + &mode("Bye", "auto") + &prompt("!", "/tea", 2), Some("auto")),
-        (5, prompt("Hello", "/tea", 1), None),
+        (5, mode("Hello", "default") + &long + &prompt("!", "/tea", 2), Some("default")),
+        // Of a client that knew no titles: nobody asks for what stands between the ends.
+        (7, (mode("Hello", "default") + &long + &prompt("!", "/tea", 2)).replace("2.1.50", "2.1.20"), None),
+        (6, prompt("Hello", "/tea", 1), None),
     ] {
         write(&home, "-tea", number, 1, &content);
         let session = listed(&home, &[]).into_iter().find(|session| session["id"] == id(number).as_str());
