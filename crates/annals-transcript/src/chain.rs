@@ -33,7 +33,8 @@ impl<'s> Chain<'s> {
         let mut loaded = Loaded::from(session);
         preserve::relink(session, &mut loaded);
         let children = loaded.children();
-        let leaf = leaf::choose(session, &loaded, &children);
+        let is_rewound = loaded.is_rewound_to_start();
+        let leaf = if is_rewound { None } else { leaf::choose(session, &loaded, &children) };
         Self { session, loaded, children, leaf }
     }
 
@@ -70,7 +71,9 @@ impl<'s> Chain<'s> {
 
     /// Returns why the client would not resume the session; none if it would.
     pub fn obstacle(&self) -> Option<Obstacle> {
-        let Some(leaf) = self.leaf else { return Some(Obstacle::NoConversation) };
+        let Some(leaf) = self.leaf else {
+            return (!self.loaded.is_rewound_to_start()).then_some(Obstacle::NoConversation);
+        };
         let last = self.loaded.node(self.session, leaf::last_message(self.session, &self.loaded, leaf));
         if last.is_side() {
             Some(Obstacle::Sidechain)
@@ -87,7 +90,12 @@ impl<'s> Chain<'s> {
         let Some(leaf) = self.leaf else { return Vec::new() };
         let last = leaf::last_message(self.session, &self.loaded, leaf);
         let mut path = walk::from(self.session, &self.loaded, last);
-        path.extend(walk::trailers(self.session, &self.loaded, &self.children, last));
+        let mut is_walked = vec![false; self.loaded.slots.len()];
+        for &slot in &path {
+            is_walked[slot] = true;
+        }
+        let trailers = walk::trailers(self.session, &self.loaded, &self.children, last);
+        path.extend(trailers.into_iter().filter(|&slot| !is_walked[slot]));
         let path = gather::with_siblings(self.session, &self.loaded, &self.children, &path, Reach::Anywhere);
         path.into_iter().map(|slot| self.loaded.slots[slot].node.index()).collect()
     }

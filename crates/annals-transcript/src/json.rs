@@ -70,6 +70,19 @@ impl<'a> Value<'a> {
         self.0 == b"null"
     }
 
+    /// Returns whether JavaScript takes the value as true.
+    pub fn is_truthy(self) -> bool {
+        match self.0 {
+            b"null" | b"false" | b"\"\"" => false,
+            _ => self.as_f64() != Some(0.0),
+        }
+    }
+
+    /// Returns the bytes of the value as if they were the inside of a string.
+    pub(crate) fn spelling(self) -> JsonStr<'a> {
+        JsonStr(self.0)
+    }
+
     /// Returns the member named `key`; of several, the last, as in JavaScript.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
         self.members().filter(|(name, _)| name == key).last().map(|(_, value)| value)

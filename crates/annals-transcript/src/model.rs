@@ -2,11 +2,16 @@
 //!
 //! Rules in `docs/CHAIN.md`. Messages are made of spans of the file; nothing is read until it is asked for.
 
+mod block;
+
+use std::collections::BTreeSet;
+
 use crate::chain::{Chain, NodeIndex};
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
 use crate::place::Place;
 use crate::session::{BlockKind, BlockSpan, Id, Session, index};
+pub use block::{block_as_sent, text_with_newline};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +59,13 @@ pub enum Part<'s> {
     Found(&'s BlockSpan),
     /// Text of the file with a newline behind it: it meets the text of the next user entry.
     Joined(&'s BlockSpan),
+    /// All text of an entry, in words of Claude Code that are not reproduced here.
+    Wrapped {
+        /// The blocks of the entry, text and other.
+        blocks: &'s [BlockSpan],
+        /// What the words say about the text.
+        wrapper: Wrapper,
+    },
     /// Text that the client makes up.
     MadeText(Made),
     /// A result that the client makes up for a call of the file.
@@ -65,6 +77,25 @@ pub enum Part<'s> {
     },
 }
 
+/// What Claude Code says about a text that it wraps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapper {
+    /// It reports what a background task did; the user did not write it.
+    Notification,
+    /// The user sent it while a turn was running.
+    Queued,
+}
+
+impl Wrapper {
+    /// Returns its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wrapper::Notification => "notification",
+            Wrapper::Queued => "queued",
+        }
+    }
+}
+
 /// What the client makes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
@@ -72,8 +103,10 @@ pub enum Made {
     NoResponse,
     /// Stands for the result of a call that was running when the session ended.
     Interrupted,
-    /// Stands for calls that were made before under the same id.
+    /// Stands for calls that cannot be sent: made before under the same id, or to the server and without result.
     InterruptedCall,
+    /// Stands for a reply that holds nothing but what the advisor said.
+    AdvisorResponse,
     /// Stands for a result that is not there.
     MissingResult,
     /// Stands for a result without call at the very start.
@@ -92,6 +125,7 @@ impl Made {
                  unknown. Check whether it took effect before relying on it or running it again.]"
             }
             Made::InterruptedCall => "[Tool use interrupted]",
+            Made::AdvisorResponse => "[Advisor response]",
             Made::MissingResult => "[Tool result missing due to internal error]",
             Made::OrphanedResult => "[Orphaned tool result removed due to conversation resume]",
             Made::NoContent => "(no content)",
@@ -143,13 +177,14 @@ pub fn messages<'s>(chain: &Chain<'s>) -> Messages<'s> {
     drop_empty_replies(session, &mut drafts);
     move_results_behind_calls(session, &mut drafts);
     let answered = answered(session, &drafts);
-    drop_unanswered_calls(&mut drafts, &answered);
-    answer_last_calls(&mut drafts, &answered);
+    drop_unanswered_calls(session, &mut drafts, &answered);
+    answer_last_calls(session, &mut drafts, &answered);
     drop_empty_replies(session, &mut drafts);
     answer_last_prompt(&mut drafts);
     cut_at_boundary(&mut drafts);
-    drafts.retain(|draft| !draft.is_made_up_error && draft.speaker != Speaker::Attachment);
-    let (roles, members) = merge(session, &drafts);
+    drafts.retain(|draft| !draft.is_unsent);
+    move_attachments_up(&mut drafts);
+    let (roles, members) = merge(session, drafts.iter());
     pair_results(session, &drafts, &roles, &members)
 }
 
@@ -159,11 +194,37 @@ struct Draft<'s> {
     speaker: Speaker,
     node: Option<Place>,
     reply: Option<Reply>,
-    /// What it says: blocks of the file, or a part that is made up.
-    found: &'s [BlockSpan],
+    /// A part that does not stand in the file as it is: it comes before the blocks.
     made: Option<Part<'s>>,
-    is_made_up_error: bool,
+    /// The blocks of the file.
+    blocks: &'s [BlockSpan],
+    /// Which of the blocks are sent.
+    sends: Sends,
+    /// Whether it counts in the conversation but is not sent: an error that Claude Code made up, or a virtual message.
+    is_unsent: bool,
+    is_meta: bool,
     is_compact_summary: bool,
+    local_command: LocalCommand,
+}
+
+/// Which blocks of an entry are sent as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sends {
+    All,
+    /// Text is in the part that is made.
+    AllButText,
+    Images,
+    Nothing,
+}
+
+/// What an entry of the user says about local commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LocalCommand {
+    Nothing,
+    /// That the commands behind it are not meant for the model.
+    Caveat,
+    /// The name of one, or what it printed.
+    Text,
 }
 
 /// Who contributes a draft.
@@ -198,9 +259,10 @@ impl Reply {
 }
 
 impl<'s> Draft<'s> {
-    /// Returns what an entry contributes; nothing for those that are not sent.
+    /// Returns what an entry contributes; nothing for those that Claude Code does not look at.
     fn of(session: &'s Session, place: NodeIndex) -> Option<Self> {
         let node = &session.nodes()[place];
+        let blocks = session.blocks(node);
         let speaker = match node.kind {
             Kind::User => Speaker::User,
             Kind::Assistant => Speaker::Assistant,
@@ -208,19 +270,47 @@ impl<'s> Draft<'s> {
             Kind::System if node.has(Flag::LocalCommand) && !node.has(Flag::DisplayOnly) => {
                 Speaker::LocalCommand
             }
-            Kind::Attachment if node.has(Flag::HumanTurn) => Speaker::User,
             Kind::Attachment => Speaker::Attachment,
             _ => return None,
         };
         let nameless = node.has(Flag::Request).then_some(Reply::Nameless);
+        let (made, sends) = match speaker {
+            Speaker::User
+                if node.has(Flag::Notification) && blocks.iter().any(|block| block.kind.is_text()) =>
+            {
+                (Some(Part::Wrapped { blocks, wrapper: Wrapper::Notification }), Sends::AllButText)
+            }
+            Speaker::Attachment if node.has(Flag::HumanTurn) => {
+                (Some(Part::Wrapped { blocks, wrapper: Wrapper::Queued }), Sends::AllButText)
+            }
+            Speaker::Attachment => (None, Sends::Images),
+            Speaker::Assistant if is_thinking_and_blank(blocks) => (None, Sends::AllButText),
+            Speaker::LocalCommand if !says_something(blocks) => {
+                (Some(Part::MadeText(Made::NoContent)), Sends::Nothing)
+            }
+            _ => (None, Sends::All),
+        };
         Some(Self {
             speaker,
             node: Some(Place::at(place)),
             reply: node.message_id.map(Reply::Id).or(nameless).filter(|_| speaker == Speaker::Assistant),
-            found: session.blocks(node),
-            made: None,
-            is_made_up_error: node.has(Flag::ApiError) && node.has(Flag::Synthetic),
+            made,
+            blocks,
+            sends,
+            is_unsent: match speaker {
+                Speaker::User => node.has(Flag::Virtual) || node.has(Flag::NoBlocks),
+                Speaker::Assistant => {
+                    node.has(Flag::Virtual) || node.has(Flag::ApiError) && node.has(Flag::Synthetic)
+                }
+                Speaker::LocalCommand | Speaker::Attachment | Speaker::Boundary => false,
+            },
+            is_meta: node.has(Flag::Meta),
             is_compact_summary: node.has(Flag::CompactSummary),
+            local_command: match () {
+                () if node.has(Flag::Caveat) => LocalCommand::Caveat,
+                () if node.has(Flag::CommandText) => LocalCommand::Text,
+                () => LocalCommand::Nothing,
+            },
         })
     }
 
@@ -229,15 +319,25 @@ impl<'s> Draft<'s> {
             speaker,
             node: None,
             reply: None,
-            found: &[],
             made: Some(part),
-            is_made_up_error: false,
+            blocks: &[],
+            sends: Sends::All,
+            is_unsent: false,
+            is_meta: false,
             is_compact_summary: false,
+            local_command: LocalCommand::Nothing,
         }
     }
 
     fn parts(&self) -> impl Iterator<Item = Part<'s>> + Clone + use<'s> {
-        self.found.iter().map(Part::Found).chain(self.made)
+        let sends = self.sends;
+        let sent = self.blocks.iter().filter(move |block| match sends {
+            Sends::All => block.kind != BlockKind::Malformed,
+            Sends::AllButText => block.kind != BlockKind::Malformed && !block.kind.is_text(),
+            Sends::Images => block.kind == BlockKind::Image,
+            Sends::Nothing => false,
+        });
+        self.made.into_iter().chain(sent.map(Part::Found))
     }
 
     fn calls(&self) -> impl Iterator<Item = &'s BlockSpan> + Clone + use<'s> {
@@ -254,9 +354,9 @@ impl<'s> Draft<'s> {
         self.results().next().is_some()
     }
 
-    /// Returns whether it is the user's and no result: what starts a turn.
+    /// Returns whether it starts a turn: it is the user's and no result, or was injected.
     fn is_prompt(&self) -> bool {
-        self.speaker == Speaker::User && !self.has_results()
+        self.speaker == Speaker::User && (self.is_meta || !self.has_results())
     }
 
     /// Returns the reply that it is a line of, if that has an id.
@@ -267,16 +367,36 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Returns whether it belongs to the same reply as another, by id.
-    fn is_of_reply(&self, other: &Draft<'_>) -> bool {
-        self.named_reply().is_some() && self.reply == other.reply
+    /// Returns whether it is the model's and all its blocks are of certain kinds.
+    fn is_only(&self, kinds: impl Fn(BlockKind) -> bool) -> bool {
+        let mut found = self.blocks.iter().filter(|block| block.kind != BlockKind::Malformed).peekable();
+        self.speaker == Speaker::Assistant && found.peek().is_some() && found.all(|block| kinds(block.kind))
     }
 
-    /// Returns whether it is the model's and has blocks of one kind only.
-    fn is_only(&self, kind: BlockKind) -> bool {
-        let is_all = !self.found.is_empty() && self.found.iter().all(|block| block.kind == kind);
-        self.speaker == Speaker::Assistant && is_all
+    /// Returns whether it is a reply of blank text.
+    fn is_blank(&self) -> bool {
+        self.is_only(is_blank)
     }
+
+    /// Returns whether it is a reply that says nothing by itself: reasoning, or a placeholder.
+    fn is_hollow(&self) -> bool {
+        self.is_only(|kind| is_blank(kind) || matches!(kind, BlockKind::Thinking | BlockKind::NoContentText))
+    }
+}
+
+/// Returns whether a reply is nothing but reasoning and blank text, of which Claude Code drops the text.
+fn is_thinking_and_blank(blocks: &[BlockSpan]) -> bool {
+    blocks.iter().all(|block| block.kind == BlockKind::Thinking || is_blank(block.kind))
+        && blocks.iter().any(|block| block.kind == BlockKind::Thinking)
+}
+
+/// Returns whether a local command has text. Claude Code puts a placeholder in place of empty text and of other values.
+fn says_something(blocks: &[BlockSpan]) -> bool {
+    matches!(blocks, [block] if block.is_bare && block.kind.is_text() && block.kind != BlockKind::EmptyText)
+}
+
+fn is_blank(kind: BlockKind) -> bool {
+    matches!(kind, BlockKind::BlankText | BlockKind::EmptyText)
 }
 
 impl<'s> Part<'s> {
@@ -301,15 +421,23 @@ impl<'s> Part<'s> {
         match self {
             Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
             Part::MadeResult { .. } => true,
-            Part::Joined(_) | Part::MadeText(_) => false,
+            Part::Joined(_) | Part::Wrapped { .. } | Part::MadeText(_) => false,
         }
     }
 
-    /// Returns the text of the file that it is.
-    fn text(self) -> Option<&'s BlockSpan> {
+    fn is_text(self) -> bool {
         match self {
-            Part::Found(block) if matches!(block.kind, BlockKind::Text | BlockKind::BlankText) => Some(block),
-            _ => None,
+            Part::Found(block) | Part::Joined(block) => block.kind.is_text(),
+            Part::Wrapped { .. } | Part::MadeText(_) => true,
+            Part::MadeResult { .. } => false,
+        }
+    }
+
+    /// Returns what kind of block of the file it is.
+    fn kind(self) -> Option<BlockKind> {
+        match self {
+            Part::Found(block) | Part::Joined(block) => Some(block.kind),
+            Part::Wrapped { .. } | Part::MadeText(_) | Part::MadeResult { .. } => None,
         }
     }
 }
@@ -329,14 +457,19 @@ fn move_results_behind_calls(session: &Session, drafts: &mut Vec<Draft<'_>>) {
         if let Some(id) = draft.named_reply() {
             last_lines[id.index()] = index(place);
         }
-        let interrupting = draft.is_prompt() || draft.speaker == Speaker::LocalCommand;
+        let is_said = draft.speaker == Speaker::User && !draft.has_results();
+        let interrupting = is_said || draft.speaker == Speaker::LocalCommand;
         interrupts.push(interrupts[place] + u32::from(interrupting));
         boundaries.push(boundaries[place] + u32::from(draft.speaker == Speaker::Boundary));
     }
     // What moves, with the line that it moves behind.
     let mut moved: Vec<(usize, usize)> = Vec::new();
     for (place, draft) in drafts.iter().enumerate() {
-        let later = |id: Id| calls.first_above(id.index(), place);
+        // A result whose call stands before it is in its place, even if the id is called again later.
+        let later = |id: Id| {
+            let is_called_before = calls.members(id.index()).next().is_some_and(|first| first < place);
+            if is_called_before { None } else { calls.first_above(id.index(), place) }
+        };
         let Some(call) = draft.results().filter_map(later).min() else { continue };
         let last_line = drafts[call].named_reply().map_or(call, |id| last_lines[id.index()] as usize);
         if interrupts[last_line] == interrupts[place + 1] && boundaries[last_line] == boundaries[call] {
@@ -373,25 +506,31 @@ fn answered(session: &Session, drafts: &[Draft<'_>]) -> Vec<bool> {
 
 /// Drops entries all of whose calls have no result, except in the last reply; and nothing of the last turn if that
 /// stands in the middle of its tool calls.
-fn drop_unanswered_calls(drafts: &mut Vec<Draft<'_>>, answered: &[bool]) {
+fn drop_unanswered_calls(session: &Session, drafts: &mut Vec<Draft<'_>>, answered: &[bool]) {
     let start = drafts.iter().rposition(Draft::is_prompt).map_or(0, |prompt| prompt + 1);
-    let turn = &drafts[start..];
-    let last = turn.iter().rposition(|draft| draft.speaker == Speaker::Assistant);
-    let is_last_reply: Vec<bool> = turn
-        .iter()
-        .enumerate()
-        .map(|(place, draft)| last.is_some_and(|last| place == last || draft.is_of_reply(&turn[last])))
-        .collect();
-    let is_running = is_in_tool_loop(turn, &is_last_reply);
-    let mut place = 0_usize;
+    let mut is_last_reply = vec![false; drafts.len()];
+    for place in last_reply(session, drafts) {
+        is_last_reply[place] = true;
+    }
+    let is_running = is_in_tool_loop(&drafts[start..], &is_last_reply[start..]);
+    let mut places = 0..drafts.len();
     drafts.retain(|draft| {
-        let in_turn = place.checked_sub(start);
-        place += 1;
+        let in_turn = places.next().filter(|&place| place >= start);
         let mut calls = draft.calls().peekable();
         in_turn.is_some_and(|place| is_running || is_last_reply[place])
             || calls.peek().is_none()
             || calls.any(|call| call.tool.is_some_and(|id| answered[id.index()]))
     });
+}
+
+/// Returns where the lines of the last reply stand. As in the request, a line that comes after another reply belongs to
+/// the message that its own reply began.
+fn last_reply(session: &Session, drafts: &[Draft<'_>]) -> Vec<usize> {
+    let is_spoken = |draft: &Draft| !matches!(draft.speaker, Speaker::Attachment | Speaker::Boundary);
+    let places: Vec<usize> = (0..drafts.len()).filter(|&place| is_spoken(&drafts[place])).collect();
+    let (roles, members) = merge(session, places.iter().map(|&place| &drafts[place]));
+    let last = roles.iter().rposition(|&role| role == Role::Assistant);
+    last.into_iter().flat_map(|last| members.members(last)).map(|member| places[member]).collect()
 }
 
 /// Returns whether a turn stands in the middle of its tool calls: something came back already, and either a result is
@@ -410,39 +549,50 @@ fn is_in_tool_loop(turn: &[Draft<'_>], is_last_reply: &[bool]) -> bool {
 }
 
 /// Gives a made-up result to every call of the last reply that is left without one.
-fn answer_last_calls(drafts: &mut Vec<Draft<'_>>, answered: &[bool]) {
-    let Some(last) = drafts.iter().rposition(|draft| draft.speaker == Speaker::Assistant) else { return };
-    let lines = drafts.iter().enumerate();
-    let lines = lines.filter(|(place, draft)| *place == last || draft.is_of_reply(&drafts[last]));
+fn answer_last_calls(session: &Session, drafts: &mut Vec<Draft<'_>>, answered: &[bool]) {
     let open = |call: &&BlockSpan| call.tool.is_none_or(|id| !answered[id.index()]);
-    let calls: Vec<_> = lines.flat_map(|(_, draft)| draft.calls()).filter(open).collect();
+    let lines = last_reply(session, drafts);
+    let calls: Vec<_> = lines.into_iter().flat_map(|place| drafts[place].calls()).filter(open).collect();
     let result = |call| Draft::made(Speaker::User, Part::MadeResult { call, text: Made::Interrupted });
     drafts.extend(calls.into_iter().map(result));
 }
 
-/// Drops replies of blank text, and reasoning that nothing of the same reply goes with.
+/// Drops replies of blank text, and reasoning and placeholders that nothing of the same reply goes with.
 fn drop_empty_replies(session: &Session, drafts: &mut Vec<Draft<'_>>) {
     let mut is_speaking = vec![false; session.id_count()];
-    for draft in drafts.iter().filter(|draft| !draft.found.is_empty() && !draft.is_only(BlockKind::Thinking))
-    {
+    for draft in drafts.iter().filter(|draft| !draft.blocks.is_empty() && !draft.is_hollow()) {
         if let Some(id) = draft.named_reply() {
             is_speaking[id.index()] = true;
         }
     }
     drafts.retain(|draft| {
         let alone = || draft.named_reply().is_none_or(|id| !is_speaking[id.index()]);
-        !(draft.is_only(BlockKind::BlankText) || draft.is_only(BlockKind::Thinking) && alone())
+        !(draft.is_blank() || draft.is_hollow() && alone())
     });
 }
 
-/// Puts a reply behind the last message if that is the user's; not behind a compact summary with context behind it.
+/// Puts a reply behind the last message if that is the user's and asks for one. Local commands that were run after the
+/// last prompt stay behind that reply.
 fn answer_last_prompt(drafts: &mut Vec<Draft<'_>>) {
     let has_context = drafts.last().is_some_and(|draft| draft.speaker == Speaker::Attachment);
-    let is_message = |draft: &Draft| matches!(draft.speaker, Speaker::User | Speaker::Assistant);
-    let Some(last) = drafts.iter().rposition(is_message) else { return };
-    if drafts[last].speaker == Speaker::User && !(drafts[last].is_compact_summary && has_context) {
-        drafts.insert(last + 1, Draft::made(Speaker::Assistant, Part::MadeText(Made::NoResponse)));
+    let is_message = |draft: &&Draft| matches!(draft.speaker, Speaker::User | Speaker::Assistant);
+    let Some(last) = drafts.iter().rfind(is_message) else { return };
+    let asks = last.speaker == Speaker::User
+        && !(last.is_compact_summary && has_context)
+        && !ends_in_local_commands(drafts);
+    if asks {
+        let is_system = |draft: &Draft| matches!(draft.speaker, Speaker::LocalCommand | Speaker::Boundary);
+        let end = drafts.iter().rposition(|draft| !is_system(draft)).map_or(0, |last| last + 1);
+        drafts.insert(end, Draft::made(Speaker::Assistant, Part::MadeText(Made::NoResponse)));
     }
+}
+
+/// Returns whether nothing follows the last caveat but local commands, which ask for no reply.
+fn ends_in_local_commands(drafts: &[Draft<'_>]) -> bool {
+    let is_message = |draft: &&Draft| matches!(draft.speaker, Speaker::User | Speaker::Assistant);
+    let mut said = drafts.iter().rev().filter(is_message);
+    let before_commands = said.find(|draft| draft.local_command != LocalCommand::Text);
+    before_commands.is_some_and(|draft| draft.local_command == LocalCommand::Caveat)
 }
 
 /// Drops what stands before the last compaction, and its mark.
@@ -452,16 +602,31 @@ fn cut_at_boundary(drafts: &mut Vec<Draft<'_>>) {
     }
 }
 
+/// Moves attachments up to the reply or the result that they follow, past prompts and local commands, and drops those of
+/// which nothing is sent as the user's.
+fn move_attachments_up(drafts: &mut Vec<Draft<'_>>) {
+    let is_attachment = |draft: &Draft| draft.speaker == Speaker::Attachment;
+    drafts.retain(|draft| !is_attachment(draft) || draft.parts().next().is_some());
+    let ends_run = |draft: &Draft| draft.speaker == Speaker::Assistant || draft.has_results();
+    for run in drafts.split_inclusive_mut(ends_run) {
+        let end = run.len() - usize::from(run.last().is_some_and(ends_run));
+        run[..end].sort_by_key(|draft| !is_attachment(draft));
+    }
+}
+
 /// Merges user entries that follow each other, and the lines of a reply across the results that stand between them.
 /// Returns who speaks in each message, and the drafts that it is made of.
-fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
+fn merge<'s: 'd, 'd>(
+    session: &Session,
+    drafts: impl ExactSizeIterator<Item = &'d Draft<'s>>,
+) -> (Vec<Role>, Groups) {
     let mut roles: Vec<Role> = Vec::new();
     let mut message_of: Vec<Place> = Vec::with_capacity(drafts.len());
-    // Where further lines of a reply go, as long as no message of the user without results stands between: lines of
-    // replies before that go to messages of their own.
+    // Where further lines of a reply go, as long as no message of the user stands between that has neither results nor
+    // only attachments: lines of replies before that go to messages of their own.
     let mut message_of_reply: Vec<Option<Place>> = vec![None; session.id_count() + 1];
     let mut open_from = Place::at(0);
-    let mut last_has_result = false;
+    let (mut has_result, mut has_prompt) = (false, false);
     for draft in drafts {
         let role = if draft.speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
         let reply = draft.reply.map(Reply::index);
@@ -469,7 +634,7 @@ fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
         let target = match role {
             Role::User => follows_user.then(|| Place::at(roles.len() - 1)),
             Role::Assistant => {
-                if follows_user && !last_has_result {
+                if follows_user && has_prompt && !has_result {
                     open_from = Place::at(roles.len());
                 }
                 reply.and_then(|reply| message_of_reply[reply]).filter(|&message| message >= open_from)
@@ -477,10 +642,11 @@ fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
         };
         let target = target.unwrap_or_else(|| {
             roles.push(role);
-            last_has_result = false;
+            (has_result, has_prompt) = (false, false);
             Place::at(roles.len() - 1)
         });
-        last_has_result |= role == Role::User && draft.parts().any(Part::is_result);
+        has_result |= role == Role::User && draft.parts().any(Part::is_result);
+        has_prompt |= role == Role::User && draft.speaker != Speaker::Attachment;
         if let Some(reply) = reply {
             message_of_reply[reply] = Some(target);
         }
@@ -491,22 +657,23 @@ fn merge(session: &Session, drafts: &[Draft<'_>]) -> (Vec<Role>, Groups) {
     (roles, members)
 }
 
-/// Within a reply the calls come after everything else; within a user message the results come before it.
-fn sort_parts(role: Role, parts: &mut [Part<'_>]) {
-    match role {
-        Role::Assistant if alternates(parts) => {}
-        Role::Assistant => parts.sort_by_key(|part| part.call().is_some()),
-        Role::User => parts.sort_by_key(|part| !part.is_result()),
+/// Within a reply the calls come after everything else.
+fn sort_reply(parts: &mut [Part<'_>]) {
+    if !alternates(parts) {
+        parts.sort_by_key(|part| part.call().is_some());
     }
 }
 
-/// Returns whether reasoning stands before the first call, only reasoning between calls, and a call last.
+/// Returns whether reasoning stands directly before and directly behind calls: then all of the reply stays as it is.
 fn alternates(parts: &[Part<'_>]) -> bool {
-    let thinks = |part: &Part<'_>| matches!(part, Part::Found(block) if block.kind == BlockKind::Thinking);
-    let Some(first) = parts.iter().position(|part| part.call().is_some()) else { return false };
-    let (before, rest) = parts.split_at(first);
-    let only_both = rest.iter().all(|part| part.call().is_some() || thinks(part));
-    before.iter().any(thinks) && only_both && rest.last().is_some_and(|part| part.call().is_some())
+    let mut others = parts.iter().enumerate().filter(|(_, part)| part.call().is_none()).peekable();
+    while let Some((place, part)) = others.next() {
+        let Some(&(next, behind)) = others.peek() else { return false };
+        if next > place + 1 && [part, behind].iter().all(|part| part.kind() == Some(BlockKind::Thinking)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Makes every call stand directly before its result and every result directly behind its call.
@@ -522,22 +689,23 @@ fn pair_results<'s>(
     for (message, &role) in roles.iter().enumerate() {
         let drafts = members.members(message).map(|draft| &drafts[draft]);
         parts.clear();
-        for draft in drafts.clone() {
-            if role == Role::User {
-                join_text(&mut parts, draft);
-            }
-            parts.extend(draft.parts());
-        }
-        sort_parts(role, &mut parts);
         match role {
             Role::Assistant => {
+                parts.extend(drafts.clone().flat_map(Draft::parts));
+                sort_reply(&mut parts);
                 messages.push_results(&calls.close());
+                drop_unsendable(&mut parts);
                 calls.keep_first(&mut parts);
             }
             Role::User => {
+                join(&mut parts, drafts.clone());
+                let count = parts.len();
                 calls.keep_results(&mut parts);
+                let is_orphaned = parts.len() < count;
+                drop_blank_text(&mut parts);
                 if parts.is_empty() {
-                    let made = if messages.is_empty() { Made::OrphanedResult } else { Made::NoContent };
+                    let is_first_orphan = is_orphaned && messages.is_empty();
+                    let made = if is_first_orphan { Made::OrphanedResult } else { Made::NoContent };
                     parts.push(Part::MadeText(made));
                 }
             }
@@ -548,15 +716,65 @@ fn pair_results<'s>(
     messages
 }
 
-/// Where text of a user entry meets text of the next, a newline is put between them. Results do not stand between: they
-/// come before everything else.
-fn join_text<'s>(parts: &mut [Part<'s>], next: &Draft<'s>) {
-    let last = parts.iter_mut().rev().find(|part| !part.is_result());
-    if let (Some(last), Some(first)) = (last, next.parts().next())
-        && let (Some(text), Some(_)) = (last.text(), first.text())
-    {
-        *last = Part::Joined(text);
+/// Joins the parts of user entries that follow each other: with each entry the results come to the front, and where text
+/// meets text a newline is put between them.
+fn join<'s: 'd, 'd>(parts: &mut Vec<Part<'s>>, drafts: impl Iterator<Item = &'d Draft<'s>>) {
+    let mut is_sorted = false;
+    for (place, draft) in drafts.enumerate() {
+        if draft.parts().next().is_some_and(Part::is_text) {
+            // From the second entry on, text stands behind all results.
+            let mut behind = parts.iter_mut().rev();
+            let last = if is_sorted { behind.find(|part| !part.is_result()) } else { behind.next() };
+            if let Some(last) = last
+                && let Part::Found(text) = *last
+                && text.kind.is_text()
+            {
+                *last = Part::Joined(text);
+            }
+        }
+        parts.extend(draft.parts());
+        is_sorted = place > 0;
     }
+    if is_sorted {
+        parts.sort_by_key(|part| !part.is_result());
+    }
+}
+
+/// Drops text without a character in it that can be seen, unless a bare string is all that is said.
+fn drop_blank_text(parts: &mut Vec<Part<'_>>) {
+    let is_bare = matches!(parts[..], [Part::Found(BlockSpan { is_bare: true, .. })]);
+    if !is_bare {
+        parts.retain(|part| !part.kind().is_some_and(is_blank));
+    }
+}
+
+/// Drops what Claude Code does not send of a reply. If nothing is left, a placeholder says so.
+fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
+    parts.retain(|part| !matches!(part.kind(), Some(BlockKind::Fallback | BlockKind::EmptyText)));
+    if parts.is_empty() {
+        parts.push(Part::MadeText(Made::NoContent));
+        return;
+    }
+    let answers = |kind: BlockKind, parts: &[Part<'_>]| -> BTreeSet<Option<Id>> {
+        let found = parts.iter().filter_map(|part| match part {
+            Part::Found(block) if block.kind == kind => Some(block.tool),
+            _ => None,
+        });
+        found.collect()
+    };
+    let is_server_call = |part: &Part<'_>, ids: &BTreeSet<Option<Id>>| matches!(part, Part::Found(block) if block.kind == BlockKind::ServerToolUse && ids.contains(&block.tool));
+    let advised = answers(BlockKind::AdvisorResult, parts);
+    parts.retain(|part| part.kind() != Some(BlockKind::AdvisorResult) && !is_server_call(part, &advised));
+    if parts.is_empty() {
+        parts.push(Part::MadeText(Made::AdvisorResponse));
+        return;
+    }
+    let answered = answers(BlockKind::ServerToolResult, parts);
+    parts.retain(|part| match part.kind() {
+        Some(BlockKind::ServerToolUse) => is_server_call(part, &answered),
+        Some(BlockKind::ToolResult(_)) => false,
+        _ => true,
+    });
 }
 
 /// The calls made so far.
@@ -574,12 +792,8 @@ impl<'s> Calls<'s> {
         Self { open: Vec::new(), is_open: vec![false; ids], is_made: vec![false; ids] }
     }
 
-    /// Opens the calls of a reply and drops those whose id was called before. A message of which nothing is left, or
-    /// that had nothing, says so.
+    /// Opens the calls of a reply and drops those whose id was called before. A message of which nothing is left says so.
     fn keep_first(&mut self, parts: &mut Vec<Part<'s>>) {
-        if parts.is_empty() {
-            parts.push(Part::MadeText(Made::NoContent));
-        }
         parts.retain(|part| {
             let Some(call) = part.call() else { return true };
             let is_first = call.tool.is_none_or(|id| !std::mem::replace(&mut self.is_made[id.index()], true));

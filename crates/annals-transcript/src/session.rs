@@ -10,10 +10,9 @@ use jiff::Timestamp;
 
 pub use ids::{Id, IdTexts};
 
-use crate::content::{self, Content};
 use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
-use crate::json::Value;
+use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
 use ids::Ids;
 
@@ -60,7 +59,7 @@ pub struct Node {
     pub time: Option<i64>,
     /// What is wrong with its bytes.
     pub problem: Option<Problem>,
-    flags: u16,
+    flags: u32,
     blocks: Range<u32>,
     boundary: Option<u32>,
 }
@@ -75,6 +74,11 @@ impl Node {
     pub fn is_seen_by_client(&self) -> bool {
         self.kind != Kind::Noise && self.problem.is_none()
     }
+
+    /// Returns whether the entry may become a part of the conversation.
+    pub fn is_loaded_by_client(&self) -> bool {
+        self.is_seen_by_client() && self.kind.is_message() && !self.has(Flag::Contentless)
+    }
 }
 
 /// A content block, by where its bytes lie.
@@ -82,6 +86,8 @@ impl Node {
 pub struct BlockSpan {
     /// What it is.
     pub kind: BlockKind,
+    /// Whether it stands for the whole content: a bare string in place of an array of blocks.
+    pub is_bare: bool,
     /// The call that a `tool_use` makes or a `tool_result` answers.
     pub tool: Option<Id>,
     /// Where its value starts in the file.
@@ -90,19 +96,35 @@ pub struct BlockSpan {
     pub length: u64,
 }
 
-/// What the chain needs to know about a content block.
+/// What the chain and the model view need to know about a content block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// Text.
     Text,
     /// Text of white space only.
     BlankText,
+    /// Text without a character.
+    EmptyText,
+    /// The text `(no content)`, with which Claude Code fills a reply that has none.
+    NoContentText,
     /// Reasoning, readable or not.
     Thinking,
     /// A call.
     ToolUse,
     /// A result; `true` if it says that the call failed.
     ToolResult(bool),
+    /// A call of a tool that runs on the server.
+    ServerToolUse,
+    /// What such a tool answered.
+    ServerToolResult,
+    /// What the advisor, a tool on the server, answered.
+    AdvisorResult,
+    /// A note that another model took over.
+    Fallback,
+    /// An image.
+    Image,
+    /// Something that Claude Code does not take as a block: no object, no `type`, or text without `text`.
+    Malformed,
     /// Anything else.
     Other,
 }
@@ -111,13 +133,76 @@ impl BlockKind {
     /// Returns the word for it.
     pub fn name(self) -> &'static str {
         match self {
-            BlockKind::Text | BlockKind::BlankText => "text",
+            BlockKind::Text | BlockKind::BlankText | BlockKind::EmptyText | BlockKind::NoContentText => {
+                "text"
+            }
             BlockKind::Thinking => "thinking",
             BlockKind::ToolUse => "tool_use",
             BlockKind::ToolResult(_) => "tool_result",
-            BlockKind::Other => "other",
+            BlockKind::ServerToolUse
+            | BlockKind::ServerToolResult
+            | BlockKind::AdvisorResult
+            | BlockKind::Fallback
+            | BlockKind::Image
+            | BlockKind::Malformed
+            | BlockKind::Other => "other",
         }
     }
+
+    /// Returns whether it is text of any kind.
+    pub fn is_text(self) -> bool {
+        self.name() == "text"
+    }
+
+    /// Returns what kind of text it is.
+    fn of_text(text: JsonStr<'_>) -> Self {
+        // Nearly every text begins with a letter; the others are decoded.
+        if text.raw().first().is_some_and(|first| first.is_ascii_graphic() && !matches!(first, b'\\' | b'('))
+        {
+            return BlockKind::Text;
+        }
+        let text = text.decode();
+        match text.trim_matches(is_javascript_space) {
+            "" if text.is_empty() => BlockKind::EmptyText,
+            "" => BlockKind::BlankText,
+            "(no content)" => BlockKind::NoContentText,
+            _ => BlockKind::Text,
+        }
+    }
+
+    /// Returns what kind of block stands in an array of blocks, and the call that it makes or answers. The block is passed
+    /// over once, since results may be megabytes long.
+    fn of_block(block: Value<'_>) -> (Self, Option<Cow<'_, str>>) {
+        let (mut name, mut text, mut own_id, mut answered_id, mut is_error) = (None, None, None, None, false);
+        for (key, value) in block.members() {
+            match &*key.decode() {
+                "type" => name = value.as_text(),
+                "text" => text = value.as_str(),
+                "id" => own_id = value.as_text(),
+                "tool_use_id" => answered_id = value.as_text(),
+                "is_error" => is_error = value.as_bool() == Some(true),
+                _ => {}
+            }
+        }
+        let Some(name) = name else { return (BlockKind::Malformed, None) };
+        match &*name {
+            "text" => (text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
+            "thinking" | "redacted_thinking" => (BlockKind::Thinking, None),
+            "tool_use" => (BlockKind::ToolUse, own_id),
+            "tool_result" => (BlockKind::ToolResult(is_error), answered_id),
+            "server_tool_use" | "mcp_tool_use" => (BlockKind::ServerToolUse, own_id),
+            "advisor_tool_result" => (BlockKind::AdvisorResult, answered_id),
+            "fallback" => (BlockKind::Fallback, None),
+            "image" => (BlockKind::Image, None),
+            _ if answered_id.is_some() => (BlockKind::ServerToolResult, answered_id),
+            _ => (BlockKind::Other, None),
+        }
+    }
+}
+
+/// Returns whether JavaScript's `trim` removes a character.
+fn is_javascript_space(character: char) -> bool {
+    character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
 /// What a compaction kept, by ids.
@@ -227,7 +312,7 @@ impl Session {
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
-            flags: head.flags() | facts_inside(entry),
+            flags: head.flags() | facts_inside(entry, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
@@ -236,33 +321,36 @@ impl Session {
 
     fn add_blocks(&mut self, entry: &Entry<'_>) {
         let content = match entry.kind() {
-            Kind::User | Kind::Assistant => Some(Content::new(entry.head().content)),
-            Kind::Attachment => {
-                entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())
-            }
-            Kind::System if entry.head().subtype.is_some_and(|subtype| subtype == *"local_command") => {
-                entry.body().map(|body| Content::new(body.get("content")))
-            }
+            Kind::User | Kind::Assistant => entry.head().content,
+            Kind::Attachment => entry
+                .view::<Attachment>()
+                .and_then(|it| it.queued_command())
+                .and_then(|it| it.prompt().value()),
+            Kind::System if is_local_command(entry) => entry.body().and_then(|body| body.get("content")),
             _ => None,
         };
-        for block in content.into_iter().flat_map(Content::blocks) {
-            let (kind, tool) = match block {
-                content::Block::Text(text) if text.text().trim().is_empty() => (BlockKind::BlankText, None),
-                content::Block::Text(_) => (BlockKind::Text, None),
-                content::Block::Thinking(_) | content::Block::RedactedThinking(_) => {
-                    (BlockKind::Thinking, None)
-                }
-                content::Block::ToolUse(call) => (BlockKind::ToolUse, call.id()),
-                content::Block::ToolResult(result) => {
-                    (BlockKind::ToolResult(result.is_error()), result.tool_use_id())
-                }
-                _ => (BlockKind::Other, None),
-            };
-            let bytes = block.value().bytes();
-            let offset = entry.at().offset + (bytes.as_ptr().addr() - entry.bytes().as_ptr().addr()) as u64;
-            let tool = tool.map(|id| self.ids.intern(&id));
-            self.blocks.push(BlockSpan { kind, tool, offset, length: bytes.len() as u64 });
+        let Some(content) = content.filter(|content| !content.is_null()) else { return };
+        if !content.is_array() {
+            let kind = content.as_str().map_or(BlockKind::Malformed, BlockKind::of_text);
+            self.add_block(entry, content, (kind, None), true);
+            return;
         }
+        for block in content.items() {
+            self.add_block(entry, block, BlockKind::of_block(block), false);
+        }
+    }
+
+    fn add_block(
+        &mut self,
+        entry: &Entry<'_>,
+        value: Value<'_>,
+        (kind, tool): (BlockKind, Option<Cow<'_, str>>),
+        is_bare: bool,
+    ) {
+        let bytes = value.bytes();
+        let offset = entry.at().offset + (bytes.as_ptr().addr() - entry.bytes().as_ptr().addr()) as u64;
+        let tool = tool.map(|id| self.ids.intern(&id));
+        self.blocks.push(BlockSpan { kind, is_bare, tool, offset, length: bytes.len() as u64 });
     }
 
     fn add_boundary(&mut self, entry: &Entry<'_>, head: &Head<'_>) -> Option<u32> {
@@ -311,26 +399,74 @@ impl Session {
 }
 
 /// Returns the facts that stand deeper in an entry than its head is read.
-fn facts_inside(entry: &Entry<'_>) -> u16 {
-    let is_synthetic = || {
-        entry.view::<Assistant>().and_then(|reply| reply.model()).is_some_and(|model| model == "<synthetic>")
+fn facts_inside(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
+    let head = entry.head();
+    let facts: &[(Flag, bool)] = match entry.kind() {
+        Kind::User => {
+            let text = sole_text(head, blocks);
+            let begins = |tags: &[&str]| {
+                text.as_ref().is_some_and(|text| tags.iter().any(|tag| text.starts_with(tag)))
+            };
+            &[
+                (Flag::NoBlocks, has_no_blocks(head, blocks)),
+                (Flag::Contentless, is_contentless(head, blocks)),
+                (Flag::Notification, head.origin.is_some_and(|kind| kind == *"task-notification")),
+                (Flag::Caveat, entry.has(Flag::Meta) && begins(&["<local-command-caveat>"])),
+                (Flag::CommandText, begins(&COMMAND_TAGS)),
+            ]
+        }
+        Kind::Assistant => &[
+            (Flag::NoBlocks, has_no_blocks(head, blocks)),
+            (Flag::Contentless, is_contentless(head, blocks) || is_empty_string(blocks)),
+            (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic(entry)),
+        ],
+        Kind::System => &[(Flag::LocalCommand, is_local_command(entry))],
+        Kind::Attachment => &[(Flag::HumanTurn, is_human_turn(entry))],
+        _ => &[],
     };
-    let queued = || entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
-    let is_human_turn =
-        || queued().and_then(|queued| queued.human_turn()).and_then(Value::as_bool) == Some(true);
-    let is_local_command = entry.kind() == Kind::System
-        && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command");
-    let mut facts = 0;
-    if is_local_command {
-        facts |= Flag::LocalCommand.bit();
-    }
-    if entry.has(Flag::ApiError) && is_synthetic() {
-        facts |= Flag::Synthetic.bit();
-    }
-    if entry.kind() == Kind::Attachment && is_human_turn() {
-        facts |= Flag::HumanTurn.bit();
-    }
-    facts
+    facts.iter().filter(|(_, holds)| *holds).fold(0, |bits, (flag, _)| bits | flag.bit())
+}
+
+fn has_no_blocks(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
+    blocks.is_empty() && head.has(Flag::MessageObject) && head.content.is_some_and(Value::is_array)
+}
+
+/// Returns whether a message has no content that Claude Code can read. An empty array is content.
+fn is_contentless(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
+    let is_readable = blocks.iter().any(|block| block.kind != BlockKind::Malformed);
+    !(head.has(Flag::MessageObject) && is_readable || has_no_blocks(head, blocks))
+}
+
+fn is_empty_string(blocks: &[BlockSpan]) -> bool {
+    matches!(blocks, [BlockSpan { kind: BlockKind::EmptyText, is_bare: true, .. }])
+}
+
+/// What a user entry begins with that holds the name or the output of a local command.
+const COMMAND_TAGS: [&str; 3] = ["<command-name>", "<local-command-stdout>", "<local-command-stderr>"];
+
+/// Returns the text of a message that is one text and nothing else, if it begins with a tag.
+fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> {
+    let &[BlockSpan { kind: BlockKind::Text, is_bare, .. }] = blocks else { return None };
+    let content = head.content?;
+    let text = if is_bare { content } else { content.items().next()?.get("text")? }.as_str()?;
+    text.raw().first().is_some_and(|first| matches!(first, b'<' | b'\\')).then(|| text.decode())
+}
+
+fn is_synthetic(entry: &Entry<'_>) -> bool {
+    entry.view::<Assistant>().and_then(|reply| reply.model()).is_some_and(|model| model == "<synthetic>")
+}
+
+fn is_local_command(entry: &Entry<'_>) -> bool {
+    entry.kind() == Kind::System && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command")
+}
+
+/// Returns whether a queued prompt is sent as the user's own words.
+fn is_human_turn(entry: &Entry<'_>) -> bool {
+    let queued = entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
+    queued.is_some_and(|queued| {
+        queued.human_turn().and_then(Value::as_bool) == Some(true)
+            && queued.origin().and_then(|origin| origin.kind()).is_some_and(|kind| kind == "human")
+    })
 }
 
 /// Returns a count as an index; files with more entries than that do not exist.

@@ -22,13 +22,17 @@ pub struct Message {
 pub fn model(file: &[u8]) -> Option<Vec<Message>> {
     let mut file = File::load(file);
     file.keep_preserved();
+    if file.is_rewound_to_start() {
+        return Some(Vec::new());
+    }
     let leaf = file.leaf()?;
     let last = file.last_message(leaf);
     if last.is_side() || last.time().is_none() {
         return None;
     }
     let mut path = file.walk(last);
-    path.extend(file.trailers(last));
+    let trailers = file.trailers(last).into_iter().filter(|trailer| !holds(&path, trailer));
+    path.extend(trailers.collect::<Vec<_>>());
     Some(request(&file.gather(&path, Reach::Anywhere)))
 }
 
@@ -80,13 +84,22 @@ impl Entry {
         self.time().unwrap_or(-1)
     }
 
-    /// Returns the blocks of its message; a string is one text block.
+    /// Returns the blocks of its message that Claude Code takes as blocks; a string is one text block.
     fn content(&self) -> Vec<Value> {
         match &self.value["message"]["content"] {
-            Value::String(text) => vec![json!({"type": "text", "text": text})],
-            Value::Array(blocks) => blocks.clone(),
+            Value::String(text) => vec![json!({"type": "text", "text": text, "bare": true})],
+            Value::Array(blocks) => blocks.iter().filter(|block| is_block(block)).cloned().collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns whether it is a message in which Claude Code finds no content. A user's empty text and an empty array are
+    /// content.
+    fn is_contentless(&self) -> bool {
+        let content = &self.value["message"]["content"];
+        let is_empty_array = content.as_array().is_some_and(Vec::is_empty);
+        let is_empty_reply = self.kind() == "assistant" && content == "";
+        self.is_message() && (is_empty_reply || self.content().is_empty() && !is_empty_array)
     }
 
     /// Returns the id that all lines of a reply share.
@@ -116,10 +129,28 @@ impl Entry {
         !self.results().is_empty()
     }
 
-    /// Returns whether it is a user entry that holds none.
-    fn is_prompt(&self) -> bool {
-        self.kind() == "user" && !self.is_result()
+    /// Returns whether it is a result that Claude Code makes up.
+    fn is_made_result(&self) -> bool {
+        self.content().iter().any(|block| is_result(block) && block["made"] == true)
     }
+
+    /// Returns whether it is a user entry that starts a turn.
+    fn is_prompt(&self) -> bool {
+        self.kind() == "user" && (self.flag("isMeta") || !self.is_result())
+    }
+}
+
+/// Returns whether a value is an object with a type, and with text if the type says so.
+fn is_block(block: &Value) -> bool {
+    block["type"].is_string() && (block["type"] != "text" || block["text"].is_string())
+}
+
+fn is_text(block: &Value) -> bool {
+    block["type"] == "text"
+}
+
+fn is_blank(block: &Value) -> bool {
+    is_text(block) && block["wrapped"] != true && text(&block["text"]).trim().is_empty()
 }
 
 fn text(value: &Value) -> &str {
@@ -154,8 +185,10 @@ struct File {
     /// The ids of all lines that were loaded, duplicates too.
     lines: Vec<String>,
     last_prompt: Option<LastPrompt>,
-    /// Whether any `last-prompt` names a leaf.
-    has_last_prompt: bool,
+    /// The leaf that the last `last-prompt` names that names one.
+    named_leaf: Option<String>,
+    /// Messages without content, with what they hang on.
+    contentless: HashMap<String, Option<String>>,
     /// Whether kept messages were re-linked.
     relinked: bool,
     /// Whether what stands before the last compaction was forgotten.
@@ -164,7 +197,7 @@ struct File {
 
 #[derive(Debug)]
 struct LastPrompt {
-    leaf: String,
+    leaf: Option<String>,
     explicit: bool,
     /// Whether a main entry was read after it.
     overtaken: bool,
@@ -181,7 +214,28 @@ impl File {
                 file.add_line(value, &mut bridges);
             }
         }
+        let resolved =
+            file.entries.iter().map(|entry| file.resolved(entry.parent.clone())).collect::<Vec<_>>();
+        for (entry, parent) in file.entries.iter_mut().zip(resolved) {
+            entry.parent = parent;
+        }
         file
+    }
+
+    /// Returns a parent, or what stands in for it if it is a message without content. A circle of these leads nowhere.
+    fn resolved(&self, mut parent: Option<String>) -> Option<String> {
+        let mut seen = Vec::new();
+        while let Some(id) = parent.clone()
+            && self.entry(&id).is_none()
+            && let Some(beyond) = self.contentless.get(&id)
+        {
+            if seen.contains(&id) {
+                return None;
+            }
+            seen.push(id);
+            parent.clone_from(beyond);
+        }
+        parent
     }
 
     /// Reads one line. `bridges` says what stands in for each progress entry: what it hangs on.
@@ -193,8 +247,15 @@ impl File {
             ("progress", Some(id)) => {
                 bridges.insert(id, parent);
             }
-            ("user" | "assistant" | "system" | "attachment", Some(id)) => {
-                self.add_entry(Entry { id, parent, order: self.entries.len(), value });
+            ("user" | "assistant" | "system" | "attachment", id) => {
+                // Entries without id replace each other.
+                let id = id.unwrap_or_else(|| "(no id)".to_owned());
+                let entry = Entry { id, parent, order: self.entries.len(), value };
+                if entry.is_contentless() {
+                    self.contentless.insert(entry.id, entry.parent);
+                } else {
+                    self.add_entry(entry);
+                }
             }
             ("last-prompt", _) => self.add_last_prompt(&value),
             _ => {}
@@ -221,11 +282,19 @@ impl File {
     }
 
     fn add_last_prompt(&mut self, value: &Value) {
-        if let Some(leaf) = value["leafUuid"].as_str() {
-            let explicit = value["explicit"] == true;
-            self.has_last_prompt = true;
-            self.last_prompt = Some(LastPrompt { leaf: leaf.to_owned(), explicit, overtaken: false });
+        let leaf = value["leafUuid"].as_str().map(str::to_owned);
+        let explicit = value["explicit"] == true;
+        if leaf.is_some() {
+            self.named_leaf.clone_from(&leaf);
         }
+        if leaf.is_some() || explicit && value.get("leafUuid") == Some(&Value::Null) {
+            self.last_prompt = Some(LastPrompt { leaf, explicit, overtaken: false });
+        }
+    }
+
+    /// Returns whether the last `last-prompt` rewinds to before the first message and nothing was said since.
+    fn is_rewound_to_start(&self) -> bool {
+        self.last_prompt.as_ref().is_some_and(|last| last.leaf.is_none() && !last.overtaken)
     }
 
     /// Returns the entry of an id, unless it is unknown or forgotten.
@@ -351,9 +420,9 @@ impl File {
     /// Returns the entry that the conversation ends with.
     fn leaf(&self) -> Option<&Entry> {
         let choice = self.choice();
-        let named = self.last_prompt.as_ref().filter(|last| last.leaf != NO_ENTRY);
-        if let Some(last) = named
-            && let Some(leaf) = self.entry(&last.leaf)
+        if let Some(last) = &self.last_prompt
+            && let Some(named) = last.leaf.as_ref().filter(|leaf| *leaf != NO_ENTRY)
+            && let Some(leaf) = self.entry(named)
             && self.is_spoken(leaf)
             && self.overrules(last, leaf, choice)
         {
@@ -370,7 +439,8 @@ impl File {
             (true, _) => self.last_main_line().filter(|last| self.is_spoken(last)),
             (false, _) => self.last_main_line().and_then(|last| self.choice_at_last_line(last)),
         };
-        let newest_tip = newest(tips.into_iter().filter(|tip| !tip.is_side() && self.is_spoken(tip)));
+        let spoken_tips = tips.into_iter().filter(|tip| !tip.is_side() && self.is_spoken(tip));
+        let newest_tip = first_newest(spoken_tips);
         let last_left = if self.pruned { self.entries.last() } else { None };
         by_last_line.or(newest_tip).or(last_left)
     }
@@ -386,19 +456,25 @@ impl File {
         entries.find(|entry| !entry.is_side())
     }
 
-    /// Returns the last line if a `last-prompt` stands anywhere or it is the newest of all; else the newest entry below
+    /// Returns the last line if a `last-prompt` names a leaf or the line is the newest of all; else the newest entry below
     /// it, or itself if there is none.
     fn choice_at_last_line<'f>(&'f self, last: &'f Entry) -> Option<&'f Entry> {
         let is_spoken = self.is_spoken(last);
-        let mut others = self.entries.iter().filter(|entry| !entry.is_side() && entry.id != last.id);
-        let is_newest = others.all(|entry| entry.time_or_oldest() < last.time_or_oldest());
-        if is_spoken && (self.has_last_prompt || is_newest) {
+        let newest = first_newest(self.entries.iter().filter(|entry| !entry.is_side()));
+        let is_newest = newest.is_some_and(|newest| newest.id == last.id);
+        if is_spoken && (self.is_leaf_named() || is_newest) {
             return Some(last);
         }
         let is_below = |entry: &&Entry| entry.id != last.id && holds(&self.written_chain(entry), last);
         let below = self.entries.iter().filter(is_below);
-        let below = newest(below.filter(|entry| !entry.is_side() && self.is_spoken(entry)));
+        let below = last_newest(below.filter(|entry| !entry.is_side() && self.is_spoken(entry)));
         below.or(is_spoken.then_some(last))
+    }
+
+    /// Returns whether the last named leaf is unknown or has a message on its chain.
+    fn is_leaf_named(&self) -> bool {
+        let Some(leaf) = &self.named_leaf else { return false };
+        self.entry(leaf).is_none_or(|leaf| self.is_spoken(leaf))
     }
 
     /// Decides whether the leaf that a `last-prompt` names counts in place of the choice.
@@ -408,7 +484,8 @@ impl File {
         if final_word {
             return true;
         }
-        if self.relinked && !holds(&self.tips(), leaf) {
+        let is_last_of_tip = self.tips().iter().any(|tip| self.last_message(tip).id == leaf.id);
+        if self.relinked && !(leaf.is_message() && is_last_of_tip) {
             return false;
         }
         let mut chain = self.written_chain(choice);
@@ -441,8 +518,13 @@ impl File {
 }
 
 /// Returns the entry with the greatest time; of several, the last.
-fn newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry> {
+fn last_newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry> {
     entries.max_by_key(|entry| entry.time_or_oldest())
+}
+
+/// Returns the entry with the greatest time; of several, the first.
+fn first_newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry> {
+    entries.min_by_key(|entry| -entry.time_or_oldest())
 }
 
 // Section 4: walking.
@@ -576,7 +658,7 @@ impl File {
     /// Returns whether an entry is a main one of context or injected text, and all that hangs below it too. What hangs
     /// on itself in a circle is not.
     fn is_dead_end(&self, entry: &Entry, above: &[&Entry]) -> bool {
-        let is_injected = entry.is_prompt() && entry.flag("isMeta");
+        let is_injected = entry.kind() == "user" && !entry.is_result() && entry.flag("isMeta");
         let is_context = matches!(entry.kind(), "system" | "attachment");
         if entry.is_side() || !(is_context || is_injected) || holds(above, entry) {
             return false;
@@ -619,46 +701,90 @@ fn request(gathered: &[&Entry]) -> Vec<Message> {
     let entries = without_empty_replies(&entries);
     let entries = with_last_prompt_answered(entries);
     let entries = behind_last_boundary(entries);
-    let entries =
-        entries.into_iter().filter(|entry| entry.kind() != "attachment" && !is_made_up_error(entry));
-    let mut drafts = merged(entries.collect());
-    drafts.iter_mut().for_each(sort_blocks);
+    let entries: Vec<Entry> = entries.into_iter().filter(|entry| !is_unsent(entry)).collect();
+    let mut drafts = merged(with_attachments_moved_up(entries));
+    drafts.iter_mut().filter(|draft| draft.role == "assistant").for_each(sort_blocks);
     paired(drafts).iter().map(spelled).collect()
 }
 
-/// Returns an entry as it goes into the request, if it does: a queued prompt of a person as a user entry, a local
-/// command with its text as message.
+/// Returns an entry as it goes into the request, if it does: context with what is sent of it as message, a local command
+/// with its text.
 fn as_sent(entry: &Entry) -> Option<Entry> {
-    let with = |value: Value| Some(Entry { value, ..entry.clone() });
-    let attachment = &entry.value["attachment"];
+    let with = |content: Value| {
+        let mut entry = entry.clone();
+        entry.value["message"] = json!({"content": content});
+        Some(entry)
+    };
     match entry.kind() {
-        "attachment" if attachment["type"] == "queued_command" && attachment["humanTurn"] == true => {
-            with(json!({"type": "user", "message": {"content": attachment["prompt"]}}))
-        }
-        "user" | "assistant" | "attachment" => Some(entry.clone()),
+        "attachment" => with(sent_of_attachment(&entry.value["attachment"])),
+        "assistant" => with(sent_of_reply(entry)),
+        "user" => Some(entry.clone()),
         "system" if entry.is_boundary() => Some(entry.clone()),
         "system" if entry.value["subtype"] == "local_command" && !entry.flag("isDisplayOnly") => {
-            with(json!({"type": "system", "message": {"content": entry.value["content"]}}))
+            match &entry.value["content"] {
+                Value::String(text) if !text.is_empty() => with(json!(text)),
+                _ => with(json!([made_text("(no content)")])),
+            }
         }
         _ => None,
     }
+    .map(|sent| Entry { value: with_reply_of(sent.value, entry), ..sent })
 }
 
-/// Drops replies of blank text only, and reasoning that nothing of the same reply goes with.
-fn without_empty_replies(entries: &[Entry]) -> Vec<Entry> {
-    let thinks_only = |entry: &Entry| {
-        let content = entry.content();
-        entry.kind() == "assistant" && !content.is_empty() && content.iter().all(is_thinking)
+/// Gives a message the id and the model that stood in it.
+fn with_reply_of(mut value: Value, entry: &Entry) -> Value {
+    for key in ["id", "model"] {
+        if let Some(found) = entry.value["message"].get(key) {
+            value["message"][key] = found.clone();
+        }
+    }
+    value
+}
+
+/// Returns what is sent of context: the text of a person's queued prompt in one piece, and the images of any.
+fn sent_of_attachment(attachment: &Value) -> Value {
+    let queued = Entry {
+        id: String::new(),
+        parent: None,
+        order: 0,
+        value: json!({"message": {"content": if attachment["type"] == "queued_command" { &attachment["prompt"] } else { &Value::Null }}}),
     };
-    let has_more = |other: &Entry| other.content().iter().any(|block| !is_thinking(block));
+    let blocks = queued.content();
+    if attachment["humanTurn"] == true && attachment["origin"]["kind"] == "human" {
+        let texts: Vec<&str> =
+            blocks.iter().filter(|block| is_text(block)).map(|block| text(&block["text"])).collect();
+        let wrapped = json!({"type": "text", "text": texts.join("\n"), "wrapped": true});
+        return std::iter::once(wrapped)
+            .chain(blocks.iter().filter(|block| !is_text(block)).cloned())
+            .collect();
+    }
+    blocks.into_iter().filter(|block| block["type"] == "image").collect()
+}
+
+/// Returns what is sent of a reply: beside reasoning and nothing else, blank text is dropped.
+fn sent_of_reply(entry: &Entry) -> Value {
+    let content = entry.content();
+    let is_hollow =
+        content.iter().any(is_thinking) && content.iter().all(|block| is_thinking(block) || is_blank(block));
+    content.into_iter().filter(|block| !is_hollow || is_thinking(block)).collect()
+}
+
+/// Drops replies of blank text only, and reasoning and placeholders that nothing of the same reply goes with.
+fn without_empty_replies(entries: &[Entry]) -> Vec<Entry> {
+    let is_placeholder = |block: &Value| is_text(block) && text(&block["text"]).trim() == "(no content)";
+    let is_hollow_block = |block: &Value| is_thinking(block) || is_blank(block) || is_placeholder(block);
+    let is_hollow = |entry: &Entry| {
+        let content = entry.content();
+        entry.kind() == "assistant" && !content.is_empty() && content.iter().all(is_hollow_block)
+    };
+    let has_more = |other: &Entry| other.content().iter().any(|block| !is_hollow_block(block));
     let is_alone = |entry: &Entry| !entries.iter().any(|other| other.is_of_reply(entry) && has_more(other));
-    let is_empty = |entry: &Entry| is_blank_reply(entry) || thinks_only(entry) && is_alone(entry);
+    let is_empty = |entry: &Entry| is_blank_reply(entry) || is_hollow(entry) && is_alone(entry);
     entries.iter().filter(|entry| !is_empty(entry)).cloned().collect()
 }
 
 fn is_blank_reply(entry: &Entry) -> bool {
     let content = entry.content();
-    let is_blank = |block: &Value| block["type"] == "text" && text(&block["text"]).trim().is_empty();
     entry.kind() == "assistant" && !content.is_empty() && content.iter().all(is_blank)
 }
 
@@ -683,7 +809,9 @@ fn with_results_behind_calls(entries: &[Entry]) -> Vec<Entry> {
 /// Returns where the reply ends that makes a call which the result at `place` answers too early; none if there is no
 /// such call or something that interrupts a turn stands between.
 fn last_line_of_later_call(list: &[Entry], place: usize) -> Option<usize> {
-    let results = list[place].results();
+    let called_before: Vec<String> = list[..place].iter().flat_map(Entry::calls).collect();
+    let results: Vec<String> =
+        list[place].results().into_iter().filter(|call| !called_before.contains(call)).collect();
     let goes_on = |entry: &Entry| matches!(entry.kind(), "assistant" | "attachment") || entry.is_result();
     let makes_call = |entry: &Entry| entry.calls().iter().any(|call| results.contains(call));
     let call = place + 1 + list[place + 1..].iter().position(makes_call)?;
@@ -698,14 +826,16 @@ fn last_line_of_later_call(list: &[Entry], place: usize) -> Option<usize> {
 fn without_unanswered_calls(entries: &[Entry]) -> Vec<Entry> {
     let start = entries.iter().rposition(Entry::is_prompt).map_or(0, |prompt| prompt + 1);
     let turn = &entries[start..];
-    let is_running = is_in_tool_loop(turn);
+    let last_reply = last_reply(entries);
+    let in_last_reply: Vec<bool> = (start..entries.len()).map(|place| last_reply.contains(&place)).collect();
+    let is_running = is_in_tool_loop(turn, &in_last_reply);
     let is_unanswered = |entry: &Entry| {
         let calls = entry.calls();
         !calls.is_empty() && !calls.iter().any(|call| is_answered(entries, call))
     };
     let is_dropped = |place: usize, entry: &Entry| {
         let in_turn = place >= start;
-        let is_spared = in_turn && (is_running || is_of_last_reply(turn, entry));
+        let is_spared = in_turn && (is_running || last_reply.contains(&place));
         is_unanswered(entry) && !is_spared
     };
     let kept = entries.iter().enumerate().filter(|(place, entry)| !is_dropped(*place, entry));
@@ -717,15 +847,23 @@ fn is_answered(entries: &[Entry], call: &String) -> bool {
     entries.iter().any(|entry| entry.results().contains(call))
 }
 
-/// Returns whether an entry is the last assistant entry or of the same reply.
-fn is_of_last_reply(entries: &[Entry], entry: &Entry) -> bool {
-    let last = entries.iter().rfind(|entry| entry.kind() == "assistant");
-    last.is_some_and(|last| last.id == entry.id || last.is_of_reply(entry))
+/// Returns the places of the entries that the last reply of the request would be made of.
+fn last_reply(entries: &[Entry]) -> Vec<usize> {
+    let mut numbered: Vec<Entry> = Vec::new();
+    for (place, entry) in entries.iter().enumerate() {
+        if entry.kind() != "attachment" && !entry.is_boundary() {
+            let mut entry = entry.clone();
+            entry.order = place;
+            numbered.push(entry);
+        }
+    }
+    let drafts = merged(numbered);
+    drafts.into_iter().rfind(|draft| draft.role == "assistant").map(|last| last.entries).unwrap_or_default()
 }
 
 /// Returns whether a turn stands in its tool loop: it holds a result or context, and either a result is the last thing
 /// or the last reply has a call and the last run of assistant entries nothing but calls.
-fn is_in_tool_loop(turn: &[Entry]) -> bool {
+fn is_in_tool_loop(turn: &[Entry], in_last_reply: &[bool]) -> bool {
     let came_back = |entry: &Entry| entry.is_result() || entry.kind() == "attachment";
     if !turn.iter().any(came_back) {
         return false;
@@ -733,31 +871,52 @@ fn is_in_tool_loop(turn: &[Entry]) -> bool {
     let end = turn.iter().rposition(|entry| entry.kind() != "attachment").map_or(0, |last| last + 1);
     let start = turn[..end].iter().rposition(came_back).map_or(0, |last| last + 1);
     let talks = |entry: &Entry| entry.kind() == "assistant" && entry.calls().is_empty();
-    let calls_last = turn.iter().any(|entry| is_of_last_reply(turn, entry) && !entry.calls().is_empty());
+    let mut lines = turn.iter().zip(in_last_reply).filter(|(_, is_last)| **is_last);
+    let calls_last = lines.any(|(entry, _)| !entry.calls().is_empty());
     turn.last().is_some_and(Entry::is_result) || calls_last && !turn[start..end].iter().any(talks)
 }
 
 /// Adds a made-up result for every call of the last reply that has none.
 fn with_interrupted_calls_answered(mut entries: Vec<Entry>) -> Vec<Entry> {
-    let last_reply = entries.iter().filter(|entry| is_of_last_reply(&entries, entry));
-    let calls: Vec<String> = last_reply.flat_map(Entry::calls).collect();
+    let calls: Vec<String> =
+        last_reply(&entries).into_iter().flat_map(|place| entries[place].calls()).collect();
     let open = calls.iter().filter(|call| !is_answered(&entries, call));
     let results: Vec<Entry> = open.map(|call| made_entry("user", &made_result(call))).collect();
     entries.extend(results);
     entries
 }
 
-/// Puts a made-up reply behind the last message if that is the user's; not behind a compact summary if the list ends
-/// with context.
+/// Puts a made-up reply behind the last message if that is the user's and asks for one: not behind a compact summary if
+/// the list ends with context, and not behind local commands that a caveat stands before.
 fn with_last_prompt_answered(mut entries: Vec<Entry>) -> Vec<Entry> {
     let ends_with_context = entries.last().is_some_and(|entry| entry.kind() == "attachment");
-    if let Some(last) = entries.iter().rposition(Entry::is_message)
-        && entries[last].kind() == "user"
-        && !(entries[last].flag("isCompactSummary") && ends_with_context)
+    if let Some(last) = entries.iter().rfind(|entry| entry.is_message())
+        && last.kind() == "user"
+        && !(last.flag("isCompactSummary") && ends_with_context)
+        && !ends_in_local_commands(&entries)
     {
-        entries.insert(last + 1, made_entry("assistant", &made_text("No response requested.")));
+        let end = entries.iter().rposition(|entry| entry.kind() != "system").map_or(0, |last| last + 1);
+        entries.insert(end, made_entry("assistant", &made_text("No response requested.")));
     }
     entries
+}
+
+fn ends_in_local_commands(entries: &[Entry]) -> bool {
+    for entry in entries.iter().rev().filter(|entry| entry.is_message()) {
+        let content = entry.content();
+        let said = match &content[..] {
+            [block] if entry.kind() == "user" => text(&block["text"]).to_owned(),
+            _ => String::new(),
+        };
+        if entry.flag("isMeta") && said.starts_with("<local-command-caveat>") {
+            return true;
+        }
+        let tags = ["<command-name>", "<local-command-stdout>", "<local-command-stderr>"];
+        if !tags.iter().any(|tag| said.starts_with(tag)) {
+            return false;
+        }
+    }
+    false
 }
 
 /// Returns what stands behind the last compaction.
@@ -766,9 +925,32 @@ fn behind_last_boundary(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries.split_off(start)
 }
 
-/// Returns whether the client made a reply up for an error.
-fn is_made_up_error(entry: &Entry) -> bool {
-    entry.flag("isApiErrorMessage") && entry.value["message"]["model"] == "<synthetic>"
+/// Returns whether an entry that counted until here is not sent: an error that Claude Code made up, a virtual message, a
+/// message of the user without blocks.
+fn is_unsent(entry: &Entry) -> bool {
+    let is_error = entry.flag("isApiErrorMessage") && entry.value["message"]["model"] == "<synthetic>";
+    let is_empty = entry.kind() == "user" && entry.content().is_empty();
+    entry.kind() == "assistant" && is_error || is_empty || entry.is_message() && entry.flag("isVirtual")
+}
+
+/// Moves what is sent of context up to the reply or the result that it follows, and drops the rest of it.
+fn with_attachments_moved_up(entries: Vec<Entry>) -> Vec<Entry> {
+    let mut moved: Vec<Entry> = Vec::new();
+    for entry in entries {
+        if entry.kind() != "attachment" {
+            moved.push(entry);
+        } else if !entry.content().is_empty() {
+            let stays = |other: &Entry| {
+                other.kind() == "assistant"
+                    || other.is_result()
+                    || other.is_made_result()
+                    || other.kind() == "attachment"
+            };
+            let place = moved.iter().rposition(stays).map_or(0, |last| last + 1);
+            moved.insert(place, entry);
+        }
+    }
+    moved
 }
 
 /// A message of the request that is not finished.
@@ -776,6 +958,10 @@ struct Draft {
     role: &'static str,
     reply: ReplyKey,
     blocks: Vec<Value>,
+    /// The orders of the entries that it is made of.
+    entries: Vec<usize>,
+    /// Whether more than context stands in it.
+    has_prompt: bool,
 }
 
 /// What the lines of one reply share.
@@ -812,12 +998,22 @@ fn merged(entries: Vec<Entry>) -> Vec<Draft> {
             Some(draft) => {
                 let next = entry.content();
                 if role == "user" {
-                    sort_blocks(draft);
                     join(&mut draft.blocks, &next);
                 }
                 draft.blocks.extend(next);
+                draft.entries.push(entry.order);
+                draft.has_prompt |= entry.kind() != "attachment";
+                if role == "user" {
+                    sort_blocks(draft);
+                }
             }
-            None => drafts.push(Draft { role, reply, blocks: entry.content() }),
+            None => drafts.push(Draft {
+                role,
+                reply,
+                blocks: entry.content(),
+                entries: vec![entry.order],
+                has_prompt: entry.kind() != "attachment",
+            }),
         }
     }
     drafts
@@ -825,8 +1021,10 @@ fn merged(entries: Vec<Entry>) -> Vec<Draft> {
 
 /// Puts a newline behind the last text if text follows it.
 fn join(blocks: &mut [Value], next: &[Value]) {
-    let is_text = |block: &Value| block["type"] == "text";
-    if let Some(last) = blocks.last_mut().filter(|last| is_text(last) && next.first().is_some_and(is_text)) {
+    if let Some(last) = blocks.last_mut().filter(|last| is_text(last) && next.first().is_some_and(is_text))
+        && last["wrapped"] != true
+        && last["made"] != true
+    {
         last["text"] = format!("{}\n", last["text"].as_str().unwrap_or_default()).into();
     }
 }
@@ -839,7 +1037,7 @@ fn draft_of_reply<'d>(drafts: &'d mut [Draft], reply: &ReplyKey) -> Option<&'d m
         if is_same {
             return Some(draft);
         }
-        if draft.role == "user" && !draft.blocks.iter().any(is_result) {
+        if draft.role == "user" && draft.has_prompt && !draft.blocks.iter().any(is_result) {
             return None;
         }
     }
@@ -855,12 +1053,18 @@ fn sort_blocks(draft: &mut Draft) {
     }
 }
 
-/// Returns whether reasoning stands before the first call, only reasoning between calls, and a call last.
+/// Returns whether a run of calls stands directly between reasoning.
 fn alternates(blocks: &[Value]) -> bool {
-    let Some(first) = blocks.iter().position(is_call) else { return false };
-    let (before, rest) = blocks.split_at(first);
-    let calls_and_thinks = rest.iter().all(|block| is_call(block) || is_thinking(block));
-    before.iter().any(is_thinking) && calls_and_thinks && rest.last().is_some_and(is_call)
+    let kinds = blocks.iter().map(|block| match () {
+        () if is_call(block) => 'c',
+        () if is_thinking(block) => 't',
+        () => '-',
+    });
+    let mut kinds: String = kinds.collect();
+    while kinds.contains("cc") {
+        kinds = kinds.replace("cc", "c");
+    }
+    kinds.contains("tct")
 }
 
 /// Makes every call stand directly before its result and every result directly behind its call.
@@ -871,9 +1075,11 @@ fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
         let is_behind_reply = out.last().is_some_and(|last| last.role == "assistant");
         let open = if is_behind_reply { open_calls(&out) } else { Vec::new() };
         if draft.role == "user" {
+            let count = draft.blocks.len();
             let blocks = answering(&open, draft.blocks);
-            let is_first = out.is_empty();
-            out.push(Draft { blocks: or_placeholder(blocks, is_first), ..draft });
+            let is_orphan = out.is_empty() && blocks.len() < count;
+            let blocks = or_placeholder(without_blank_text(blocks), is_orphan);
+            out.push(Draft { blocks, ..draft });
         } else {
             out.extend(missing_results(&open));
             let blocks = first_calls(&mut called, draft.blocks);
@@ -887,6 +1093,8 @@ fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
 
 /// Returns the blocks of a reply without calls that were made before; text stands for what is empty.
 fn first_calls(called: &mut Vec<String>, blocks: Vec<Value>) -> Vec<Value> {
+    let blocks: Vec<Value> =
+        blocks.into_iter().filter(|block| !is_text(block) || block["text"] != "").collect();
     if blocks.is_empty() {
         return vec![made_text("(no content)")];
     }
@@ -913,7 +1121,8 @@ fn open_calls(drafts: &[Draft]) -> Vec<String> {
 /// Returns a user message of made-up results; none if no call is open.
 fn missing_results(open: &[String]) -> Option<Draft> {
     let blocks: Vec<Value> = open.iter().map(|call| made_result(call)).collect();
-    (!open.is_empty()).then_some(Draft { role: "user", reply: ReplyKey::Alone, blocks })
+    let draft = Draft { role: "user", reply: ReplyKey::Alone, blocks, entries: Vec::new(), has_prompt: true };
+    (!open.is_empty()).then_some(draft)
 }
 
 /// Keeps the first result of each open call, drops all others, and makes up those that are missing.
@@ -934,13 +1143,21 @@ fn answering(open: &[String], blocks: Vec<Value>) -> Vec<Value> {
     missing.map(|call| made_result(call)).chain(kept).collect()
 }
 
+/// Returns the blocks of a user message without blank text, unless a bare string is all there is.
+fn without_blank_text(blocks: Vec<Value>) -> Vec<Value> {
+    if blocks.len() == 1 && blocks[0]["bare"] == true {
+        return blocks;
+    }
+    blocks.into_iter().filter(|block| !is_blank(block)).collect()
+}
+
 /// Returns the blocks, or text that stands for them if there are none.
-fn or_placeholder(blocks: Vec<Value>, is_first: bool) -> Vec<Value> {
+fn or_placeholder(blocks: Vec<Value>, is_orphan: bool) -> Vec<Value> {
     if !blocks.is_empty() {
         return blocks;
     }
     let orphaned = "[Orphaned tool result removed due to conversation resume]";
-    vec![made_text(if is_first { orphaned } else { "(no content)" })]
+    vec![made_text(if is_orphan { orphaned } else { "(no content)" })]
 }
 
 /// Returns an entry that the client makes up around one block.
@@ -968,6 +1185,7 @@ fn spelled_block(block: &Value) -> String {
     let is_made = block["made"] == true;
     match text(&block["type"]) {
         "text" if is_made => format!("made {}", text(&block["text"]).chars().take(20).collect::<String>()),
+        "text" if block["wrapped"] == true => format!("wrapped {}", text(&block["text"])),
         "text" => format!("text {}", text(&block["text"])),
         "tool_use" => format!("call {}", text(&block["id"])),
         "tool_result" if is_made => format!("made result {}", text(&block["tool_use_id"])),

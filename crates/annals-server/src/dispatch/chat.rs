@@ -200,7 +200,7 @@ fn sent_message(
     let is_result = |part: &Part<'_>| match part {
         Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
         Part::MadeResult { .. } => true,
-        Part::Joined(_) | Part::MadeText(_) => false,
+        Part::Joined(_) | Part::Wrapped { .. } | Part::MadeText(_) => false,
     };
     if message.parts.iter().all(is_result) {
         return Ok(None);
@@ -210,6 +210,7 @@ fn sent_message(
         match part {
             Part::Found(block) => composer.block(block, "")?,
             Part::Joined(block) => composer.block(block, "\n")?,
+            Part::Wrapped { blocks, .. } => composer.text(&reading.to_wire.text_of(blocks)?),
             Part::MadeText(made) => composer.text(made.text()),
             Part::MadeResult { .. } => {}
         }
@@ -244,10 +245,8 @@ impl<'r, 'a> Composer<'r, 'a> {
 
     /// Adds a block, and to its text something behind it.
     fn block(&mut self, block: &BlockSpan, behind: &str) -> Result<(), Unread> {
-        let is_wanted = matches!(
-            block.kind,
-            BlockKind::Text | BlockKind::BlankText | BlockKind::Thinking | BlockKind::ToolUse
-        );
+        let is_wanted =
+            block.kind.is_text() || matches!(block.kind, BlockKind::Thinking | BlockKind::ToolUse);
         let Some(bytes) = (if is_wanted { self.read(block)? } else { None }) else { return Ok(()) };
         let Some(value) = Value::new(&bytes) else { return Ok(()) };
         match Block::new(value) {

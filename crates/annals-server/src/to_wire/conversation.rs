@@ -5,15 +5,16 @@ use std::borrow::Cow;
 use annals_engine::{Conversation, Error, Snapshot, TranscriptFile};
 use annals_proto as wire;
 use annals_transcript::chain::NodeIndex;
+use annals_transcript::content::Content;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::{Value, quote};
-use annals_transcript::model::{Message, Part};
+use annals_transcript::model::{Message, Part, block_as_sent, text_with_newline};
 use annals_transcript::prompt::{self, Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::{Turn, prompt_of};
-use annals_transcript::{Entry, Flag, Kind, patch};
+use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
 use super::{time_of_ms, utf8};
@@ -77,10 +78,11 @@ impl<'a> ToWire<'a> {
 
     fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Error> {
         match part {
-            Part::Found(block) => Ok(block_as_sent(&self.span(block.offset, block.length)?)),
-            Part::Joined(block) => {
-                let bytes = self.span(block.offset, block.length)?;
-                Ok(block_as_sent(&with_newline(&bytes)))
+            Part::Found(block) => Ok(raw(&block_as_sent(&self.span(block.offset, block.length)?))),
+            Part::Joined(block) => Ok(raw(&text_with_newline(&self.span(block.offset, block.length)?))),
+            Part::Wrapped { blocks, wrapper } => {
+                let text = quote(&self.text_of(blocks)?);
+                Ok(raw(&format!(r#"{{"type":"text","text":{text},"wrapped":{}}}"#, quote(wrapper.name()))))
             }
             Part::MadeText(made) => {
                 Ok(raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(made.text()))))
@@ -93,6 +95,16 @@ impl<'a> ToWire<'a> {
                 )))
             }
         }
+    }
+
+    /// The texts of an entry, a line each.
+    pub(crate) fn text_of(&self, blocks: &[BlockSpan]) -> Result<String, Error> {
+        let mut texts = Vec::new();
+        for block in blocks.iter().filter(|block| block.kind.is_text()) {
+            let bytes = self.span(block.offset, block.length)?;
+            texts.push(Content::new(Value::new(&bytes)).text().into_owned());
+        }
+        Ok(texts.join("\n"))
     }
 
     /// A step of the full view.
@@ -369,24 +381,6 @@ fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
 /// A block with every byte that stands in the file.
 pub(crate) fn block_as_found(bytes: &[u8]) -> Box<RawValue> {
     block(bytes, &utf8::as_text(bytes))
-}
-
-/// A block as the client reads it: what is not UTF-8 is lost.
-fn block_as_sent(bytes: &[u8]) -> Box<RawValue> {
-    block(bytes, &String::from_utf8_lossy(bytes))
-}
-
-/// Returns text with a newline behind it: a plain string, or a text block.
-fn with_newline(bytes: &[u8]) -> Vec<u8> {
-    let longer = |string: &[u8]| string.strip_suffix(b"\"").map(|inner| [inner, b"\\n\""].concat());
-    let value = Value::new(bytes);
-    let changed = match value.and_then(|value| value.get("text")) {
-        Some(text) => longer(text.bytes())
-            .and_then(|text| String::from_utf8(text).ok())
-            .and_then(|text| patch::set(bytes, "text", &text).ok()),
-        None => longer(bytes),
-    };
-    changed.unwrap_or_else(|| bytes.to_vec())
 }
 
 /// A block goes out as it is; a plain string becomes the text block that it stands for.

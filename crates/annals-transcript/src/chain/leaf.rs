@@ -1,5 +1,7 @@
 //! Choosing the leaf (section 3): the entry that the conversation ends with.
 
+use std::cmp::Reverse;
+
 use super::gather::{self, Reach};
 use super::load::{LastPrompt, Loaded};
 use super::walk;
@@ -12,8 +14,9 @@ const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 pub(super) fn choose(session: &Session, loaded: &Loaded, children: &Groups) -> Option<usize> {
     let mut chooser = Chooser { session, loaded, children, spoken: vec![None; loaded.slots.len()] };
     let choice = chooser.by_place();
-    let last = loaded.last_prompt.filter(|last| session.id_texts().get(last.leaf) != NO_ENTRY);
-    match last.and_then(|last| Some((last, loaded.slot(last.leaf)?))) {
+    let leaf =
+        loaded.last_prompt.and_then(|last| last.leaf).filter(|&id| session.id_texts().get(id) != NO_ENTRY);
+    match loaded.last_prompt.zip(leaf.and_then(|id| loaded.slot(id))) {
         Some((last, named)) if chooser.is_spoken(named) && chooser.overrules(choice, last, named) => {
             Some(named)
         }
@@ -43,31 +46,33 @@ impl Chooser<'_> {
         let found = match (self.loaded.relinked, &tips[..]) {
             (true, &[only]) => Some(only),
             (true, _) => spoken_last,
-            (false, _) if self.loaded.has_last_prompt && spoken_last.is_some() => spoken_last,
+            (false, _) if spoken_last.is_some() && self.is_leaf_named() => spoken_last,
             (false, _) => last.and_then(|last| self.newest_from(last)),
         };
         found
-            .or_else(|| self.newest(tips))
+            .or_else(|| self.newest_tip(tips))
             .or_else(|| self.loaded.kept().next_back().filter(|_| self.loaded.pruned))
     }
 
     /// Returns the last line of the file that is not a subagent's.
     fn last_main_line(&self) -> Option<usize> {
         let lines = self.session.nodes().iter().rev();
-        let loaded = lines.filter(|node| node.kind.is_message() && node.is_seen_by_client());
-        let mut slots = loaded.filter_map(|node| self.loaded.slot(node.id?));
+        let loaded = lines.filter(|node| node.is_loaded_by_client());
+        let mut slots = loaded.filter_map(|node| self.loaded.slot_of(node));
         slots.find(|&slot| self.is_main(slot))
     }
 
-    /// Returns the last line if it is the newest of all, and otherwise the newest entry that hangs below it.
+    /// Returns the last line if it is the newest of all, and otherwise the newest entry that hangs below it. Of several
+    /// newest ones, the first line is the newest of all, and the last line the newest below.
     fn newest_from(&mut self, last: usize) -> Option<usize> {
         let spoken = self.is_spoken(last);
-        let mut others = self.loaded.kept().filter(|&slot| slot != last && self.is_main(slot));
-        if spoken && others.all(|slot| self.time(slot) < self.time(last)) {
+        let main = self.loaded.kept().filter(|&slot| self.is_main(slot));
+        if spoken && main.max_by_key(|&slot| (self.time(slot), Reverse(slot))) == Some(last) {
             return Some(last);
         }
-        let below = self.below(last);
-        self.newest(below).or(spoken.then_some(last))
+        let below = self.spoken_main(self.below(last));
+        let newest = below.into_iter().max_by_key(|&slot| (self.time(slot), slot));
+        newest.or(spoken.then_some(last))
     }
 
     /// Returns everything that hangs below a slot, in file order.
@@ -82,18 +87,45 @@ impl Chooser<'_> {
         (0..seen.len()).filter(|&slot| seen[slot]).collect()
     }
 
-    /// Returns the newest main entry with a message on its chain; of several, the later line.
-    fn newest(&mut self, slots: Vec<usize>) -> Option<usize> {
-        let wanted: Vec<_> =
-            slots.into_iter().filter(|&slot| self.is_main(slot) && self.is_spoken(slot)).collect();
-        wanted.into_iter().max_by_key(|&slot| (self.time(slot), slot))
+    /// Returns the newest of the tips; of several, the first line.
+    fn newest_tip(&mut self, tips: Vec<usize>) -> Option<usize> {
+        self.spoken_main(tips).into_iter().max_by_key(|&slot| (self.time(slot), Reverse(slot)))
+    }
+
+    /// Returns the main entries with a message on their chains.
+    fn spoken_main(&mut self, slots: Vec<usize>) -> Vec<usize> {
+        slots.into_iter().filter(|&slot| self.is_main(slot) && self.is_spoken(slot)).collect()
+    }
+
+    /// Returns whether a `last-prompt` names a leaf. One that is in the file but has no message on its chain does not count;
+    /// one that is not in the file does.
+    fn is_leaf_named(&mut self) -> bool {
+        self.loaded
+            .last_named_leaf
+            .is_some_and(|id| self.loaded.slot(id).is_none_or(|slot| self.is_spoken(slot)))
+    }
+
+    /// Returns whether a slot is a message, and a tip or above one with no other message between.
+    fn is_last_message_of_tip(&self, message: usize) -> bool {
+        let speaks = |slot: usize| self.loaded.node(self.session, slot).speaks();
+        let mut seen = vec![false; self.loaded.slots.len()];
+        let mut waiting = if speaks(message) { vec![message] } else { Vec::new() };
+        while let Some(slot) = waiting.pop() {
+            if self.children.count(slot) == 0 {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[slot], true) {
+                waiting.extend(self.children.members(slot).filter(|&child| !speaks(child)));
+            }
+        }
+        false
     }
 
     /// Decides whether a `last-prompt` overrules the choice.
     fn overrules(&self, choice: Option<usize>, last: LastPrompt, named: usize) -> bool {
         let Some(choice) = choice else { return true };
         let final_word = last.explicit && !last.overtaken;
-        if self.loaded.relinked && self.children.count(named) > 0 && !final_word {
+        if self.loaded.relinked && !self.is_last_message_of_tip(named) && !final_word {
             return false;
         }
         let chain = walk::written(self.loaded, choice);

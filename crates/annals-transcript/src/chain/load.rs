@@ -12,10 +12,12 @@ pub(super) struct Loaded {
     pub(super) slots: Vec<Slot>,
     /// The slot of each id, by the id's index.
     slot_of: Vec<Option<Place>>,
+    /// The slot of all entries without id: they replace each other as if they had the same one.
+    nameless: Option<Place>,
     /// Where the conversation was last said to end.
     pub(super) last_prompt: Option<LastPrompt>,
-    /// Whether that was said anywhere in the file.
-    pub(super) has_last_prompt: bool,
+    /// The leaf that the last `last-prompt` of the file names, whether it still counts or not.
+    pub(super) last_named_leaf: Option<Id>,
     /// Whether messages that a compaction kept were re-linked, and whether all else before it was forgotten.
     pub(super) relinked: bool,
     pub(super) pruned: bool,
@@ -35,7 +37,8 @@ pub(super) struct Slot {
 /// The newest `last-prompt` that still counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastPrompt {
-    pub(super) leaf: Id,
+    /// None if the conversation was rewound to before its first message.
+    pub(super) leaf: Option<Id>,
     pub(super) explicit: bool,
     /// Whether an entry of the chain was written after it.
     pub(super) overtaken: bool,
@@ -59,40 +62,72 @@ impl Loaded {
         let mut loaded = Self {
             slots: Vec::new(),
             slot_of: vec![None; session.id_count()],
+            nameless: None,
             last_prompt: None,
-            has_last_prompt: false,
+            last_named_leaf: None,
             relinked: false,
             pruned: false,
         };
-        let mut bridges = Bridges::new();
+        let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
         for (index, node) in session.nodes().iter().enumerate() {
             if !node.is_seen_by_client() {
                 continue;
             }
+            let parent = progress.beyond(node.parent);
             match (node.kind, node.id) {
-                (Kind::Progress, Some(id)) => {
-                    let beyond = bridged(node, &bridges);
-                    bridges.resize(session.id_count(), None);
-                    bridges[id.index()] = Some(beyond);
-                }
+                (Kind::Progress, Some(id)) => progress.add(id, parent, session),
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
-                (kind, Some(id)) if kind.is_message() => {
+                (_, id) if node.is_loaded_by_client() => {
                     loaded.note_message(node, session.boundary(node).is_some());
-                    loaded.add(
-                        id,
-                        Slot { node: Place::at(index), parent: bridged(node, &bridges), forgotten: false },
-                    );
+                    loaded.add(id, Slot { node: Place::at(index), parent, forgotten: false });
                 }
+                (kind, Some(id)) if kind.is_message() => contentless.add(id, parent, session),
                 _ => {}
             }
         }
+        loaded.bridge_contentless(contentless);
         loaded
+    }
+
+    /// Hangs what hangs on a message without content, and on no other entry of that id, on what that message hangs on. In a
+    /// circle of such messages it hangs on nothing.
+    fn bridge_contentless(&mut self, mut contentless: Bridges) {
+        let mut passed = Vec::new();
+        for slot in 0..self.slots.len() {
+            let mut parent = self.slots[slot].parent;
+            while let Some(id) = parent.filter(|&id| !self.knows(id))
+                && !matches!(contentless.get(id), Bridge::Absent)
+            {
+                parent = contentless.beyond(parent);
+                // Until the end of the chain is known, it ends where it closes a circle.
+                contentless.ends[id.index()] = Bridge::Root;
+                passed.push(id);
+            }
+            // The next entry that comes by takes one step, so that the work stays linear.
+            for id in passed.drain(..) {
+                contentless.ends[id.index()] = Bridge::to(parent);
+            }
+            self.slots[slot].parent = parent;
+        }
     }
 
     /// Returns the slot of an id, unless it is unknown or forgotten.
     pub(super) fn slot(&self, id: Id) -> Option<usize> {
         let slot = self.slot_of[id.index()]?.index();
         (!self.slots[slot].forgotten).then_some(slot)
+    }
+
+    /// Returns the slot that an entry was read into, unless it is forgotten.
+    pub(super) fn slot_of(&self, node: &Node) -> Option<usize> {
+        match node.id {
+            Some(id) => self.slot(id),
+            None => self.nameless.map(Place::index).filter(|&slot| !self.slots[slot].forgotten),
+        }
+    }
+
+    /// Returns whether the conversation was rewound to before its first message, and not gone on with.
+    pub(super) fn is_rewound_to_start(&self) -> bool {
+        self.last_prompt.is_some_and(|last| last.leaf.is_none() && !last.overtaken)
     }
 
     /// Returns whether an entry of this id was read, even if it is forgotten.
@@ -120,21 +155,35 @@ impl Loaded {
         Groups::of(self.slots.len(), self.kept().filter_map(|slot| Some((self.parent(slot)?, slot))))
     }
 
+    /// Takes everything before a slot as not read, so that not even its ids are known.
+    pub(super) fn unread_before(&mut self, end: usize) {
+        for slot in &mut self.slots[..end] {
+            slot.forgotten = true;
+        }
+        for place in self.slot_of.iter_mut().chain([&mut self.nameless]) {
+            *place = place.filter(|place| place.index() >= end);
+        }
+    }
+
     /// A duplicate takes the place of the first and the content of the last.
-    fn add(&mut self, id: Id, slot: Slot) {
-        if let Some(place) = self.slot_of[id.index()] {
+    fn add(&mut self, id: Option<Id>, slot: Slot) {
+        let place = match id {
+            Some(id) => &mut self.slot_of[id.index()],
+            None => &mut self.nameless,
+        };
+        if let Some(place) = *place {
             self.slots[place.index()] = slot;
         } else {
-            self.slot_of[id.index()] = Some(Place::at(self.slots.len()));
+            *place = Some(Place::at(self.slots.len()));
             self.slots.push(slot);
         }
     }
 
     fn add_last_prompt(&mut self, node: &Node) {
-        if let Some(leaf) = node.leaf {
-            self.has_last_prompt = true;
-            self.last_prompt =
-                Some(LastPrompt { leaf, explicit: node.has(Flag::Explicit), overtaken: false });
+        let explicit = node.has(Flag::Explicit);
+        if node.leaf.is_some() || explicit && node.has(Flag::NullLeaf) {
+            self.last_named_leaf = node.leaf.or(self.last_named_leaf);
+            self.last_prompt = Some(LastPrompt { leaf: node.leaf, explicit, overtaken: false });
         }
     }
 
@@ -148,11 +197,46 @@ impl Loaded {
     }
 }
 
-/// What stands in for the id of a progress entry, by the id's index: what that entry hangs on. Only old files have any.
-type Bridges = Vec<Option<Option<Id>>>;
+/// Entries that others hang on but that are not loaded. Most files have none.
+#[derive(Debug, Default)]
+struct Bridges {
+    /// What each of them hangs on, by its id's index.
+    ends: Vec<Bridge>,
+}
 
-/// Returns what an entry hangs on; in place of a progress entry read before, what that hangs on.
-fn bridged(node: &Node, bridges: &Bridges) -> Option<Id> {
-    let parent = node.parent?;
-    bridges.get(parent.index()).copied().flatten().unwrap_or(Some(parent))
+/// What hangs on an entry that is not loaded hangs on this instead.
+#[derive(Clone, Copy, Debug, Default)]
+enum Bridge {
+    /// There is no such entry.
+    #[default]
+    Absent,
+    /// It hangs on nothing.
+    Root,
+    Parent(Id),
+}
+
+impl Bridge {
+    fn to(parent: Option<Id>) -> Self {
+        parent.map_or(Bridge::Root, Bridge::Parent)
+    }
+}
+
+impl Bridges {
+    fn add(&mut self, id: Id, parent: Option<Id>, session: &Session) {
+        self.ends.resize(session.id_count(), Bridge::Absent);
+        self.ends[id.index()] = Bridge::to(parent);
+    }
+
+    fn get(&self, id: Id) -> Bridge {
+        self.ends.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// Returns a parent, or in place of one of these entries what that hangs on.
+    fn beyond(&self, parent: Option<Id>) -> Option<Id> {
+        match parent.map(|parent| self.get(parent)) {
+            None | Some(Bridge::Absent) => parent,
+            Some(Bridge::Root) => None,
+            Some(Bridge::Parent(beyond)) => Some(beyond),
+        }
+    }
 }

@@ -4,17 +4,15 @@
 use super::load::Loaded;
 use crate::session::{Boundary, Id, Session};
 
-/// In files larger than this, the client reads nothing before the last boundary.
+/// In files larger than this, Claude Code reads nothing before the last boundary without kept messages.
 const LARGE: u64 = 5 * 1024 * 1024;
 
 pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
-    let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
-    let boundaries: Vec<(usize, &Boundary)> =
-        (0..loaded.slots.len()).filter_map(|slot| Some((slot, boundary(slot)?))).collect();
-    let Some(&(place, last)) = boundaries.last() else { return };
     if session.size() > LARGE {
-        skip_before(loaded, place, last);
+        forget_unread(session, loaded);
     }
+    let boundaries = boundaries(session, loaded);
+    let Some(&(place, last)) = boundaries.last() else { return };
     if !boundaries.iter().any(|(_, boundary)| boundary.segment.is_some() || boundary.messages.is_some()) {
         return;
     }
@@ -29,17 +27,18 @@ pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
     loaded.pruned = true;
 }
 
-/// Forgets what stands before the boundary, as the client does with files so large that it does not read it; what the
-/// boundary keeps is found all the same.
-fn skip_before(loaded: &mut Loaded, place: usize, boundary: &Boundary) {
-    let kept = kept_messages(loaded, boundary).map(|(_, kept)| kept).unwrap_or_default();
-    let kept: Vec<usize> = kept.into_iter().filter_map(|id| loaded.slot(id)).collect();
-    for slot in 0..place {
-        loaded.slots[slot].forgotten = true;
-    }
-    for slot in kept {
-        loaded.slots[slot].forgotten = false;
-    }
+/// Returns the boundaries that are loaded, each with its slot.
+fn boundaries<'s>(session: &'s Session, loaded: &Loaded) -> Vec<(usize, &'s Boundary)> {
+    let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
+    loaded.kept().filter_map(|slot| Some((slot, boundary(slot)?))).collect()
+}
+
+/// Forgets what Claude Code does not read of a large file: all that stands before the last boundary without kept
+/// messages.
+fn forget_unread(session: &Session, loaded: &mut Loaded) {
+    let is_plain = |boundary: &Boundary| boundary.segment.is_none() && boundary.messages.is_none();
+    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| is_plain(boundary));
+    loaded.unread_before(last.map_or(0, |(place, _)| place));
 }
 
 /// Returns the kept messages in order and what they are hung on; nothing if one of them is missing.

@@ -49,7 +49,9 @@ pub struct Head<'a> {
     pub permission_mode: Option<JsonStr<'a>>,
     /// `forkedFrom.sessionId`: the session that the entry was copied from.
     pub forked_from: Option<JsonStr<'a>>,
-    flags: u16,
+    /// `origin.kind`: where a prompt came from.
+    pub origin: Option<JsonStr<'a>>,
+    flags: u32,
 }
 
 /// A yes-or-no fact of a [`Head`].
@@ -74,10 +76,16 @@ pub enum Flag {
     DisplayOnly,
     /// `explicit` of a `last-prompt`.
     Explicit,
+    /// `leafUuid` is there and null: with [`Flag::Explicit`], the conversation was rewound to before its first message.
+    NullLeaf,
     /// `parentUuid` is there and null: a root on purpose.
     NullParent,
     /// `message` is there and not null.
     Message,
+    /// `message` is an object, which is where Claude Code looks for content.
+    MessageObject,
+    /// `isVirtual`: shown to the user, never sent.
+    Virtual,
     /// `requestId` is there.
     Request,
     /// The model of a reply is `<synthetic>`: the client made it up. Known to a [`Session`](crate::session::Session).
@@ -86,10 +94,23 @@ pub enum Flag {
     LocalCommand,
     /// A queued prompt is sent as the user's own words. Known to a [`Session`](crate::session::Session).
     HumanTurn,
+    /// A prompt reports what a background task did. Known to a [`Session`](crate::session::Session).
+    Notification,
+    /// An injected entry that tells the model to ignore the local commands behind it. Known to a
+    /// [`Session`](crate::session::Session).
+    Caveat,
+    /// The content of a message is an array without blocks. Known to a [`Session`](crate::session::Session).
+    NoBlocks,
+    /// A message in which Claude Code finds no content, so that it does not load it. Known to a
+    /// [`Session`](crate::session::Session).
+    Contentless,
+    /// A user entry that holds the name or the output of a local command. Known to a
+    /// [`Session`](crate::session::Session).
+    CommandText,
 }
 
 impl Flag {
-    pub(crate) fn bit(self) -> u16 {
+    pub(crate) fn bit(self) -> u32 {
         1 << self as u8
     }
 }
@@ -101,7 +122,7 @@ impl<'a> Head<'a> {
     }
 
     /// Returns all facts at once, as bits.
-    pub(crate) fn flags(&self) -> u16 {
+    pub(crate) fn flags(&self) -> u32 {
         self.flags
     }
 
@@ -112,8 +133,7 @@ impl<'a> Head<'a> {
 
     /// Returns the time of the entry, if `timestamp` is one.
     pub fn time(&self) -> Option<Timestamp> {
-        let text = self.timestamp?;
-        time::as_the_client_writes(text.raw()).or_else(|| text.decode().parse().ok())
+        self.timestamp.and_then(time::parse)
     }
 
     /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the
@@ -137,6 +157,7 @@ impl<'a> Head<'a> {
         let end = walk_object(bytes, at, |key, value| match Field::of(key) {
             Some(Field::Message) => head.scan_message(bytes, value),
             Some(Field::ForkedFrom) => nested(bytes, value, "sessionId", &mut head.forked_from),
+            Some(Field::Origin) => nested(bytes, value, "kind", &mut head.origin),
             Some(Field::Attachment) => nested(bytes, value, "type", &mut attachment_type),
             Some(Field::Data) => nested(bytes, value, "type", &mut data_type),
             field => {
@@ -171,9 +192,11 @@ impl<'a> Head<'a> {
             let message = Value::trusted(&bytes[at..end]);
             self.content = Some(message);
             self.set(Flag::Message, !message.is_null());
+            self.set(Flag::MessageObject, false);
             return Some(end);
         }
         self.set(Flag::Message, true);
+        self.set(Flag::MessageObject, true);
         walk_object(bytes, at, |name, value| {
             let end = value_end(bytes, value)?;
             let found = Value::trusted(&bytes[value..end]);
@@ -195,24 +218,27 @@ impl<'a> Head<'a> {
             Field::Subtype => self.subtype = text,
             Field::Uuid => self.id = text,
             Field::ParentUuid => {
-                self.parent = text;
-                self.set(Flag::NullParent, value.is_null());
+                self.parent = reference(value);
+                self.set(Flag::NullParent, self.parent.is_none());
             }
             Field::LogicalParentUuid => self.logical_parent = text,
-            Field::Timestamp => self.timestamp = text,
+            Field::Timestamp => self.timestamp = time_text(value),
             Field::SessionId => self.session = text,
             Field::AgentId => self.agent = text,
             Field::RequestId => {
                 self.request = text;
                 self.set(Flag::Request, text.is_some());
             }
-            Field::LeafUuid => self.leaf = text,
+            Field::LeafUuid => {
+                self.leaf = reference(value);
+                self.set(Flag::NullLeaf, value.is_null());
+            }
             Field::Cwd => self.cwd = text,
             Field::GitBranch => self.git_branch = text,
             Field::Version => self.version = text,
             Field::Entrypoint => self.entrypoint = text,
             Field::PermissionMode => self.permission_mode = text,
-            Field::IsSidechain => self.set(Flag::Sidechain, on),
+            Field::IsSidechain => self.set(Flag::Sidechain, value.is_truthy()),
             Field::IsMeta => self.set(Flag::Meta, on),
             Field::IsCompactSummary => self.set(Flag::CompactSummary, on),
             Field::IsVisibleInTranscriptOnly => self.set(Flag::TranscriptOnly, on),
@@ -221,7 +247,13 @@ impl<'a> Head<'a> {
             Field::IsSnapshotUpdate => self.set(Flag::SnapshotUpdate, on),
             Field::IsDisplayOnly => self.set(Flag::DisplayOnly, on),
             Field::Explicit => self.set(Flag::Explicit, on),
-            Field::Message | Field::ForkedFrom | Field::Attachment | Field::Data | Field::Operation => {}
+            Field::IsVirtual => self.set(Flag::Virtual, on),
+            Field::Message
+            | Field::ForkedFrom
+            | Field::Origin
+            | Field::Attachment
+            | Field::Data
+            | Field::Operation => {}
         }
     }
 
@@ -257,8 +289,10 @@ enum Field {
     IsSnapshotUpdate,
     IsDisplayOnly,
     Explicit,
+    IsVirtual,
     Message,
     ForkedFrom,
+    Origin,
     Attachment,
     Data,
     Operation,
@@ -299,6 +333,8 @@ impl Field {
             b"isSnapshotUpdate" => Field::IsSnapshotUpdate,
             b"isDisplayOnly" => Field::IsDisplayOnly,
             b"explicit" => Field::Explicit,
+            b"isVirtual" => Field::IsVirtual,
+            b"origin" => Field::Origin,
             b"message" => Field::Message,
             b"forkedFrom" => Field::ForkedFrom,
             b"attachment" => Field::Attachment,
@@ -307,6 +343,21 @@ impl Field {
             _ => return None,
         })
     }
+}
+
+/// Returns the text that JavaScript reads a time from: it spells out numbers, and of an array with one item that item.
+fn time_text(value: Value<'_>) -> Option<JsonStr<'_>> {
+    if value.is_array() {
+        let mut items = value.items();
+        return items.next().filter(|_| items.next().is_none()).and_then(Value::as_str);
+    }
+    value.as_str().or_else(|| value.as_f64().map(|_| value.spelling()))
+}
+
+/// Returns the id that a member refers to. As in Claude Code, the empty string and other values that JavaScript takes as
+/// false refer to nothing, and a value that is no string refers to an entry that cannot exist.
+fn reference(value: Value<'_>) -> Option<JsonStr<'_>> {
+    if value.is_truthy() { Some(value.as_str().unwrap_or_else(|| value.spelling())) } else { None }
 }
 
 /// Passes over the value at `at` and notes the string that its member `key` holds, if it is an object with one.

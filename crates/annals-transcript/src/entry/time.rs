@@ -1,6 +1,15 @@
-//! Times as the client writes them, read faster than a parser for every spelling can.
+//! Times of entries: as Claude Code writes them, read fast, and in every other spelling that it reads.
+
+mod javascript;
 
 use jiff::Timestamp;
+
+use crate::json::JsonStr;
+
+/// Reads the time that a string spells, as Claude Code does.
+pub(crate) fn parse(text: JsonStr<'_>) -> Option<Timestamp> {
+    as_the_client_writes(text.raw()).or_else(|| javascript::parse(&text.decode()))
+}
 
 /// The spelling: `d` is a digit.
 const SPELLING: &[u8; 24] = b"dddd-dd-ddTdd:dd:dd.dddZ";

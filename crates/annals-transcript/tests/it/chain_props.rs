@@ -22,6 +22,7 @@ struct Line {
     clock: Clock,
     is_side: bool,
     is_meta: bool,
+    is_virtual: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -88,14 +89,15 @@ const CALLS: [&str; 4] = ["c1", "c2", "c3", "c4"];
 fn line() -> impl Strategy<Value = Line> {
     let duplicate_of = prop_oneof![20 => Just(None), 1 => any::<Index>().prop_map(Some)];
     let rarely = || proptest::bool::weighted(0.1);
-    (body(), duplicate_of, parent(), clock(), rarely(), rarely()).prop_map(
-        |(body, duplicate_of, parent, clock, is_side, is_meta)| Line {
+    (body(), duplicate_of, parent(), clock(), rarely(), rarely(), proptest::bool::weighted(0.05)).prop_map(
+        |(body, duplicate_of, parent, clock, is_side, is_meta, is_virtual)| Line {
             body,
             duplicate_of,
             parent,
             clock,
             is_side,
             is_meta,
+            is_virtual,
         },
     )
 }
@@ -182,7 +184,7 @@ fn user_content() -> impl Strategy<Value = Content> {
 fn command_content() -> impl Strategy<Value = Content> {
     let block = prop_oneof![4 => Just(Block::Text), 1 => blank(), 1 => Just(Block::Image)];
     prop_oneof![
-        1 => select(&["Hello.", " ", ""]).prop_map(Content::String),
+        1 => select(&["Hello.", " ", "", "<local-command-caveat>", "<command-name>"]).prop_map(Content::String),
         2 => proptest::collection::vec(block, 0..3).prop_map(Content::Blocks),
     ]
 }
@@ -203,7 +205,7 @@ fn reply_content() -> impl Strategy<Value = Content> {
 }
 
 fn blank() -> impl Strategy<Value = Block> {
-    select(&["", " ", "\n\t"]).prop_map(Block::Blank)
+    select(&["", " ", "\n\t", "(no content)"]).prop_map(Block::Blank)
 }
 
 impl Content {
@@ -270,7 +272,9 @@ fn written(lines: &[Line]) -> Vec<u8> {
             Clock::Invalid => value["timestamp"] = "soon".into(),
             Clock::Missing => {}
         }
-        for (flag, on) in [("isSidechain", line.is_side), ("isMeta", line.is_meta)] {
+        for (flag, on) in
+            [("isSidechain", line.is_side), ("isMeta", line.is_meta), ("isVirtual", line.is_virtual)]
+        {
             if on {
                 value[flag] = true.into();
             }
@@ -322,6 +326,7 @@ fn body_json(body: &Body, at: usize, lines: usize) -> serde_json::Value {
         Body::Date => json!({"type": "attachment", "attachment": {"type": "date"}}),
         Body::QueuedCommand { prompt, is_human_turn } => json!({"type": "attachment", "attachment": {
             "type": "queued_command", "prompt": prompt.json(at), "humanTurn": is_human_turn,
+            "origin": {"kind": "human"},
         }}),
         Body::Progress => json!({"type": "progress", "data": {"type": "hook_progress"}}),
         Body::Unknown => json!({"type": "brand-new"}),
@@ -349,6 +354,11 @@ fn spelled_part(file: &[u8], part: &Part<'_>) -> String {
     match part {
         Part::Found(block) => spelled_block(read(file, block)),
         Part::Joined(block) => spelled_block(read(file, block)) + "\n",
+        Part::Wrapped { blocks, .. } => {
+            let texts = blocks.iter().filter(|block| block.kind.is_text()).map(|block| read(file, block));
+            let texts = texts.map(|value| value.as_text().or(value.text("text")).unwrap_or_default());
+            format!("wrapped {}", texts.collect::<Vec<_>>().join("\n"))
+        }
         Part::MadeText(made) => format!("made {}", made.text().chars().take(20).collect::<String>()),
         Part::MadeResult { call, .. } => {
             format!("made result {}", read(file, call).text("id").expect("a call has an id"))

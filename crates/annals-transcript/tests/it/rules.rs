@@ -96,6 +96,7 @@ fn sent(lines: &[String]) -> String {
     let part = |part: &Part| match part {
         Part::Found(block) => found(block),
         Part::Joined(block) => found(block) + "\\n",
+        Part::Wrapped { wrapper, .. } => format!("wrapped {}", wrapper.name()),
         Part::MadeText(made) => format!("made up: {}", made.text()),
         Part::MadeResult { call, text } => {
             let text = if *text == Made::Interrupted { "interrupted" } else { "missing" };

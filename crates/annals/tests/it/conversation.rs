@@ -616,7 +616,6 @@ fn the_model_view_reads_as_messages() {
         
       First
       second
-      [server tool web_search]
       [new_block]
     ── assistant
       ▸ Bash t1 ls
@@ -624,7 +623,6 @@ fn the_model_view_reads_as_messages() {
       ◂ t1 error
         tea.rs
         new.rs
-        [image image/png, 3 B]
       [Request interrupted by user]
     ── assistant
       Overloaded

@@ -42,18 +42,18 @@ fn several_sessions_get_a_row_each_and_a_total() {
     );
     home.write(
         format!(".claude/projects/-p/{other}/subagents/agent-a1.jsonl"),
-        "{\"type\":\"user\",\"uuid\":\"x\",\"parentUuid\":null,\"timestamp\":\"2026-03-02T00:00:00Z\",\"message\":{}}\n",
+        "{\"type\":\"user\",\"uuid\":\"x\",\"parentUuid\":null,\"timestamp\":\"2026-03-02T00:00:00Z\",\"message\":{\"content\":[]}}\n",
     );
     let counted = annals(&home, &["stats"]);
     assert_eq!((counted.code, counted.stderr.as_str()), (Some(0), ""));
     assert_snapshot!(counted.stdout, @"
     session     lines   size  replies  calls  errors  problems  last active (UTC)
     4e11a6b4        2   39 B        0      0       0         1  -
-      agent a1      1   93 B        0      0       0         0  2026-03-02 00:00
+      agent a1      1  105 B        0      0       0         0  2026-03-02 00:00
     3e11a6b4        4  814 B        1      1       1         0  2026-03-01 10:00
 
     2 sessions and 1 subagent
-    7 lines, 946 B, 2026-03-01 10:00 to 2026-03-02 00:00 (UTC)
+    7 lines, 958 B, 2026-03-01 10:00 to 2026-03-02 00:00 (UTC)
     client versions: 2.1.325
     turns 1, compactions 0, branches 0, gaps 0, subagents 1, failed calls 1, problems 1
 

@@ -1,0 +1,140 @@
+//! How a block of the file is spelled in the request.
+
+use std::borrow::Cow;
+
+use crate::content::Block;
+use crate::json::{Value, quote};
+use crate::patch;
+
+/// Returns the JSON of a block as Claude Code sends it.
+///
+/// A bare string becomes a text block, the tool that was called `Task` is called `Agent`, a failed result keeps its text
+/// only, and half a surrogate pair becomes U+FFFD, as does what is not UTF-8.
+///
+/// ```
+/// use annals_transcript::model::block_as_sent;
+///
+/// assert_eq!(block_as_sent(br#""Hi""#), r#"{"type":"text","text":"Hi"}"#);
+/// let call = br#"{"type":"tool_use","id":"t","name":"Task","input":{}}"#;
+/// assert_eq!(block_as_sent(call), r#"{"type":"tool_use","id":"t","name":"Agent","input":{}}"#);
+/// ```
+pub fn block_as_sent(block: &[u8]) -> Cow<'_, str> {
+    let json = without_lone_surrogates(String::from_utf8_lossy(block));
+    if json.starts_with('"') {
+        return format!(r#"{{"type":"text","text":{json}}}"#).into();
+    }
+    let Some(value) = Value::new(json.as_bytes()) else { return json };
+    let changed = match Block::new(value) {
+        Block::ToolUse(call) if call.name().is_some_and(|name| name == "Task") => {
+            patch::set(json.as_bytes(), "name", &quote("Agent")).ok()
+        }
+        Block::ToolResult(_) if value.get("is_error").is_some_and(Value::is_truthy) => value
+            .get("content")
+            .and_then(text_of_error)
+            .and_then(|text| patch::set(json.as_bytes(), "content", &text).ok()),
+        _ => None,
+    };
+    changed.and_then(|changed| String::from_utf8(changed).ok()).map_or(json, Cow::Owned)
+}
+
+/// Returns the JSON of a text block with a newline behind its text.
+pub fn text_with_newline(block: &[u8]) -> String {
+    let json = block_as_sent(block).into_owned();
+    let text = Value::new(json.as_bytes()).and_then(|block| block.text("text")).unwrap_or_default();
+    let changed = patch::set(json.as_bytes(), "text", &quote(&format!("{text}\n")));
+    changed.ok().and_then(|changed| String::from_utf8(changed).ok()).unwrap_or(json)
+}
+
+/// Returns the text blocks of a failed result, if it has others.
+fn text_of_error(content: Value<'_>) -> Option<String> {
+    let is_text = |block: &Value<'_>| block.text("type").is_some_and(|name| name == "text");
+    if content.items().all(|block| is_text(&block)) {
+        return None;
+    }
+    let texts = content.items().filter(is_text).filter_map(|block| str::from_utf8(block.bytes()).ok());
+    Some(format!("[{}]", texts.collect::<Vec<_>>().join(",")))
+}
+
+/// Replaces every half of a surrogate pair that stands alone in JSON.
+fn without_lone_surrogates(json: Cow<'_, str>) -> Cow<'_, str> {
+    let mut changed = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &json.as_bytes()[at..]) {
+        at += found;
+        let length = match (unit(&json, at), unit(&json, at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                changed += &json[copied..at];
+                changed += "\\ufffd";
+                copied = at + 6;
+                6
+            }
+            _ => 2,
+        };
+        at = json.len().min(at + length);
+    }
+    if copied == 0 {
+        return json;
+    }
+    changed += &json[copied..];
+    changed.into()
+}
+
+/// Returns the UTF-16 unit of the escape at a place, if there is one.
+fn unit(json: &str, at: usize) -> Option<u16> {
+    let digits = json.as_bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced_and_a_whole_one_is_not() {
+        for (json, sent) in [
+            (r#"{"type":"text","text":"a\ud83db"}"#, r#"{"type":"text","text":"a\ufffdb"}"#),
+            (
+                r#"{"type":"text","text":"\ud83d\ude00\ude00"}"#,
+                r#"{"type":"text","text":"\ud83d\ude00\ufffd"}"#,
+            ),
+            (r#"{"type":"text","text":"\\ud83d"}"#, r#"{"type":"text","text":"\\ud83d"}"#),
+            (r#"{"type":"text","text":"\ud83d"#, r#"{"type":"text","text":"\ufffd"#),
+            (r#"{"type":"x","y":{"z":["\udc00"]}}"#, r#"{"type":"x","y":{"z":["\ufffd"]}}"#),
+        ] {
+            assert_eq!(block_as_sent(json.as_bytes()), sent);
+        }
+    }
+
+    #[test]
+    fn a_failed_result_keeps_its_text_only() {
+        let result = |is_error: &str, content: &str| {
+            format!(r#"{{"type":"tool_result","tool_use_id":"t","is_error":{is_error},"content":{content}}}"#)
+        };
+        let both = r#"[{"type":"text","text":"a"},{"type":"image","source":{}}]"#;
+        for (is_error, content, sent) in [
+            ("true", both, r#"[{"type":"text","text":"a"}]"#),
+            ("\"true\"", both, r#"[{"type":"text","text":"a"}]"#),
+            ("true", r#"[{"type":"image"}]"#, "[]"),
+            ("false", both, both),
+            ("true", "\"plain\"", "\"plain\""),
+            ("true", "null", "null"),
+        ] {
+            assert_eq!(block_as_sent(result(is_error, content).as_bytes()), result(is_error, sent));
+        }
+    }
+
+    #[test]
+    fn text_gets_its_newline_in_both_spellings() {
+        for (text, sent) in [
+            (r#""Hi\t""#, r#"{"type":"text","text":"Hi\t\n"}"#),
+            (
+                r#"{"type":"text","text":"Hi","citations":null}"#,
+                r#"{"type":"text","text":"Hi\n","citations":null}"#,
+            ),
+        ] {
+            assert_eq!(text_with_newline(text.as_bytes()), sent);
+        }
+    }
+}
