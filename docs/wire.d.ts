@@ -186,7 +186,8 @@ export interface ForkedFrom {
  * One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
  *
  * In `history/appended` items are made from their entries alone: what only the whole conversation tells (`turn`, `live`,
- * `line`) is null there, and calls are `pending`, as their results are yet to come.
+ * `line`) is null there, and calls are `pending`, as their results are yet to come. An item whose `uuid` came before takes the
+ * place of that one.
  */
 export interface HistoryItem {
   /** The subagent. */
@@ -212,6 +213,11 @@ export interface HistoryItem {
   live: boolean | null;
   /** The model of a reply. */
   model: string | null;
+  /**
+   * The other lines of the file with the same `uuid`. Such lines are one item, at the place of the first line and with the
+   * content of the last.
+   */
+  otherLines?: Array<number>;
   /** What it hangs on; of a gap, the entry that is missing; of a branch, the entry that it leaves from. */
   parent: string | null;
   /** The content blocks as they stand in the file; a string that is not UTF-8 is `{"bytes": <base64>}`. */
@@ -224,6 +230,8 @@ export interface HistoryItem {
   sidechain: boolean;
   /** What divides the type further. */
   subtype: string | null;
+  /** What other lines with the same `uuid` say, where that is something else. */
+  superseded?: Array<Superseded>;
   /** When it was written. */
   timestamp: string | null;
   /** The call that it makes, with how it ended. */
@@ -521,6 +529,18 @@ export interface StatusResult {
   subscriptions: number;
   /** The version of annals. */
   version: string;
+}
+
+/** The content of a line that another line with the same `uuid` has replaced. */
+export interface Superseded {
+  /** The line in the file, from 1. */
+  line: number;
+  /** The content blocks as they stand in the file. */
+  parts: Array<unknown>;
+  /** When this line was written. */
+  timestamp: string | null;
+  /** The entry's `type` in this line. */
+  type: string | null;
 }
 
 /** Parameters of `history/tag`. */

@@ -1,10 +1,12 @@
-//! Any bytes give a conversation: it is found without end or panic, and the history has each entry once.
+//! Any bytes give a conversation: it is found without end or panic, and every line belongs to exactly one entry of the
+//! history.
 
 #![no_main]
 
 use std::collections::HashSet;
 
 use annals_transcript::chain::Chain;
+use annals_transcript::duplicate::Duplicates;
 use annals_transcript::history::{self, Step};
 use annals_transcript::session::Session;
 use annals_transcript::{model, tool, turn};
@@ -14,13 +16,14 @@ fuzz_target!(|file: &[u8]| {
     let session = Session::read(file).expect("a slice can be read");
     let chain = Chain::build(&session);
     let steps = history::of(&chain);
-    let shown: Vec<usize> = steps
-        .iter()
-        .filter_map(|step| match step {
-            Step::Entry { node, .. } => Some(*node),
-            _ => None,
-        })
-        .collect();
+    let duplicates = Duplicates::of(&session);
+    let mut shown: Vec<usize> = Vec::new();
+    for step in &steps {
+        if let Step::Entry { node, .. } = *step {
+            shown.push(node);
+            shown.extend(duplicates.others(node));
+        }
+    }
     let distinct: HashSet<usize> = shown.iter().copied().collect();
     assert_eq!((shown.len(), distinct.len()), (session.nodes().len(), session.nodes().len()));
     for message in model::messages(&chain).iter() {

@@ -4,31 +4,41 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use annals_transcript::chain::Chain;
+use annals_transcript::duplicate::Duplicates;
+use annals_transcript::history::{self, Step};
+use annals_transcript::session::{Node, Session};
+use annals_transcript::turn::{self, Turn};
 use annals_transcript::{Entry, Reader};
 
 use crate::{Outcome, files_below, project};
 
 pub(crate) fn run(update: bool) -> Outcome {
     let mut stale = Vec::new();
-    let mut cases = 0;
+    let mut answers = 0;
     for session in files_below("corpus")?.iter().filter(|path| is_case(path)) {
-        cases += 1;
-        let answer = session.with_file_name("entries.txt");
-        let found = entries(session)?;
-        if fs::read_to_string(&answer).unwrap_or_default() == found {
-            continue;
+        let mut found = vec![("entries.txt", entries(session)?)];
+        if shows_history(session) {
+            found.push(("history.txt", history(session)?));
         }
-        if update {
-            fs::write(&answer, found)?;
+        answers += found.len();
+        for (name, found) in found {
+            let answer = session.with_file_name(name);
+            if fs::read_to_string(&answer).unwrap_or_default() == found {
+                continue;
+            }
+            if update {
+                fs::write(&answer, found)?;
+            }
+            stale.push(answer.strip_prefix(project())?.display().to_string());
         }
-        stale.push(answer.strip_prefix(project())?.display().to_string());
     }
-    if cases == 0 {
+    if answers == 0 {
         return Err("there are no cases in corpus/".into());
     }
     match (stale.len(), update) {
-        (0, _) => println!("{cases} cases, all as expected"),
-        (changed, true) => println!("{changed} of {cases} answers written"),
+        (0, _) => println!("{answers} answers, all as expected"),
+        (changed, true) => println!("{changed} of {answers} answers written"),
         (_, false) => {
             return Err(format!("not as expected: {}; see `cargo x corpus --help`", stale.join(", ")).into());
         }
@@ -39,6 +49,51 @@ pub(crate) fn run(update: bool) -> Outcome {
 /// The oracle's cases have answers of their own, which a test compares.
 fn is_case(path: &Path) -> bool {
     path.ends_with("session.jsonl") && !path.components().any(|part| part.as_os_str() == "oracle")
+}
+
+/// The names of cases of the full view begin with `history-`.
+fn shows_history(session: &Path) -> bool {
+    let case = session.parent().and_then(Path::file_name);
+    case.is_some_and(|case| case.to_string_lossy().starts_with("history-"))
+}
+
+/// Lists the steps of the full view and the turns.
+fn history(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let file = fs::read(path)?;
+    let session = Session::read(&file[..])?;
+    let duplicates = Duplicates::of(&session);
+    let steps = history::of(&Chain::build(&session));
+    let mut text = String::new();
+    for step in &steps {
+        match *step {
+            Step::Entry { node, live } => {
+                let Node { at, kind, .. } = &session.nodes()[node];
+                let live = if live { "live" } else { "not live" };
+                write!(text, "line {}: {}, {live}", at.line, kind.name().unwrap_or("other"))?;
+                for other in duplicates.others(node) {
+                    write!(text, ", also line {}", session.nodes()[other].at.line)?;
+                }
+                text.push('\n');
+            }
+            Step::Branch { cause, entries, .. } => writeln!(text, "branch ({cause:?}), entries: {entries}")?,
+            Step::Gap { .. } => text.push_str("gap\n"),
+        }
+    }
+    let body = |node: &Node| -> Result<Vec<u8>, std::num::TryFromIntError> {
+        let (start, length) = (usize::try_from(node.at.offset)?, usize::try_from(node.length)?);
+        Ok(file[start..start + length].to_vec())
+    };
+    for Turn { number, kind, messages, tool_calls, prompt, .. } in
+        turn::turns(&session, &steps, turn::PAUSE_MS, body)?
+    {
+        let prompt = prompt.lines().next().unwrap_or_default();
+        writeln!(
+            text,
+            "turn {number}: {}, messages: {messages}, calls: {tool_calls}, {prompt:?}",
+            kind.name()
+        )?;
+    }
+    Ok(text)
 }
 
 /// Lists the entries of a file: position, length, type, and what is wrong.

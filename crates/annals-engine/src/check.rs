@@ -2,6 +2,9 @@
 
 use annals_transcript::{Entry, Flag, Kind, Problem};
 
+use crate::conversation::Conversation;
+use crate::error::Error;
+
 /// Something wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -32,6 +35,13 @@ pub enum Issue {
     NoEntries,
     /// A message lacks a field without which the client does not restore it.
     MissingField(&'static str),
+    /// Another line has the same uuid, and its content counts.
+    Replaced {
+        /// That line.
+        by: u64,
+        /// Whether its content is another one.
+        differs: bool,
+    },
 }
 
 /// How much a finding matters.
@@ -72,8 +82,13 @@ impl Issue {
                 | Problem::NotObject
                 | Problem::Garbage => Severity::Error,
             },
-            Issue::ByteOrderMark | Issue::CarriageReturns | Issue::NoFinalNewline => Severity::Info,
-            Issue::InvalidUtf8 | Issue::MissingField(_) => Severity::Warning,
+            Issue::ByteOrderMark
+            | Issue::CarriageReturns
+            | Issue::NoFinalNewline
+            | Issue::Replaced { differs: false, .. } => Severity::Info,
+            Issue::InvalidUtf8 | Issue::MissingField(_) | Issue::Replaced { differs: true, .. } => {
+                Severity::Warning
+            }
             Issue::NoEntries => Severity::Error,
         }
     }
@@ -87,6 +102,7 @@ impl Issue {
             Issue::NoFinalNewline => "no newline at the end".to_owned(),
             Issue::InvalidUtf8 => "bytes that are not UTF-8".to_owned(),
             Issue::MissingField(field) => format!("message without a valid `{field}`"),
+            Issue::Replaced { by, .. } => format!("uuid of line {by}"),
             Issue::NoEntries => "no entry in the whole file".to_owned(),
         }
     }
@@ -111,6 +127,8 @@ impl Issue {
             Issue::MissingField("parentUuid") => "the client does not see what came before the message",
             Issue::MissingField("timestamp") => "the client refuses to resume a conversation that ends here",
             Issue::MissingField(_) => "there is nothing to restore",
+            Issue::Replaced { differs: true, .. } => "Claude Code reads the content of that line only",
+            Issue::Replaced { differs: false, .. } => "costs nothing: both lines have the same content",
             Issue::NoEntries => "it is not a transcript, or nothing is left of one",
         }
     }
@@ -129,7 +147,7 @@ impl Issue {
                 Problem::Headless | Problem::Syntax | Problem::NotObject | Problem::Garbage => false,
             },
             Issue::ByteOrderMark | Issue::CarriageReturns | Issue::NoFinalNewline => true,
-            Issue::InvalidUtf8 | Issue::MissingField(_) | Issue::NoEntries => false,
+            Issue::InvalidUtf8 | Issue::MissingField(_) | Issue::Replaced { .. } | Issue::NoEntries => false,
         }
     }
 }
@@ -172,6 +190,23 @@ impl Checker {
         self.last_line = line;
         self.bytes += bytes.len() as u64;
         self.has_entries |= entry.kind() != Kind::Noise;
+    }
+
+    /// Looks for lines whose content does not count, because another line has the same uuid.
+    pub(crate) fn add_duplicates(&mut self, conversation: &Conversation<'_>) -> Result<(), Error> {
+        let nodes = conversation.snapshot().session().nodes();
+        let duplicates = conversation.duplicates();
+        for lines in duplicates.entries() {
+            let counts = duplicates.content(lines[0]);
+            let content = conversation.content(counts)?;
+            for &line in lines.iter().filter(|&&line| line != counts) {
+                let differs = conversation.content(line)? != content;
+                let issue = Issue::Replaced { by: nodes[counts].at.line, differs };
+                let bytes = usize::try_from(nodes[line].length).unwrap_or(usize::MAX);
+                self.report(nodes[line].at.line, bytes, issue);
+            }
+        }
+        Ok(())
     }
 
     /// Returns what was found, in the order of lines.

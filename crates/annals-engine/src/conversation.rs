@@ -1,13 +1,14 @@
 //! The conversation of a session: its history in order, turns and calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use annals_transcript::chain::{Chain, NodeIndex};
+use annals_transcript::duplicate::{self, Duplicates};
 use annals_transcript::history::{self, Step};
 use annals_transcript::session::{BlockKind, Id, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::{self, Turn};
-use annals_transcript::{Entry, Flag};
+use annals_transcript::{Entry, Flag, Kind};
 
 use crate::error::{Error, ErrorKind};
 use crate::snapshot::Snapshot;
@@ -18,6 +19,7 @@ pub struct Conversation<'s> {
     snapshot: &'s Snapshot,
     chain: Chain<'s>,
     steps: Vec<Step>,
+    duplicates: Duplicates,
     turns: Vec<Turn>,
     turn_of: Vec<Option<usize>>,
     calls: Vec<Call>,
@@ -43,11 +45,12 @@ impl<'s> Conversation<'s> {
         };
         let steps = history::of(&chain);
         let turns = turn::turns(session, &steps, pause_ms, |node| snapshot.body(node))?;
-        let turn_of = number_entries(session, &steps, &turns);
+        let duplicates = Duplicates::of(session);
+        let turn_of = number_entries(session, &steps, &turns, &duplicates);
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();
         let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
-        Ok(Self { snapshot, chain, steps, turns, turn_of, calls, call_by_id })
+        Ok(Self { snapshot, chain, steps, duplicates, turns, turn_of, calls, call_by_id })
     }
 
     /// Returns the transcript.
@@ -65,6 +68,29 @@ impl<'s> Conversation<'s> {
         &self.steps
     }
 
+    /// Returns which entries stand in several lines: each of them is one step.
+    pub fn duplicates(&self) -> &Duplicates {
+        &self.duplicates
+    }
+
+    /// Returns the other lines of an entry whose content is different, each content once.
+    pub fn differing_lines(&self, node: NodeIndex) -> Result<Vec<NodeIndex>, Error> {
+        let (mut different, mut contents) = (Vec::new(), HashSet::new());
+        for line in std::iter::once(node).chain(self.duplicates.others(node)) {
+            if contents.insert(self.content(line)?) && line != node {
+                different.push(line);
+            }
+        }
+        Ok(different)
+    }
+
+    /// Returns the type and the content of a line, to be compared with those of other lines.
+    pub(crate) fn content(&self, line: NodeIndex) -> Result<(Kind, Vec<u8>), Error> {
+        let body = self.snapshot.body(&self.snapshot.session().nodes()[line])?;
+        let (kind, content) = duplicate::content(&Entry::new(&body));
+        Ok((kind, content.to_vec()))
+    }
+
     /// Returns the turns.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
@@ -75,7 +101,7 @@ impl<'s> Conversation<'s> {
         &self.calls
     }
 
-    /// Returns the number of the turn that a live entry belongs to.
+    /// Returns the number of the turn that a line of a live entry belongs to.
     pub fn turn_of(&self, node: NodeIndex) -> Option<usize> {
         self.turn_of[node]
     }
@@ -103,8 +129,13 @@ impl<'s> Conversation<'s> {
     }
 }
 
-/// Gives every live entry the number of its turn.
-fn number_entries(session: &Session, steps: &[Step], turns: &[Turn]) -> Vec<Option<usize>> {
+/// Gives all lines of every live entry the number of its turn.
+fn number_entries(
+    session: &Session,
+    steps: &[Step],
+    turns: &[Turn],
+    duplicates: &Duplicates,
+) -> Vec<Option<usize>> {
     let mut numbers = vec![None; session.nodes().len()];
     let mut current = None;
     let mut next = turns.iter().peekable();
@@ -116,6 +147,7 @@ fn number_entries(session: &Session, steps: &[Step], turns: &[Turn]) -> Vec<Opti
         let entry = &session.nodes()[node];
         if entry.kind.is_message() && !entry.has(Flag::Sidechain) {
             numbers[node] = current;
+            duplicates.others(node).for_each(|line| numbers[line] = current);
         }
     }
     numbers

@@ -275,6 +275,7 @@ impl Engine {
         stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
         stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
         stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
+        checker.add_duplicates(&conversation)?;
         let findings = checker.finish();
         stats.problems = findings.len() as u64;
         Ok(Report { file: snapshot.file().clone(), stats, findings })

@@ -6,7 +6,8 @@ use crate::CameIn;
 /// One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
 ///
 /// In `history/appended` items are made from their entries alone: what only the whole conversation tells (`turn`, `live`,
-/// `line`) is null there, and calls are `pending`, as their results are yet to come.
+/// `line`) is null there, and calls are `pending`, as their results are yet to come. An item whose `uuid` came before takes the
+/// place of that one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -60,6 +61,30 @@ pub struct HistoryItem {
     pub entries: Option<usize>,
     /// The line in the file, from 1; none for branches and gaps.
     pub line: Option<u64>,
+    /// The other lines of the file with the same `uuid`. Such lines are one item, at the place of the first line and with the
+    /// content of the last.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub other_lines: Vec<u64>,
+    /// What other lines with the same `uuid` say, where that is something else.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub superseded: Vec<Superseded>,
+}
+
+/// The content of a line that another line with the same `uuid` has replaced.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Superseded {
+    /// The line in the file, from 1.
+    pub line: u64,
+    /// The entry's `type` in this line.
+    #[serde(rename = "type")]
+    pub entry_type: Option<String>,
+    /// When this line was written.
+    pub timestamp: Option<String>,
+    /// The content blocks as they stand in the file.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
+    pub parts: Vec<Box<RawValue>>,
 }
 
 /// Where a copied entry comes from.

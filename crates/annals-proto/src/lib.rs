@@ -31,7 +31,7 @@ pub use answer::{
 pub use change::{Changed, Forked, Trashed};
 pub use check::Problem;
 pub use follow::Followed;
-pub use history::{Compaction, ForkedFrom, HistoryItem, HistoryTool};
+pub use history::{Compaction, ForkedFrom, HistoryItem, HistoryTool, Superseded};
 pub use lineage::Relation;
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::ModelMessage;

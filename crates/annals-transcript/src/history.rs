@@ -1,21 +1,25 @@
 //! The full view: everything ever recorded, in conversation order, each entry once.
 //!
+//! Lines with the same uuid are one entry, at the place of the first line and with the content of the last; see
+//! [`Duplicates`].
+//!
 //! The live conversation is the line from the leaf back to the first entry, across compactions. What hangs beside
 //! it follows the entry it hangs on: results and hook output as they are, abandoned prompts as branches. What
 //! hangs on nothing stands where it stands in the file.
 
 use crate::chain::{Chain, NodeIndex};
+use crate::duplicate::Duplicates;
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
 use crate::place::Place;
-use crate::session::{BlockKind, Id, Session};
+use crate::session::{BlockKind, Id, Node, Session};
 
 /// One step of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An entry.
     Entry {
-        /// The entry.
+        /// The entry: of several lines with its uuid, the one whose content counts.
         node: NodeIndex,
         /// Whether it belongs to the live conversation.
         live: bool,
@@ -44,8 +48,6 @@ pub enum Step {
 pub enum Cause {
     /// The conversation went on from somewhere else.
     LeftBehind,
-    /// The same entry is written again further down: the client takes the last one.
-    WrittenAgain,
     /// They are a subagent's, written into the session's own file as clients before 2.0 did.
     Subagent,
 }
@@ -61,7 +63,8 @@ pub fn steps(session: &Session, leaf: Option<NodeIndex>) -> Vec<Step> {
 pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     let session = chain.session();
     let graph = Graph::of(session);
-    let path = with_restored(graph.path_to(chain.leaf()), chain.entries(), session.nodes().len());
+    let restored = chain.entries().into_iter().map(|line| graph.duplicates.first(line)).collect();
+    let path = with_restored(graph.path_to(chain.leaf()), restored, session.nodes().len());
     Emitter::new(session, &graph, &path).run(&path)
 }
 
@@ -89,10 +92,11 @@ fn with_restored(path: Vec<NodeIndex>, mut restored: Vec<NodeIndex>, count: usiz
     line
 }
 
-/// Every entry with what it hangs on, as far as that is in the file.
+/// Every entry with what it hangs on, as far as that is in the file. An entry of several lines goes by the first one.
 struct Graph<'a> {
     session: &'a Session,
-    /// The last entry of each id, by the id's index.
+    duplicates: Duplicates,
+    /// The entry of each id, by the id's index.
     by_id: Vec<Option<Place>>,
     children: Groups,
     /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
@@ -104,6 +108,7 @@ impl<'a> Graph<'a> {
         let count = session.nodes().len();
         let mut graph = Self {
             session,
+            duplicates: Duplicates::of(session),
             by_id: vec![None; session.id_count()],
             children: Groups::of(0, std::iter::empty()),
             before: Vec::with_capacity(count),
@@ -111,6 +116,9 @@ impl<'a> Graph<'a> {
         let mut last_message = None;
         for (place, node) in session.nodes().iter().enumerate() {
             graph.before.push(last_message);
+            if !graph.duplicates.is_first(place) {
+                continue;
+            }
             if node.kind.is_message() && !node.has(Flag::Sidechain) {
                 last_message = Some(Place::at(place));
             }
@@ -118,14 +126,16 @@ impl<'a> Graph<'a> {
                 graph.by_id[id.index()] = Some(Place::at(place));
             }
         }
-        let parents = (0..count).filter_map(|index| Some((graph.parent(index)?, index)));
+        let entries = (0..count).filter(|&index| graph.duplicates.is_first(index));
+        let parents = entries.filter_map(|index| Some((graph.parent(index)?, index)));
         graph.children = Groups::of(count, parents);
         graph
     }
 
     /// Returns what an entry hangs on, if that is in the file.
     fn parent(&self, index: NodeIndex) -> Option<NodeIndex> {
-        self.last_of(self.named_parent(index)?).filter(|&parent| parent != index)
+        let parent = self.by_id[self.named_parent(index)?.index()]?.index();
+        Some(parent).filter(|&parent| parent != index)
     }
 
     /// Returns the parent that an entry names and that is not in the file.
@@ -133,18 +143,14 @@ impl<'a> Graph<'a> {
         self.named_parent(index).filter(|_| self.parent(index).is_none())
     }
 
-    /// Returns whether an entry of the same id stands further down.
-    fn is_written_again(&self, index: NodeIndex) -> bool {
-        self.session.nodes()[index].id.is_some_and(|id| self.last_of(id) != Some(index))
-    }
-
     fn named_parent(&self, index: NodeIndex) -> Option<Id> {
-        let node = &self.session.nodes()[index];
+        let node = self.node(index);
         node.parent.or(node.logical_parent)
     }
 
-    fn last_of(&self, id: Id) -> Option<NodeIndex> {
-        self.by_id[id.index()].map(Place::index)
+    /// Returns the line of an entry whose content counts.
+    fn node(&self, index: NodeIndex) -> &'a Node {
+        &self.session.nodes()[self.duplicates.content(index)]
     }
 
     /// Returns the line from the first entry to the leaf. Where a parent is missing, the line goes on with the last
@@ -152,7 +158,7 @@ impl<'a> Graph<'a> {
     fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
         let mut seen = vec![false; self.before.len()];
         let mut path = Vec::new();
-        let mut at = leaf;
+        let mut at = leaf.map(|leaf| self.duplicates.first(leaf));
         while let Some(index) = at.filter(|&index| !seen[index]) {
             seen[index] = true;
             path.push(index);
@@ -187,7 +193,7 @@ impl<'a> Emitter<'a> {
         let mut replies = vec![false; session.id_count()];
         for &index in path {
             on_path[index] = true;
-            if let Some(id) = nodes[index].message_id {
+            if let Some(id) = graph.node(index).message_id {
                 replies[id.index()] = true;
             }
         }
@@ -196,13 +202,17 @@ impl<'a> Emitter<'a> {
             let made = session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse);
             made.filter_map(|block| block.tool).for_each(|id| calls[id.index()] = true);
         }
-        let (leads_away, done) = (vec![false; nodes.len()], vec![false; nodes.len()]);
+        let leads_away = vec![false; nodes.len()];
+        // Further lines of an entry have no step of their own.
+        let done = (0..nodes.len()).map(|index| !graph.duplicates.is_first(index)).collect();
         let steps = Vec::with_capacity(nodes.len());
         Self { session, graph, on_path, replies, calls, leads_away, done, steps }
     }
 
     fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
-        let is_start = |index: &NodeIndex| self.graph.parent(*index).is_none() && !self.on_path[*index];
+        let is_start = |index: &NodeIndex| {
+            !self.done[*index] && !self.on_path[*index] && self.graph.parent(*index).is_none()
+        };
         let starts: Vec<_> = (0..self.done.len()).filter(is_start).collect();
         let mut starts = starts.into_iter().peekable();
         for &index in path {
@@ -242,15 +252,16 @@ impl<'a> Emitter<'a> {
             if !live && place >= branch_end {
                 let branch = self.tree(index);
                 branch_end = place + branch.len();
-                let cause = if self.graph.is_written_again(index) {
-                    Cause::WrittenAgain
-                } else if self.session.nodes()[index].has(Flag::Sidechain) {
-                    Cause::Subagent
-                } else {
-                    Cause::LeftBehind
-                };
+                let is_side = self.graph.node(index).has(Flag::Sidechain);
+                let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
                 let last = branch.last().map_or(index, |(last, _)| *last);
-                self.steps.push(Step::Branch { cause, from: parent.or(from), entries: branch.len(), last });
+                let content = |index| self.graph.duplicates.content(index);
+                self.steps.push(Step::Branch {
+                    cause,
+                    from: parent.or(from).map(content),
+                    entries: branch.len(),
+                    last: content(last),
+                });
             }
             self.emit(index, live);
         }
@@ -261,7 +272,7 @@ impl<'a> Emitter<'a> {
         if let Some(missing) = self.graph.missing(index) {
             self.steps.push(Step::Gap { missing });
         }
-        self.steps.push(Step::Entry { node: index, live });
+        self.steps.push(Step::Entry { node: self.graph.duplicates.content(index), live });
     }
 
     /// Returns what hangs on an entry and was not emitted, itself first and each entry directly behind all that hangs
@@ -283,7 +294,7 @@ impl<'a> Emitter<'a> {
 
     /// Returns whether an entry is a line of a live reply, or the result of one of its calls.
     fn belongs(&self, index: NodeIndex) -> bool {
-        let node = &self.session.nodes()[index];
+        let node = self.graph.node(index);
         let answers = || {
             let mut blocks = self.session.blocks(node).iter();
             blocks.any(|block| {
@@ -293,11 +304,11 @@ impl<'a> Emitter<'a> {
         };
         let is_line =
             || node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies[id.index()]);
-        !self.graph.is_written_again(index) && (is_line() || node.kind == Kind::User && answers())
+        is_line() || node.kind == Kind::User && answers()
     }
 
     fn speaks(&self, index: NodeIndex) -> bool {
-        let node = &self.session.nodes()[index];
+        let node = self.graph.node(index);
         matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta)
     }
 }
@@ -321,7 +332,6 @@ mod tests {
             }
             Step::Branch { cause: Cause::LeftBehind, .. } => "|".to_owned(),
             Step::Branch { cause: Cause::Subagent, .. } => "@".to_owned(),
-            Step::Branch { cause: Cause::WrittenAgain, .. } => "=".to_owned(),
             Step::Gap { .. } => "?".to_owned(),
         };
         steps.iter().map(spell).collect::<Vec<_>>().join(" ")
@@ -411,10 +421,31 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_written_again_is_live_once() {
+    fn lines_of_one_uuid_are_one_entry_with_the_last_content_at_the_first_place() {
         let reply = line("assistant", "a1", "u1", r#","id":"m""#);
-        let lines = [line("user", "u1", "", ""), reply.clone(), reply, line("user", "u2", "a1", "")];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 = (a1) a1 u2");
+        let lines = [
+            line("user", "u1", "", ""),
+            reply.clone(),
+            line("attachment", "h", "u1", ""),
+            reply.replace("\"x\"", "\"y\""),
+            line("user", "u2", "a1", ""),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 h a1 u2");
+        let session = Session::read(lines.join("\n").as_bytes()).unwrap();
+        let steps = of(&Chain::build(&session));
+        assert_eq!(steps[2], Step::Entry { node: 3, live: true });
+    }
+
+    #[test]
+    fn a_duplicate_of_an_abandoned_prompt_stays_at_its_place() {
+        let lines = [
+            line("user", "u1", "", ""),
+            line("user", "left", "u1", ""),
+            line("user", "later", "u1", ""),
+            line("user", "left", "u1", ""),
+            line("assistant", "a1", "u1", ""),
+        ];
+        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 | (left) | (later) a1");
     }
 
     #[test]
@@ -423,6 +454,6 @@ mod tests {
             [line("user", "u1", "u2", ""), line("user", "u2", "u1", ""), line("user", "u2", "u1", "")];
         let shown = spelled(&lines.each_ref().map(String::as_str));
         assert_eq!(shown.matches("u1").count(), 1, "{shown}");
-        assert_eq!(shown.matches("u2").count(), 2, "{shown}");
+        assert_eq!(shown.matches("u2").count(), 1, "{shown}");
     }
 }

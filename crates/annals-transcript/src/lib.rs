@@ -6,7 +6,8 @@
 //! - [`patch`] changes one value of a line and no other byte.
 //! - [`lite`] reads the ends of a file for lists, [`prompt`] finds a person's words in an entry.
 //! - [`session`] holds a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] what the client
-//!   would send, [`history`] everything that was recorded, [`turn`] its rounds, [`tool`] its calls.
+//!   would send, [`history`] everything that was recorded, [`duplicate`] entries that stand in several lines,
+//!   [`turn`] its rounds, [`tool`] its calls.
 //! - [`write`](mod@write) records: transcripts that the client resumes.
 //! - [`project`] knows where sessions lie.
 //!
@@ -31,6 +32,7 @@
 
 pub mod chain;
 pub mod content;
+pub mod duplicate;
 pub mod entry;
 mod groups;
 pub mod history;

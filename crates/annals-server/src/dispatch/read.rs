@@ -165,7 +165,7 @@ fn read_page(
     })
 }
 
-/// Finds the step of an entry; where it is written several times, the last.
+/// Finds the step of an entry; one that stands in several lines is found by any of them.
 fn place_of(reading: &Reading<'_>, entry: &EntryRef) -> Result<usize, Error> {
     let session = reading.snapshot.session();
     let nodes = session.nodes();
@@ -173,9 +173,10 @@ fn place_of(reading: &Reading<'_>, entry: &EntryRef) -> Result<usize, Error> {
         EntryRef::Line(line) => nodes.iter().position(|node| node.at.line == *line),
         EntryRef::Uuid(uuid) => {
             let id = session.id(uuid);
-            id.and_then(|id| nodes.iter().rposition(|node| node.id == Some(id)))
+            id.and_then(|id| nodes.iter().position(|node| node.id == Some(id)))
         }
     };
+    let node = node.map(|node| reading.conversation.duplicates().content(node));
     let is_meant = |step: &Step| matches!(step, Step::Entry { node: found, .. } if Some(*found) == node);
     let place = node.and_then(|_| reading.conversation.steps().iter().position(is_meant));
     place.ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such entry in the session"))

@@ -112,12 +112,17 @@ impl<'a> ToWire<'a> {
         match *step {
             Step::Entry { node, live } => {
                 let call = conversation.call_of(node);
+                let other_lines = conversation.duplicates().others(node);
+                let mut left = self.longest;
+                let item = self.entry(node, &mut left)?;
                 Ok(wire::HistoryItem {
                     turn: conversation.turn_of(node),
                     live: Some(live),
                     tool: call.map(|call| self.tool(conversation, call)).transpose()?,
                     line: Some(self.node(node).at.line),
-                    ..self.entry(node)?
+                    other_lines: other_lines.map(|line| self.node(line).at.line).collect(),
+                    superseded: self.superseded(conversation, node, &mut left)?,
+                    ..item
                 })
             }
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
@@ -153,10 +158,11 @@ impl<'a> ToWire<'a> {
                 result_uuid: None,
             })
         });
-        Ok(wire::HistoryItem { tool: tool.transpose()?, ..self.entry(index)? })
+        Ok(wire::HistoryItem { tool: tool.transpose()?, ..self.entry(index, &mut { self.longest })? })
     }
 
-    fn entry(&self, index: NodeIndex) -> Result<wire::HistoryItem, Error> {
+    /// An entry; `left` is how many bytes of its content are still sent.
+    fn entry(&self, index: NodeIndex, left: &mut u64) -> Result<wire::HistoryItem, Error> {
         let node = self.node(index);
         let body = self.span(node.at.offset, node.length)?;
         let entry = Entry::new(&body);
@@ -174,7 +180,7 @@ impl<'a> ToWire<'a> {
             live: None,
             sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
-            parts: self.parts(node, &entry)?,
+            parts: self.parts(node, &entry, left)?,
             inputs: if node.length <= self.longest && !entry.has(Flag::Meta) {
                 inputs(&entry)
             } else {
@@ -189,17 +195,40 @@ impl<'a> ToWire<'a> {
             leaf: None,
             entries: None,
             line: None,
+            other_lines: Vec::new(),
+            superseded: Vec::new(),
         })
     }
 
+    /// What other lines of an entry say, each content once.
+    fn superseded(
+        &self,
+        conversation: &Conversation<'_>,
+        node: NodeIndex,
+        left: &mut u64,
+    ) -> Result<Vec<wire::Superseded>, Error> {
+        let mut different = Vec::new();
+        for line in conversation.differing_lines(node)? {
+            let node = self.node(line);
+            let body = self.span(node.at.offset, node.length)?;
+            let entry = Entry::new(&body);
+            different.push(wire::Superseded {
+                line: node.at.line,
+                entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
+                timestamp: node.time.and_then(time_of_ms),
+                parts: self.parts(node, &entry, left)?,
+            });
+        }
+        Ok(different)
+    }
+
     /// The content of an entry: blocks of messages, the text of notices, the payload of attachments.
-    fn parts(&self, node: &Node, entry: &Entry<'_>) -> Result<Vec<Box<RawValue>>, Error> {
+    fn parts(&self, node: &Node, entry: &Entry<'_>, left: &mut u64) -> Result<Vec<Box<RawValue>>, Error> {
         let blocks = self.session.blocks(node);
         if !blocks.is_empty() {
-            let mut left = self.longest;
             let part = |block: &BlockSpan| match left.checked_sub(block.length) {
                 Some(rest) => {
-                    left = rest;
+                    *left = rest;
                     Ok(block_as_found(&self.span(block.offset, block.length)?))
                 }
                 None => self.cut(block),

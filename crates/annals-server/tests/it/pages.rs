@@ -69,6 +69,26 @@ fn the_history_is_read_backwards_too() {
 }
 
 #[test]
+fn an_entry_of_two_lines_is_one_item_that_either_line_finds() {
+    let world = World::new();
+    let path = world.session(TEA);
+    let whole = all(&world, "history/read", &json!({"sessionId": TEA}), "items", |_| {});
+    let file = fs::read_to_string(&path).unwrap();
+    let (place, line) =
+        file.lines().enumerate().find(|(_, line)| line.contains("\"type\":\"user\"")).unwrap();
+    append(&path, &serde_json::from_str(line).unwrap());
+    let again = all(&world, "history/read", &json!({"sessionId": TEA}), "items", |_| {});
+    assert_eq!(ids(&again, "uuid"), ids(&whole, "uuid"));
+    let (first, last) = (place + 1, file.lines().count() + 1);
+    let uuid = serde_json::from_str::<Value>(line).unwrap()["uuid"].clone();
+    for around in [json!(first), json!(last), uuid] {
+        let found = world.get("history/read", &json!({"sessionId": TEA, "around": around, "limit": 1}));
+        let item = &found["items"][0];
+        assert_eq!((&item["line"], &item["otherLines"]), (&json!(last), &json!([first])), "{around}");
+    }
+}
+
+#[test]
 fn pages_stay_the_same_while_the_session_grows() {
     let world = World::new();
     let before = all(&world, "history/load", &json!({"sessionId": TEA}), "messages", |_| {});

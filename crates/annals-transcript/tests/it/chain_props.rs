@@ -2,10 +2,11 @@
 
 use annals_transcript::Kind;
 use annals_transcript::chain::Chain;
+use annals_transcript::duplicate::Duplicates;
 use annals_transcript::history::{self, Step};
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Part};
-use annals_transcript::session::{BlockSpan, Session};
+use annals_transcript::session::{BlockSpan, Id, Session};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -397,13 +398,28 @@ fn brings_a_result_twice(file: &[u8]) -> bool {
     results.len() < count
 }
 
-/// Returns the entries of the history, in its order.
-fn entries(steps: &[Step]) -> Vec<usize> {
-    let entry = |step: &Step| match step {
-        Step::Entry { node, .. } => Some(*node),
+/// Returns the lines of the entries of the history, in its order.
+fn lines_of(session: &Session, steps: &[Step]) -> Vec<usize> {
+    let duplicates = Duplicates::of(session);
+    let mut lines = Vec::new();
+    for step in steps {
+        if let Step::Entry { node, .. } = *step {
+            lines.push(node);
+            lines.extend(duplicates.others(node));
+        }
+    }
+    lines
+}
+
+/// Returns the uuids of the entries of the history, sorted.
+fn ids_of(session: &Session, steps: &[Step]) -> Vec<Id> {
+    let id = |step: &Step| match step {
+        Step::Entry { node, .. } => session.nodes()[*node].id,
         Step::Branch { .. } | Step::Gap { .. } => None,
     };
-    steps.iter().filter_map(entry).collect()
+    let mut ids: Vec<_> = steps.iter().filter_map(id).collect();
+    ids.sort_unstable();
+    ids
 }
 
 proptest! {
@@ -421,15 +437,18 @@ proptest! {
         prop_assert_eq!(spelled(&file), naive::model(&file), "\n{}", String::from_utf8_lossy(&file));
     }
 
-    /// The history shows every entry once, whatever hangs on what.
+    /// The history has every line in exactly one entry and every uuid once, whatever hangs on what.
     #[test]
-    fn the_history_has_every_entry_once(lines in proptest::collection::vec(line(), 2..26)) {
+    fn the_history_has_every_line_and_every_uuid_once(lines in proptest::collection::vec(line(), 2..26)) {
         let file = written(&lines);
         let session = Session::read(&file[..]).unwrap();
-        let mut shown = entries(&history::of(&Chain::build(&session)));
+        let steps = history::of(&Chain::build(&session));
+        let mut shown = lines_of(&session, &steps);
         shown.sort_unstable();
         let all: Vec<usize> = (0..session.nodes().len()).collect();
         prop_assert_eq!(shown, all, "\n{}", String::from_utf8_lossy(&file));
+        let ids = ids_of(&session, &steps);
+        prop_assert!(ids.is_sorted_by(|one, next| one < next), "\n{}", String::from_utf8_lossy(&file));
     }
 }
 
@@ -443,6 +462,6 @@ proptest! {
         let session = Session::read(&file[..]).unwrap();
         let chain = Chain::build(&session);
         let _ = model::messages(&chain);
-        prop_assert_eq!(entries(&history::of(&chain)).len(), session.nodes().len());
+        prop_assert_eq!(lines_of(&session, &history::of(&chain)).len(), session.nodes().len());
     }
 }

@@ -76,11 +76,7 @@ impl<'a> Printer<'a> {
     pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
         match *step {
             Step::Entry { node, live } => {
-                let hidden = match self.in_branch {
-                    Some(Cause::Subagent) => !self.detail.subagents,
-                    Some(Cause::WrittenAgain) => true,
-                    Some(Cause::LeftBehind) | None => false,
-                };
+                let hidden = self.in_branch == Some(Cause::Subagent) && !self.detail.subagents;
                 if live && self.in_branch.is_some() && self.node(node).kind.is_message() {
                     self.flush_context()?;
                     self.in_branch = None;
@@ -103,7 +99,6 @@ impl<'a> Printer<'a> {
                         let leaf = self.node(last).id.map(|id| format!(" (--leaf {})", self.short_id(id)));
                         self.rule(YELLOW, &format!("left behind: {entries}{}", leaf.unwrap_or_default()))?;
                     }
-                    Cause::WrittenAgain => self.rule(DIM, &format!("written again below: {entries}"))?,
                     Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}"))?,
                 }
                 self.out.prefix = "┊ ";
@@ -156,13 +151,42 @@ impl<'a> Printer<'a> {
             let line = format!("line {}: {problem}", node.at.line);
             self.rule(RED, &line)?;
         }
+        self.content(node, &entry)?;
+        if node.kind.is_message() { self.other_lines(index) } else { Ok(()) }
+    }
+
+    fn content(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
         match node.kind {
-            Kind::User => self.user(node, &entry),
-            Kind::Assistant => self.reply(node, &entry),
-            Kind::System => self.notice(&entry),
-            Kind::Attachment => self.attachment(&entry),
+            Kind::User => self.user(node, entry),
+            Kind::Assistant => self.reply(node, entry),
+            Kind::System => self.notice(entry),
+            Kind::Attachment => self.attachment(entry),
             _ => Ok(()),
         }
+    }
+
+    /// Names the other lines with the uuid of an entry, and prints what they say if that is something else.
+    fn other_lines(&mut self, index: NodeIndex) -> Result<(), Failure> {
+        let conversation = self.conversation;
+        let lines: Vec<u64> =
+            conversation.duplicates().others(index).map(|line| self.node(line).at.line).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.line(DIM, &format!("(the same entry stands in {})", lines_named(&lines)))?;
+        for line in conversation.differing_lines(index)? {
+            let node = self.node(line);
+            let body = conversation.snapshot().body(node)?;
+            let entry = Entry::new(&body);
+            let title = format!("[superseded, line {}]", node.at.line);
+            if self.detail.expand {
+                self.line(DIM, &title)?;
+                self.content(node, &entry)?;
+            } else {
+                self.line(DIM, &format!("{title} {}", one_line(&text_of(&entry), 60)))?;
+            }
+        }
+        Ok(())
     }
 
     fn turn(&mut self, turn: &Turn) -> Result<(), Failure> {
@@ -455,6 +479,25 @@ pub(super) fn placeholder(block: &Block<'_>) -> Option<String> {
         Block::Other(_) => Some(format!("[{}]", block.type_name().unwrap_or("block".into()))),
         _ => None,
     }
+}
+
+/// Returns `line 3`, `lines 3 and 5`, `lines 3, 5, 8 and 20 more`.
+fn lines_named(lines: &[u64]) -> String {
+    let named: Vec<_> = lines.iter().take(3).map(u64::to_string).collect();
+    match (lines.len() - named.len(), &named[..]) {
+        (0, [line]) => format!("line {line}"),
+        (0, [first @ .., last]) => format!("lines {} and {last}", first.join(", ")),
+        (more, _) => format!("lines {} and {} more", named.join(", "), number(more as u64)),
+    }
+}
+
+/// Returns the text of an entry.
+fn text_of(entry: &Entry<'_>) -> String {
+    let content = match entry.kind() {
+        Kind::System => entry.body().and_then(|body| body.get("content")),
+        _ => entry.head().content,
+    };
+    Content::new(content).text().into_owned()
 }
 
 fn entries_counted(entries: usize) -> String {

@@ -25,18 +25,38 @@ fn problems_are_named_with_line_and_cost() {
     assert_eq!(checked.code, Some(1));
     assert_snapshot!(checked.stdout + &checked.stderr, @"
     bad.jsonl
+      line 1: info: uuid of line 7; costs nothing: both lines have the same content
       line 5: info: blank line; costs nothing
       line 6: error: NUL bytes instead of text; what should stand here was never written
       line 7: error: object glued behind other bytes on one line; the client loses the entry; annals reads it
+      line 7: info: uuid of line 7; costs nothing: both lines have the same content
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost
       line 10: warning: last line is cut off; the entry being written when its writer stopped is lost
-    6 problems in 1 of 1 transcript
+    8 problems in 1 of 1 transcript
     ");
     let checked = annals(&home, &["check", "bad.jsonl", "--json"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (Some(1), ""));
-    assert_snapshot!(checked.stdout.lines().next().unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"costs nothing","repairable":true}"#);
-    assert_eq!(checked.stdout.lines().count(), 6);
+    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"costs nothing","repairable":true}"#);
+    assert_eq!(checked.stdout.lines().count(), 8);
+}
+
+#[test]
+fn lines_with_the_uuid_of_another_line_are_named() {
+    let line = |text: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","message":{{"content":"{text}"}}}}"#
+        )
+    };
+    let home = small_home();
+    home.write("s.jsonl", [line("Draft"), line("Final"), line("Final"), String::new()].join("\n"));
+    let checked = annals(&home, &["check", "s.jsonl"]);
+    assert_eq!(checked.code, Some(1));
+    assert_snapshot!(checked.stdout, @"
+    s.jsonl
+      line 1: warning: uuid of line 3; Claude Code reads the content of that line only
+      line 2: info: uuid of line 3; costs nothing: both lines have the same content
+    ");
 }
 
 #[test]

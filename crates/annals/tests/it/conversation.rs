@@ -281,11 +281,64 @@ fn branches_end_where_the_conversation_goes_on() {
     ┄┄ left behind: 2 entries (--leaf date) ┄┄
     ┊ ❯ Go left
     ┊ · context: date
-    ┄┄ written again below: 1 entry ┄┄
+    ┄┄ back to the conversation ┄┄
 
     ── 2  2026-03-01 10:00 +00:00
     ❯ Go right
+      (the same entry stands in line 5)
     ");
+}
+
+#[test]
+fn lines_of_one_uuid_are_one_item_that_names_the_others() {
+    let lines = [
+        line("user", "u1", "", r#""Plan a tea party""#, ""),
+        line("assistant", "a1", "u1", r#"[{"type":"text","text":"Which day?"}]"#, ""),
+        line("user", "u2", "a1", r#""Sunday""#, ""),
+        line("assistant", "a1", "u1", r#"[{"type":"text","text":"Which day suits you?"}]"#, ""),
+        line("user", "u2", "a1", r#""Sunday""#, ""),
+        line("assistant", "a2", "u2", r#""Sunday it is.""#, ""),
+    ];
+    assert_snapshot!(shown(&lines, &[]), @"
+
+    ── 1  2026-03-01 10:00 +00:00
+    ❯ Plan a tea party
+    ● Which day suits you?
+      (the same entry stands in line 2)
+      [superseded, line 2] Which day?
+
+    ── 2  2026-03-01 10:00 +00:00
+    ❯ Sunday
+      (the same entry stands in line 3)
+    ● Sunday it is.
+    ");
+    let expanded = shown(&lines, &["--expand"]);
+    assert!(expanded.contains("  [superseded, line 2]\n● Which day?\n"), "{expanded}");
+    let json = shown(&lines, &["--json"]);
+    let items: Vec<serde_json::Value> =
+        json.lines().map(|item| serde_json::from_str(item).unwrap()).collect();
+    let told: Vec<_> = items
+        .iter()
+        .map(|item| (item["uuid"].as_str().unwrap(), &item["line"], &item["otherLines"]))
+        .collect();
+    let null = serde_json::Value::Null;
+    assert_eq!(
+        told,
+        [
+            ("u1", &1.into(), &null),
+            ("a1", &4.into(), &vec![2].into()),
+            ("u2", &5.into(), &vec![3].into()),
+            ("a2", &6.into(), &null),
+        ]
+    );
+    assert_eq!(
+        items[1]["superseded"],
+        serde_json::json!([{
+            "line": 2, "type": "assistant", "timestamp": "2026-03-01T10:00:00.000Z",
+            "parts": [{"type": "text", "text": "Which day?"}],
+        }])
+    );
+    assert!(items[2].get("superseded").is_none(), "both lines say the same");
 }
 
 #[test]

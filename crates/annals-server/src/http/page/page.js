@@ -176,6 +176,15 @@ function render(items) {
   return items.map(renderItem).filter(Boolean);
 }
 
+/** Adds an item at the end. An entry that is shown already and was written again stays at its place, with the new content. */
+function appendItem(item) {
+  const rendered = renderItem(item);
+  if (!rendered) return;
+  const shown = item.uuid && $('history').querySelector(`[data-uuid="${CSS.escape(item.uuid)}"]`);
+  if (shown) shown.replaceWith(rendered);
+  else $('history').append(rendered);
+}
+
 function renderItem(item) {
   if (item.kind === 'branch') return note(`A branch of ${item.entries === 1 ? '1 entry' : `${item.entries ?? 'some'} entries`} was left here.`);
   if (item.kind === 'gap') return note('Entries are missing here.');
@@ -188,7 +197,7 @@ function renderItem(item) {
   const parts = [...inputs.map(renderInput), ...others.map((part) => renderPart(part, item))].filter(Boolean);
   if (parts.length === 0) return null;
   const role = isTyped(item) ? item.role : null;
-  return make('article', { 'data-role': role ?? 'other', class: item.sidechain ? 'aside' : null },
+  return make('article', { 'data-role': role ?? 'other', 'data-uuid': item.uuid, class: item.sidechain ? 'aside' : null },
     make('header', {}, make('b', {}, speaker(item)),
       make('time', { datetime: item.timestamp, title: clock(item.timestamp) }, when(item.timestamp))),
     ...parts);
@@ -372,7 +381,7 @@ function follow() {
   ofOne.addEventListener('appended', (event) => {
     const isAtEnd = atEnd();
     open.offset = Number(event.lastEventId);
-    $('history').append(...render(JSON.parse(event.data).items));
+    JSON.parse(event.data).items.forEach(appendItem);
     if (isAtEnd) toEnd();
     else $('newest').hidden = false;
   });

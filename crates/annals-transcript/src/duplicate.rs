@@ -1,0 +1,163 @@
+//! Entries that several lines of a file hold: lines with the same uuid.
+//!
+//! Claude Code reads such lines as one entry: it keeps the place of the first line and the content of the last one. The
+//! full view does the same and names the other lines.
+
+use std::collections::HashMap;
+
+use crate::chain::NodeIndex;
+use crate::entry::view::Attachment;
+use crate::entry::{Entry, Kind};
+use crate::json::Value;
+use crate::place::Place;
+use crate::session::Session;
+
+/// The entries of a session that stand in several lines.
+///
+/// ```
+/// use annals_transcript::duplicate::Duplicates;
+/// use annals_transcript::session::Session;
+///
+/// let file = br#"{"type":"user","uuid":"a","message":{"content":"Draft"}}
+/// {"type":"user","uuid":"b","message":{"content":"Next"}}
+/// {"type":"user","uuid":"a","message":{"content":"Final"}}"#;
+/// let session = Session::read(&file[..])?;
+/// let duplicates = Duplicates::of(&session);
+/// assert_eq!((duplicates.first(2), duplicates.content(0)), (0, 2));
+/// assert_eq!(duplicates.others(2).collect::<Vec<_>>(), [0]);
+/// assert_eq!(duplicates.others(1).count(), 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Duplicates {
+    entries: Vec<Lines>,
+    /// The place in `entries` of every line that shares its uuid with another one.
+    entry_of: HashMap<NodeIndex, usize>,
+}
+
+/// The lines of one entry.
+#[derive(Debug)]
+struct Lines {
+    /// In file order, at least two.
+    all: Vec<NodeIndex>,
+    content: NodeIndex,
+}
+
+impl Duplicates {
+    /// Finds the entries of a session that stand in several lines.
+    pub fn of(session: &Session) -> Self {
+        let mut found = Self::default();
+        let mut firsts: Vec<Option<Place>> = vec![None; session.id_count()];
+        for (index, node) in session.nodes().iter().enumerate() {
+            let Some(id) = node.id else { continue };
+            match firsts[id.index()] {
+                None => firsts[id.index()] = Some(Place::at(index)),
+                Some(first) => found.add(first.index(), index),
+            }
+        }
+        for lines in &mut found.entries {
+            lines.content = last_read(session, &lines.all).unwrap_or(lines.content);
+        }
+        found
+    }
+
+    /// Returns the first line of the entry that a line belongs to: the place of the entry in the file.
+    pub fn first(&self, line: NodeIndex) -> NodeIndex {
+        self.lines(line).map_or(line, |lines| lines.all[0])
+    }
+
+    /// Returns whether a line is the first one of its entry.
+    pub fn is_first(&self, line: NodeIndex) -> bool {
+        self.first(line) == line
+    }
+
+    /// Returns the line whose content counts: the last one that Claude Code reads, or simply the last one.
+    pub fn content(&self, line: NodeIndex) -> NodeIndex {
+        self.lines(line).map_or(line, |lines| lines.content)
+    }
+
+    /// Returns the other lines of the entry that a line belongs to, in file order.
+    pub fn others(&self, line: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+        let all = self.lines(line).map_or(&[][..], |lines| &lines.all);
+        all.iter().copied().filter(move |&other| other != line)
+    }
+
+    /// Returns the lines of each entry that stands in several, in file order.
+    pub fn entries(&self) -> impl Iterator<Item = &[NodeIndex]> {
+        self.entries.iter().map(|lines| &lines.all[..])
+    }
+
+    fn lines(&self, line: NodeIndex) -> Option<&Lines> {
+        self.entry_of.get(&line).map(|&entry| &self.entries[entry])
+    }
+
+    fn add(&mut self, first: NodeIndex, line: NodeIndex) {
+        let next = self.entries.len();
+        let entry = *self.entry_of.entry(first).or_insert(next);
+        if entry == next {
+            self.entries.push(Lines { all: vec![first], content: first });
+        }
+        let lines = &mut self.entries[entry];
+        lines.all.push(line);
+        lines.content = line;
+        self.entry_of.insert(line, entry);
+    }
+}
+
+/// Returns the last of some lines that Claude Code loads into a conversation.
+fn last_read(session: &Session, lines: &[NodeIndex]) -> Option<NodeIndex> {
+    let is_loaded = |line: &&NodeIndex| {
+        let node = &session.nodes()[**line];
+        node.kind.is_message() && node.is_seen_by_client()
+    };
+    lines.iter().rev().find(is_loaded).copied()
+}
+
+/// Returns what is compared to tell whether two lines of an entry say the same: the type, and the bytes of the content of
+/// a message, of the text of a notice or of the payload of an attachment.
+pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
+    let content = match entry.kind() {
+        Kind::User | Kind::Assistant => entry.head().content,
+        Kind::System => entry.body().and_then(|body| body.get("content")),
+        Kind::Attachment => entry.view::<Attachment>().and_then(|attachment| attachment.payload()),
+        _ => None,
+    };
+    (entry.kind(), content.map_or(&[], Value::bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_claude_code_does_not_load_gives_no_content_to_one_that_it_does() {
+        let file = [
+            r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"read"}}"#,
+            r#"{"type":"progress","uuid":"a","parentUuid":null}"#,
+            r#"{"type":"progress","uuid":"p","parentUuid":"a"}"#,
+            r#"{"type":"progress","uuid":"p","parentUuid":"a"}"#,
+            r#"{"type":"mode"}"#,
+            r#"{"type":"mode"}"#,
+        ];
+        let session = Session::read(file.join("\n").as_bytes()).unwrap();
+        let duplicates = Duplicates::of(&session);
+        let contents: Vec<_> = (0..6).map(|line| duplicates.content(line)).collect();
+        assert_eq!(contents, [0, 0, 3, 3, 4, 5]);
+        assert_eq!(duplicates.entries().collect::<Vec<_>>(), [&[0, 1][..], &[2, 3]]);
+    }
+
+    #[test]
+    fn contents_are_compared_without_what_stands_around_them() {
+        let same = |one: &str, other: &str| {
+            content(&Entry::new(one.as_bytes())) == content(&Entry::new(other.as_bytes()))
+        };
+        let user = r#"{"type":"user","timestamp":"x","message":{"content":"Hi"}}"#;
+        assert!(same(user, r#"{"type":"user","message":{"role":"user","content":"Hi"}}"#));
+        assert!(!same(user, r#"{"type":"user","message":{"content":"Ho"}}"#));
+        assert!(!same(user, r#"{"type":"assistant","message":{"content":"Hi"}}"#));
+        assert!(!same(r#"{"type":"system","content":"a"}"#, r#"{"type":"system","content":"b"}"#));
+        let attachment = |name: &str| format!(r#"{{"type":"attachment","attachment":{{"type":"{name}"}}}}"#);
+        assert!(!same(&attachment("date"), &attachment("file")));
+        assert!(same(r#"{"type":"progress","n":1}"#, r#"{"type":"progress","n":2}"#));
+    }
+}
