@@ -203,11 +203,11 @@ export interface HistoryItem {
    * typed.
    */
   inputs?: Array<CameIn>;
-  /** `message`, `compaction`, `branch`, `gap`, `salvaged`, `meta` or `damage`. */
+  /** `message`, `compaction`, `branch`, `gap`, `root`, `salvaged`, `meta` or `damage`. */
   kind: string;
   /** The last entry of a branch: `annals show --leaf` shows the conversation that ends in it. */
   leaf: string | null;
-  /** The line in the file, from 1; none for branches and gaps. */
+  /** The line in the file, from 1; none for branches, gaps and roots. */
   line: number | null;
   /** Whether it belongs to the live conversation. */
   live: boolean | null;
@@ -228,7 +228,10 @@ export interface HistoryItem {
   role: string | null;
   /** Whether it is a subagent's. */
   sidechain: boolean;
-  /** What divides the type further. */
+  /**
+   * What divides the type further. Of a root, why the next entry hangs on nothing although others stand before it:
+   * `context_cleared`, `parentless_prompts`, `rewind_to_start`, `copy_of_first_prompt` or `lost_link`.
+   */
   subtype: string | null;
   /** What other lines with the same `uuid` say, where that is something else. */
   superseded?: Array<Superseded>;

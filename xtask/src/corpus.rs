@@ -77,6 +77,7 @@ fn history(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
             }
             Step::Branch { cause, entries, .. } => writeln!(text, "branch ({cause:?}), entries: {entries}")?,
             Step::Gap { .. } => text.push_str("gap\n"),
+            Step::Root { kind, .. } => writeln!(text, "root: {}", kind.name())?,
         }
     }
     let body = |node: &Node| -> Result<Vec<u8>, std::num::TryFromIntError> {

@@ -1,5 +1,7 @@
 //! What is wrong with the lines of a transcript, and what it costs.
 
+use annals_transcript::root::{RootKind, roots};
+use annals_transcript::session::Session;
 use annals_transcript::{Entry, Flag, Kind, Problem};
 
 use crate::conversation::Conversation;
@@ -35,6 +37,8 @@ pub enum Issue {
     NoEntries,
     /// A message lacks a field without which the client does not restore it.
     MissingField(&'static str),
+    /// A message in the middle of the file hangs on nothing.
+    Root(RootKind),
     /// Another line has the same uuid, and its content counts.
     Replaced {
         /// That line.
@@ -86,9 +90,11 @@ impl Issue {
             | Issue::CarriageReturns
             | Issue::NoFinalNewline
             | Issue::Replaced { differs: false, .. } => Severity::Info,
-            Issue::InvalidUtf8 | Issue::MissingField(_) | Issue::Replaced { differs: true, .. } => {
-                Severity::Warning
-            }
+            Issue::Root(kind) if !kind.continues() => Severity::Info,
+            Issue::InvalidUtf8
+            | Issue::MissingField(_)
+            | Issue::Root(_)
+            | Issue::Replaced { differs: true, .. } => Severity::Warning,
             Issue::NoEntries => Severity::Error,
         }
     }
@@ -102,6 +108,11 @@ impl Issue {
             Issue::NoFinalNewline => "no newline at the end".to_owned(),
             Issue::InvalidUtf8 => "bytes that are not UTF-8".to_owned(),
             Issue::MissingField(field) => format!("message without a valid `{field}`"),
+            Issue::Root(RootKind::CopyOfFirstPrompt) => "copy of the first prompt".to_owned(),
+            Issue::Root(RootKind::ParentlessPrompts) => {
+                "prompt without a parent, as all prompts of this file".to_owned()
+            }
+            Issue::Root(_) => "message whose link to what came before is lost".to_owned(),
             Issue::Replaced { by, .. } => format!("uuid of line {by}"),
             Issue::NoEntries => "no entry in the whole file".to_owned(),
         }
@@ -127,6 +138,8 @@ impl Issue {
             Issue::MissingField("parentUuid") => "the client does not see what came before the message",
             Issue::MissingField("timestamp") => "the client refuses to resume a conversation that ends here",
             Issue::MissingField(_) => "there is nothing to restore",
+            Issue::Root(RootKind::CopyOfFirstPrompt) => "Claude Code reads the conversation from here on",
+            Issue::Root(_) => "Claude Code may not see what came before the message",
             Issue::Replaced { differs: true, .. } => "Claude Code reads the content of that line only",
             Issue::Replaced { differs: false, .. } => "costs nothing: both lines have the same content",
             Issue::NoEntries => "it is not a transcript, or nothing is left of one",
@@ -147,6 +160,7 @@ impl Issue {
                 Problem::Headless | Problem::Syntax | Problem::NotObject | Problem::Garbage => false,
             },
             Issue::ByteOrderMark | Issue::CarriageReturns | Issue::NoFinalNewline => true,
+            Issue::Root(kind) => kind.continues(),
             Issue::InvalidUtf8 | Issue::MissingField(_) | Issue::Replaced { .. } | Issue::NoEntries => false,
         }
     }
@@ -190,6 +204,22 @@ impl Checker {
         self.last_line = line;
         self.bytes += bytes.len() as u64;
         self.has_entries |= entry.kind() != Kind::Noise;
+    }
+
+    /// Looks for messages in the middle of the file that hang on nothing, unless that is how Claude Code works: it writes
+    /// such messages when it compacts, clears the context, or is rewound to the start.
+    pub(crate) fn add_roots(&mut self, session: &Session) {
+        for root in roots(session) {
+            let node = &session.nodes()[root.node];
+            let is_named = node.parent.is_some() || node.has(Flag::NullParent);
+            let is_sound =
+                matches!(root.kind, RootKind::Boundary | RootKind::ContextCleared | RootKind::RewindToStart);
+            // That a message lacks the field is reported already.
+            if is_named && !is_sound {
+                let bytes = usize::try_from(node.length).unwrap_or(usize::MAX);
+                self.report(node.at.line, bytes, Issue::Root(root.kind));
+            }
+        }
     }
 
     /// Looks for lines whose content does not count, because another line has the same uuid.

@@ -276,6 +276,7 @@ impl Engine {
         stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
         stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
         checker.add_duplicates(&conversation)?;
+        checker.add_roots(snapshot.session());
         let findings = checker.finish();
         stats.problems = findings.len() as u64;
         Ok(Report { file: snapshot.file().clone(), stats, findings })

@@ -12,14 +12,15 @@ use crate::CameIn;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryItem {
-    /// `message`, `compaction`, `branch`, `gap`, `salvaged`, `meta` or `damage`.
+    /// `message`, `compaction`, `branch`, `gap`, `root`, `salvaged`, `meta` or `damage`.
     pub kind: String,
     /// `user` or `assistant`, for those that speak.
     pub role: Option<String>,
     /// The entry's `type`.
     #[serde(rename = "type")]
     pub entry_type: Option<String>,
-    /// What divides the type further.
+    /// What divides the type further. Of a root, why the next entry hangs on nothing although others stand before it:
+    /// `context_cleared`, `parentless_prompts`, `rewind_to_start`, `copy_of_first_prompt` or `lost_link`.
     pub subtype: Option<String>,
     /// The entry.
     pub uuid: Option<String>,
@@ -59,7 +60,7 @@ pub struct HistoryItem {
     pub leaf: Option<String>,
     /// How many entries a branch has.
     pub entries: Option<usize>,
-    /// The line in the file, from 1; none for branches and gaps.
+    /// The line in the file, from 1; none for branches, gaps and roots.
     pub line: Option<u64>,
     /// The other lines of the file with the same `uuid`. Such lines are one item, at the place of the first line and with the
     /// content of the last.

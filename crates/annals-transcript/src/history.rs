@@ -1,18 +1,18 @@
 //! The full view: everything ever recorded, in conversation order, each entry once.
 //!
 //! Lines with the same uuid are one entry, at the place of the first line and with the content of the last; see
-//! [`Duplicates`].
+//! [`duplicate`](crate::duplicate).
 //!
-//! The live conversation is the line from the leaf back to the first entry, across compactions. What hangs beside
+//! The live conversation is the line from the leaf back to the first entry, across compactions and across roots behind
+//! which it goes on (see [`root`](mod@crate::root)). What hangs beside
 //! it follows the entry it hangs on: results and hook output as they are, abandoned prompts as branches. What
 //! hangs on nothing stands where it stands in the file.
 
 use crate::chain::{Chain, NodeIndex};
-use crate::duplicate::Duplicates;
 use crate::entry::{Flag, Kind};
-use crate::groups::Groups;
-use crate::place::Place;
-use crate::session::{BlockKind, Id, Node, Session};
+use crate::links::Links;
+use crate::root::{self, Root, RootKind};
+use crate::session::{BlockKind, Id, Session};
 
 /// One step of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,13 @@ pub enum Step {
         /// The missing parent.
         missing: Id,
     },
+    /// The next entry hangs on nothing although others stand before it.
+    Root {
+        /// Why: anything but a missing parent, which is a gap, and a compaction, which speaks for itself.
+        kind: RootKind,
+        /// Whether that entry belongs to the live conversation.
+        live: bool,
+    },
 }
 
 /// Why entries stand beside the live conversation.
@@ -63,7 +70,7 @@ pub fn steps(session: &Session, leaf: Option<NodeIndex>) -> Vec<Step> {
 pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     let session = chain.session();
     let graph = Graph::of(session);
-    let restored = chain.entries().into_iter().map(|line| graph.duplicates.first(line)).collect();
+    let restored = chain.entries().into_iter().map(|line| graph.links.duplicates.first(line)).collect();
     let path = with_restored(graph.path_to(chain.leaf()), restored, session.nodes().len());
     Emitter::new(session, &graph, &path).run(&path)
 }
@@ -92,78 +99,36 @@ fn with_restored(path: Vec<NodeIndex>, mut restored: Vec<NodeIndex>, count: usiz
     line
 }
 
-/// Every entry with what it hangs on, as far as that is in the file. An entry of several lines goes by the first one.
+/// What entries hang on, and why some hang on nothing.
 struct Graph<'a> {
-    session: &'a Session,
-    duplicates: Duplicates,
-    /// The entry of each id, by the id's index.
-    by_id: Vec<Option<Place>>,
-    children: Groups,
-    /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
-    before: Vec<Option<Place>>,
+    links: Links<'a>,
+    /// In file order.
+    roots: Vec<Root>,
 }
 
 impl<'a> Graph<'a> {
     fn of(session: &'a Session) -> Self {
-        let count = session.nodes().len();
-        let mut graph = Self {
-            session,
-            duplicates: Duplicates::of(session),
-            by_id: vec![None; session.id_count()],
-            children: Groups::of(0, std::iter::empty()),
-            before: Vec::with_capacity(count),
-        };
-        let mut last_message = None;
-        for (place, node) in session.nodes().iter().enumerate() {
-            graph.before.push(last_message);
-            if !graph.duplicates.is_first(place) {
-                continue;
-            }
-            if node.kind.is_message() && !node.has(Flag::Sidechain) {
-                last_message = Some(Place::at(place));
-            }
-            if let Some(id) = node.id {
-                graph.by_id[id.index()] = Some(Place::at(place));
-            }
-        }
-        let entries = (0..count).filter(|&index| graph.duplicates.is_first(index));
-        let parents = entries.filter_map(|index| Some((graph.parent(index)?, index)));
-        graph.children = Groups::of(count, parents);
-        graph
+        let links = Links::of(session);
+        let roots = root::among(&links);
+        Self { links, roots }
     }
 
-    /// Returns what an entry hangs on, if that is in the file.
-    fn parent(&self, index: NodeIndex) -> Option<NodeIndex> {
-        let parent = self.by_id[self.named_parent(index)?.index()]?.index();
-        Some(parent).filter(|&parent| parent != index)
+    fn root(&self, index: NodeIndex) -> Option<&Root> {
+        self.roots.binary_search_by_key(&index, |root| root.node).ok().map(|place| &self.roots[place])
     }
 
-    /// Returns the parent that an entry names and that is not in the file.
-    fn missing(&self, index: NodeIndex) -> Option<Id> {
-        self.named_parent(index).filter(|_| self.parent(index).is_none())
-    }
-
-    fn named_parent(&self, index: NodeIndex) -> Option<Id> {
-        let node = self.node(index);
-        node.parent.or(node.logical_parent)
-    }
-
-    /// Returns the line of an entry whose content counts.
-    fn node(&self, index: NodeIndex) -> &'a Node {
-        &self.session.nodes()[self.duplicates.content(index)]
-    }
-
-    /// Returns the line from the first entry to the leaf. Where a parent is missing, the line goes on with the last
-    /// message before it in the file.
+    /// Returns the line from the first entry to the leaf. Where a parent is missing, and across roots behind which the
+    /// conversation goes on, it continues with the last message before the entry in the file.
     fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
-        let mut seen = vec![false; self.before.len()];
+        let mut seen = vec![false; self.links.session.nodes().len()];
         let mut path = Vec::new();
-        let mut at = leaf.map(|leaf| self.duplicates.first(leaf));
+        let mut at = leaf.map(|leaf| self.links.duplicates.first(leaf));
         while let Some(index) = at.filter(|&index| !seen[index]) {
             seen[index] = true;
             path.push(index);
-            let bridge = || self.missing(index).and(self.before[index]).map(Place::index);
-            at = self.parent(index).or_else(bridge);
+            let continues = || self.root(index).is_some_and(|root| root.kind.continues());
+            let bridges = || self.links.missing(index).is_some() || continues();
+            at = self.links.parent(index).or_else(|| self.links.before(index).filter(|_| bridges()));
         }
         path.reverse();
         path
@@ -193,7 +158,7 @@ impl<'a> Emitter<'a> {
         let mut replies = vec![false; session.id_count()];
         for &index in path {
             on_path[index] = true;
-            if let Some(id) = graph.node(index).message_id {
+            if let Some(id) = graph.links.node(index).message_id {
                 replies[id.index()] = true;
             }
         }
@@ -204,14 +169,14 @@ impl<'a> Emitter<'a> {
         }
         let leads_away = vec![false; nodes.len()];
         // Further lines of an entry have no step of their own.
-        let done = (0..nodes.len()).map(|index| !graph.duplicates.is_first(index)).collect();
+        let done = (0..nodes.len()).map(|index| !graph.links.duplicates.is_first(index)).collect();
         let steps = Vec::with_capacity(nodes.len());
         Self { session, graph, on_path, replies, calls, leads_away, done, steps }
     }
 
     fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
         let is_start = |index: &NodeIndex| {
-            !self.done[*index] && !self.on_path[*index] && self.graph.parent(*index).is_none()
+            !self.done[*index] && !self.on_path[*index] && self.graph.links.parent(*index).is_none()
         };
         let starts: Vec<_> = (0..self.done.len()).filter(is_start).collect();
         let mut starts = starts.into_iter().peekable();
@@ -220,7 +185,7 @@ impl<'a> Emitter<'a> {
                 self.emit_tree(start, None);
             }
             self.emit(index, true);
-            for child in self.graph.children.members(index) {
+            for child in self.graph.links.children.members(index) {
                 if !self.on_path[child] {
                     self.emit_tree(child, Some(index));
                 }
@@ -252,10 +217,10 @@ impl<'a> Emitter<'a> {
             if !live && place >= branch_end {
                 let branch = self.tree(index);
                 branch_end = place + branch.len();
-                let is_side = self.graph.node(index).has(Flag::Sidechain);
+                let is_side = self.graph.links.node(index).has(Flag::Sidechain);
                 let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
                 let last = branch.last().map_or(index, |(last, _)| *last);
-                let content = |index| self.graph.duplicates.content(index);
+                let content = |index| self.graph.links.duplicates.content(index);
                 self.steps.push(Step::Branch {
                     cause,
                     from: parent.or(from).map(content),
@@ -269,10 +234,12 @@ impl<'a> Emitter<'a> {
 
     fn emit(&mut self, index: NodeIndex, live: bool) {
         self.done[index] = true;
-        if let Some(missing) = self.graph.missing(index) {
+        if let Some(missing) = self.graph.links.missing(index) {
             self.steps.push(Step::Gap { missing });
+        } else if let Some(root) = self.graph.root(index).filter(|root| root.kind != RootKind::Boundary) {
+            self.steps.push(Step::Root { kind: root.kind, live });
         }
-        self.steps.push(Step::Entry { node: self.graph.duplicates.content(index), live });
+        self.steps.push(Step::Entry { node: self.graph.links.duplicates.content(index), live });
     }
 
     /// Returns what hangs on an entry and was not emitted, itself first and each entry directly behind all that hangs
@@ -286,7 +253,7 @@ impl<'a> Emitter<'a> {
             }
             tree.push((index, parent));
             // An entry hangs on one other, so that in a circle only the root is met again.
-            let children = self.graph.children.members(index).rev().filter(|&child| child != root);
+            let children = self.graph.links.children.members(index).rev().filter(|&child| child != root);
             waiting.extend(children.map(|child| (child, Some(index))));
         }
         tree
@@ -294,7 +261,7 @@ impl<'a> Emitter<'a> {
 
     /// Returns whether an entry is a line of a live reply, or the result of one of its calls.
     fn belongs(&self, index: NodeIndex) -> bool {
-        let node = self.graph.node(index);
+        let node = self.graph.links.node(index);
         let answers = || {
             let mut blocks = self.session.blocks(node).iter();
             blocks.any(|block| {
@@ -308,7 +275,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn speaks(&self, index: NodeIndex) -> bool {
-        let node = self.graph.node(index);
+        let node = self.graph.links.node(index);
         matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta)
     }
 }
@@ -333,6 +300,7 @@ mod tests {
             Step::Branch { cause: Cause::LeftBehind, .. } => "|".to_owned(),
             Step::Branch { cause: Cause::Subagent, .. } => "@".to_owned(),
             Step::Gap { .. } => "?".to_owned(),
+            Step::Root { kind, .. } => format!("<{}>", kind.name()),
         };
         steps.iter().map(spell).collect::<Vec<_>>().join(" ")
     }

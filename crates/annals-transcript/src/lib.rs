@@ -7,7 +7,7 @@
 //! - [`lite`] reads the ends of a file for lists, [`prompt`] finds a person's words in an entry.
 //! - [`session`] holds a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] what the client
 //!   would send, [`history`] everything that was recorded, [`duplicate`] entries that stand in several lines,
-//!   [`turn`] its rounds, [`tool`] its calls.
+//!   [`root`] why messages in the middle of a file hang on nothing, [`turn`] its rounds, [`tool`] its calls.
 //! - [`write`](mod@write) records: transcripts that the client resumes.
 //! - [`project`] knows where sessions lie.
 //!
@@ -38,12 +38,14 @@ mod groups;
 pub mod history;
 pub mod json;
 pub mod line;
+mod links;
 pub mod lite;
 pub mod model;
 pub mod patch;
 mod place;
 pub mod project;
 pub mod prompt;
+pub mod root;
 pub mod session;
 pub mod tool;
 pub mod turn;

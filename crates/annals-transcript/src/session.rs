@@ -14,6 +14,7 @@ use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemK
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
+use crate::root::Sign;
 use ids::Ids;
 
 /// The entries of one transcript, in file order.
@@ -32,6 +33,8 @@ pub struct Session {
     nodes: Vec<Node>,
     blocks: Vec<BlockSpan>,
     boundaries: Vec<Boundary>,
+    /// What few entries say about the roots around them, in file order.
+    signs: Vec<(usize, Sign)>,
     ids: Ids,
     size: u64,
 }
@@ -259,6 +262,11 @@ impl Session {
         node.boundary.map(|index| &self.boundaries[index as usize])
     }
 
+    /// Returns the entries that say something about the roots around them, in file order.
+    pub(crate) fn signs(&self) -> &[(usize, Sign)] {
+        &self.signs
+    }
+
     /// Returns the length of the file.
     pub fn size(&self) -> u64 {
         self.size
@@ -316,6 +324,7 @@ impl Session {
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
+        self.signs.extend(Sign::of(entry).map(|sign| (self.nodes.len(), sign)));
         self.nodes.push(node);
     }
 

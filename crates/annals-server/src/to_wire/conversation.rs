@@ -143,6 +143,14 @@ impl<'a> ToWire<'a> {
                 live: Some(false),
                 ..wire::HistoryItem::default()
             }),
+            Step::Root { kind, live } => Ok(wire::HistoryItem {
+                kind: "root".to_owned(),
+                subtype: Some(kind.name().to_owned()),
+                sidechain: self.agent().is_some(),
+                agent_id: self.agent(),
+                live: Some(live),
+                ..wire::HistoryItem::default()
+            }),
         }
     }
 

@@ -415,7 +415,7 @@ fn lines_of(session: &Session, steps: &[Step]) -> Vec<usize> {
 fn ids_of(session: &Session, steps: &[Step]) -> Vec<Id> {
     let id = |step: &Step| match step {
         Step::Entry { node, .. } => session.nodes()[*node].id,
-        Step::Branch { .. } | Step::Gap { .. } => None,
+        Step::Branch { .. } | Step::Gap { .. } | Step::Root { .. } => None,
     };
     let mut ids: Vec<_> = steps.iter().filter_map(id).collect();
     ids.sort_unstable();

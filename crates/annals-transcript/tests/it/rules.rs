@@ -74,6 +74,7 @@ fn shown(lines: &[String]) -> String {
         }
         Step::Branch { .. } => "|".to_owned(),
         Step::Gap { .. } => "?".to_owned(),
+        Step::Root { kind, .. } => format!("<{}>", kind.name()),
     });
     spelled.collect::<Vec<_>>().join(" ")
 }

@@ -11,6 +11,7 @@ use annals_transcript::entry::view::{Assistant, Attachment, AttachmentKind, Syst
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
+use annals_transcript::root::RootKind;
 use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind};
@@ -108,6 +109,23 @@ impl<'a> Printer<'a> {
                 let missing = self.short_id(missing);
                 self.rule(RED, &format!("the entry before the next one is missing ({missing}…)"))
             }
+            Step::Root { kind, live } => self.root(kind, live),
+        }
+    }
+
+    /// Prints why the next entry hangs on nothing. Where all prompts do, there is nothing to say of one.
+    fn root(&mut self, kind: RootKind, live: bool) -> Result<(), Failure> {
+        if live {
+            self.flush_context()?;
+            self.in_branch = None;
+            self.out.prefix = "";
+        }
+        match kind {
+            RootKind::ContextCleared => self.rule(YELLOW, "context cleared"),
+            RootKind::RewindToStart => self.rule(YELLOW, "rewound to the start"),
+            RootKind::CopyOfFirstPrompt => self.rule(YELLOW, "written again from the first prompt on"),
+            RootKind::LostLink => self.rule(RED, "the link to the entry before the next one is lost"),
+            RootKind::Boundary | RootKind::ParentlessPrompts => Ok(()),
         }
     }
 

@@ -60,6 +60,31 @@ fn lines_with_the_uuid_of_another_line_are_named() {
 }
 
 #[test]
+fn lost_links_are_named_and_a_cleared_context_is_none() {
+    let home = small_home();
+    let case = |name: &str| {
+        let session = testkit::corpora::own().join(format!("history-{name}/session.jsonl"));
+        home.write("s.jsonl", std::fs::read(session).unwrap());
+        annals(&home, &["check", "s.jsonl"]).stdout
+    };
+    for sound in ["context-cleared", "context-cleared-without-hooks", "rewind-to-start", "boundary"] {
+        assert_eq!(case(sound), "", "{sound}");
+    }
+    assert_snapshot!(case("lost-link"), @"
+    s.jsonl
+      lines 9 and 13: warning: message whose link to what came before is lost; Claude Code may not see what came before the message
+    ");
+    assert_snapshot!(case("parentless-prompts"), @"
+    s.jsonl
+      lines 5 and 9: warning: prompt without a parent, as all prompts of this file; Claude Code may not see what came before the message
+    ");
+    assert_snapshot!(case("copy-of-first-prompt"), @"
+    s.jsonl
+      line 5: info: copy of the first prompt; Claude Code reads the conversation from here on
+    ");
+}
+
+#[test]
 fn all_sessions_are_checked_on_request() {
     let home = small_home();
     assert_eq!(annals(&home, &["check", "--all"]).code, Some(0));

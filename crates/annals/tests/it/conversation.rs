@@ -342,6 +342,51 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
 }
 
 #[test]
+fn roots_in_the_middle_are_shown_for_what_they_are() {
+    let case = |name: &str| {
+        let session = corpora::own().join(format!("history-{name}/session.jsonl"));
+        let lines: Vec<_> = std::fs::read_to_string(session).unwrap().lines().map(str::to_owned).collect();
+        shown(&lines, &["--tools", "none"])
+    };
+    assert_snapshot!(case("context-cleared-without-hooks"), @"
+
+    ── 1  2026-02-20 08:00 +00:00
+    ❯ Plan a timer for black tea.
+    ● I have looked around.
+    ┄┄ context cleared ┄┄
+
+    ── 2  2026-02-20 08:00 +00:00
+    ❯ Implement the following plan:
+
+      # Black tea timer
+    ● Done.
+    ");
+    assert_snapshot!(case("rewind-to-start"), @"
+    ┄┄ left behind: 8 entries (--leaf 5d0c7c13) ┄┄
+    ┊ ❯ Paint the kettle red.
+    ┊ ● It is red.
+    ┊ ❯ Brighter.
+    ┊ ● It is brighter.
+    ┄┄ rewound to the start ┄┄
+
+    ── 1  2026-02-20 08:00 +00:00
+    ❯ Paint the kettle blue.
+    ● It is blue.
+    ");
+    let lost = case("lost-link");
+    assert!(
+        lost.contains("80 degrees.\n┄┄ the link to the entry before the next one is lost ┄┄\n\n── 3"),
+        "{lost}"
+    );
+    let cleared =
+        std::fs::read_to_string(corpora::own().join("history-context-cleared/session.jsonl")).unwrap();
+    let json = shown(&cleared.lines().map(str::to_owned).collect::<Vec<_>>(), &["--json"]);
+    let root = json.lines().find(|item| item.contains("\"kind\":\"root\"")).unwrap();
+    let root: serde_json::Value = serde_json::from_str(root).unwrap();
+    assert_eq!((&root["subtype"], &root["live"]), (&"context_cleared".into(), &true.into()));
+}
+
+#[test]
 fn records_and_a_subagents_entries_belong_to_no_turn() {
     let context = line("attachment", "c1", "u1", "\"\"", ",\"attachment\":{\"type\":\"date\"}");
     let around = |context: String| {

@@ -188,6 +188,7 @@ function appendItem(item) {
 function renderItem(item) {
   if (item.kind === 'branch') return note(`A branch of ${item.entries === 1 ? '1 entry' : `${item.entries ?? 'some'} entries`} was left here.`);
   if (item.kind === 'gap') return note('Entries are missing here.');
+  if (item.kind === 'root') return item.subtype === 'context_cleared' ? note('The context was cleared here.') : null;
   if (item.kind === 'compaction') return note(`Compacted${item.compaction?.trigger ? ` (${item.compaction.trigger})` : ''}.`);
   if (item.problem) return note(`A damaged line: ${item.problem}.`);
   if (item.kind === 'meta') return null;
