@@ -4,6 +4,7 @@
 //! bytes, and the best of several rounds counts; of conversations, the median.
 
 mod append;
+mod calls;
 mod following;
 mod lists;
 mod server;
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// Appends to many sessions of a client's folder at once and says when all was told
     #[arg(long, hide = true, value_name = "DIR")]
     storm_over: Option<PathBuf>,
+    /// Asks for all pages of a method for the session of a client's folder
+    #[arg(long, hide = true, num_args = 2, value_names = ["METHOD", "DIR"])]
+    all_pages: Option<Vec<String>>,
     /// Serves a client's folder over HTTP and prints where
     #[arg(long, hide = true, value_name = "DIR")]
     serve: Option<PathBuf>,
@@ -63,6 +67,7 @@ enum Part {
     Reading,
     Memory,
     Conversations,
+    Calls,
     Appends,
     Lists,
     Following,
@@ -81,6 +86,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(root) = &args.storm_over {
         return following::storm(root);
+    }
+    if let Some([method, root]) = args.all_pages.as_deref() {
+        return calls::all_pages(method, Path::new(root));
     }
     if let Some(root) = &args.serve {
         return server::serve(root);
@@ -101,6 +109,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Conversations) {
         conversations(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Calls) {
+        calls::run(scratch.path(), args.rounds)?;
     }
     if wanted(Part::Appends) {
         append::run(scratch.path(), args.rounds)?;

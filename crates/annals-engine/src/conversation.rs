@@ -1,12 +1,13 @@
 //! The conversation of a session: its history in order, turns and calls.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use annals_transcript::chain::{Chain, NodeIndex};
 use annals_transcript::duplicate::{self, Duplicates};
 use annals_transcript::history::{self, Step};
 use annals_transcript::session::{BlockKind, Id, Session};
-use annals_transcript::tool::{self, Call, State};
+use annals_transcript::tool::{self, Call, ResultStates, State};
 use annals_transcript::turn::{self, Turn};
 use annals_transcript::{Entry, Flag, Kind};
 
@@ -24,6 +25,9 @@ pub struct Conversation<'s> {
     turn_of: Vec<Option<usize>>,
     calls: Vec<Call>,
     call_by_id: HashMap<Id, usize>,
+    /// How calls ended, by the entry that holds their results. Only entries with several results are kept here, as each
+    /// of these would otherwise be read again for every call.
+    result_states: RefCell<HashMap<NodeIndex, ResultStates>>,
 }
 
 impl<'s> Conversation<'s> {
@@ -50,7 +54,8 @@ impl<'s> Conversation<'s> {
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();
         let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
-        Ok(Self { snapshot, chain, steps, duplicates, turns, turn_of, calls, call_by_id })
+        let result_states = RefCell::default();
+        Ok(Self { snapshot, chain, steps, duplicates, turns, turn_of, calls, call_by_id, result_states })
     }
 
     /// Returns the transcript.
@@ -120,12 +125,24 @@ impl<'s> Conversation<'s> {
 
     /// Returns how a call ended.
     pub fn state(&self, call: &Call) -> Result<State, Error> {
+        match call.result {
+            Some((node, _)) => Ok(self.result_states(node)?.get(call.is_error())),
+            None if call.is_given_up() => Ok(State::Interrupted),
+            None => Ok(State::Pending),
+        }
+    }
+
+    fn result_states(&self, index: NodeIndex) -> Result<ResultStates, Error> {
+        if let Some(&states) = self.result_states.borrow().get(&index) {
+            return Ok(states);
+        }
         let session = self.snapshot.session();
-        let Some((result, _)) = call.result else {
-            return Ok(if call.is_given_up(session) { State::Interrupted } else { State::Pending });
-        };
-        let body = self.snapshot.body(&session.nodes()[result])?;
-        Ok(State::of(Some(&Entry::new(&body)), call.is_error()))
+        let node = &session.nodes()[index];
+        let states = ResultStates::of(&Entry::new(&self.snapshot.body(node)?));
+        if session.blocks(node).len() > 1 {
+            self.result_states.borrow_mut().insert(index, states);
+        }
+        Ok(states)
     }
 }
 
@@ -155,4 +172,29 @@ fn number_entries(
 
 fn no_entry(leaf: &str) -> Error {
     Error::new(ErrorKind::NoEntry { id: leaf.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::files::TranscriptFile;
+
+    #[test]
+    fn an_entry_with_many_results_is_read_once() {
+        let lines = [
+            r#"{"type":"assistant","uuid":"a","parentUuid":null,"message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}},{"type":"tool_use","id":"t2","name":"Bash","input":{}}]}}"#,
+            r#"{"type":"user","uuid":"r","parentUuid":"a","message":{"content":[{"type":"tool_result","tool_use_id":"t1"},{"type":"tool_result","tool_use_id":"t2","is_error":true}]}}"#,
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        fs::write(&path, lines.join("\n")).unwrap();
+        let snapshot = Snapshot::take(TranscriptFile::at(&path)).unwrap();
+        let conversation = Conversation::of(&snapshot).unwrap();
+        let [first, second] = conversation.calls() else { panic!("{:?}", conversation.calls()) };
+        assert_eq!(conversation.state(first).unwrap(), State::Ok);
+        fs::write(&path, "").unwrap();
+        assert_eq!(conversation.state(second).unwrap(), State::Error, "nothing is left to read");
+    }
 }

@@ -271,7 +271,7 @@ pub(crate) async fn work(
     context: Context,
     work: impl FnOnce(&Server) -> Outcome + Send + 'static,
 ) -> Done {
-    let (outcome, working) = server.work_on(&context.cancelled, work).await;
+    let (outcome, working) = server.work_on(None, &context.cancelled, work).await;
     Done { working, ..Done::only(outcome) }
 }
 

@@ -11,6 +11,7 @@ mod desk;
 mod dispatch;
 mod http;
 mod line;
+mod queue;
 mod room;
 pub mod rpc;
 mod server;

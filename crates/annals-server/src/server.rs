@@ -5,10 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
+use serde::Deserialize;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::desk::Desk;
-use crate::dispatch::Context;
+use crate::dispatch::{Context, session_id};
+use crate::queue::SessionQueues;
 use crate::rpc::{Error, Outcome, Params};
 use crate::watch::{Hub, Subscription};
 
@@ -33,6 +35,15 @@ pub struct Server {
     /// How many requests are worked on at once.
     pub(crate) working: Arc<Semaphore>,
     places: usize,
+    /// A session answers one request after the other. Requests that wait for a slow session wait here, so that it takes
+    /// one of the places and leaves the others to other sessions.
+    queues: SessionQueues,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedSession {
+    session_id: String,
 }
 
 impl Server {
@@ -50,6 +61,7 @@ impl Server {
             agent: OnceLock::new(),
             working,
             places,
+            queues: SessionQueues::default(),
         })
     }
 
@@ -75,24 +87,42 @@ impl Server {
         // A change that has begun is not taken back: its answer says whether it was made.
         let is_change = known.is_some_and(Method::is_change);
         let cancelled = if is_change { Cancelled::default() } else { context.cancelled.clone() };
-        self.work_on(&cancelled, move |server| server.dispatch(&method, &params, &context)).await
+        let session = known.filter(|method| reads_session(*method)).and_then(|_| params.read().ok());
+        let session = session.map(|NamedSession { session_id }| session_id);
+        self.work_on(session.as_deref(), &cancelled, move |server| {
+            server.dispatch(&method, &params, &context)
+        })
+        .await
     }
 
-    /// Does a piece of work in the same way. If it is taken back, nobody waits for it, but its place is free only when it is
-    /// done.
+    /// Does a piece of work in the same way; `session` is the session that is read for it. If the work is taken back,
+    /// nobody waits for it, but its place is free only when it is done.
     pub(crate) async fn work_on<T: Send + 'static>(
         self: Arc<Self>,
+        session: Option<&str>,
         cancelled: &Cancelled,
         work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> (Result<T, Error>, Option<OwnedSemaphorePermit>) {
-        let place = tokio::select! {
-            place = self.working.clone().acquire_owned() => place.ok(),
-            () = cancelled.wait() => None,
+        let session = session.and_then(|id| session_id(id).ok());
+        let waited = async {
+            let turn = match session {
+                Some(session) => Some(self.queues.wait(session).await),
+                None => None,
+            };
+            (turn, self.working.clone().acquire_owned().await.ok())
+        };
+        let (turn, place) = tokio::select! {
+            waited = waited => waited,
+            () = cancelled.wait() => (None, None),
         };
         if let Err(error) = cancelled.check() {
             return (Err(error), None);
         }
-        let work = tokio::task::spawn_blocking(move || (work(&self), place));
+        let work = tokio::task::spawn_blocking(move || {
+            let done = work(&self);
+            drop(turn);
+            (done, place)
+        });
         tokio::select! {
             done = work => done.unwrap_or_else(|_| (Err(Error::broken_off()), None)),
             () = cancelled.wait() => (Err(Error::taken_back()), None),
@@ -118,6 +148,18 @@ impl Server {
             params.session_id.as_deref().map(|id| self.session(id, params.workspace_path.as_deref()));
         self.hub.subscribe(session.transpose()?, params.offset)
     }
+}
+
+/// Returns whether a method reads the transcript of one session, which takes long where that is large.
+fn reads_session(method: Method) -> bool {
+    matches!(
+        method,
+        Method::HistoryLoad
+            | Method::HistoryRead
+            | Method::HistoryTurns
+            | Method::HistoryTools
+            | Method::HistoryStats
+    )
 }
 
 /// Whether a request was taken back. Work on it asks now and then.
@@ -150,5 +192,65 @@ impl Cancelled {
         while self.check().is_ok() {
             self.0.waiting.notified().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future, poll_fn};
+    use std::path::Path;
+    use std::sync::{Mutex, mpsc};
+    use std::task::Poll;
+
+    use annals_engine::{Home, Roots};
+    use serde_json::json;
+
+    use super::*;
+
+    const SLOW: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    const QUICK: &str = "7b0c2f9e-1111-4222-8333-abcdefabcdef";
+
+    fn server(folder: &Path) -> Arc<Server> {
+        let project = folder.join("projects/-home-mia-tea");
+        std::fs::create_dir_all(&project).unwrap();
+        for id in [SLOW, QUICK] {
+            let prompt = json!({"type": "user", "uuid": "u", "message": {"content": "Boil"}});
+            std::fs::write(project.join(format!("{id}.jsonl")), format!("{prompt}\n")).unwrap();
+        }
+        let roots = Roots::given(vec![folder.to_owned()]).unwrap();
+        Server::new(Engine::open(roots, Home::at(folder.join("annals"))), Options::default())
+    }
+
+    #[tokio::test]
+    async fn requests_for_a_slow_session_leave_places_for_other_sessions() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = server(folder.path());
+        // The slow session works on its first request until the gate opens.
+        let (open_gate, gate) = mpsc::channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let cancelled = Cancelled::default();
+        let mut waiting = Vec::new();
+        for _ in 0..=server.places {
+            let gate = gate.clone();
+            let wait_for_gate = move |server: &Server| {
+                let file = server.session(SLOW, None)?;
+                server.desk.read(&server.engine, &file, None, move |_| {
+                    let _ = gate.lock().unwrap().recv();
+                    Ok(())
+                })
+            };
+            let mut request = Box::pin(server.clone().work_on(Some(SLOW), &cancelled, wait_for_gate));
+            assert!(poll_fn(|context| Poll::Ready(request.as_mut().poll(context).is_pending())).await);
+            waiting.push(request);
+        }
+        assert_eq!(server.places_free(), server.places - 1, "the slow session takes one place");
+        let params = Params::of(&json!({"sessionId": QUICK})).unwrap();
+        let (answer, _) = server.clone().work("history/load".to_owned(), params, Context::default()).await;
+        assert!(answer.unwrap().get().contains("Boil"));
+        drop(open_gate);
+        for request in waiting {
+            request.await.0.unwrap();
+        }
+        assert_eq!(server.places_free(), server.places);
     }
 }

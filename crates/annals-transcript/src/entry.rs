@@ -106,6 +106,12 @@ impl<'a> Entry<'a> {
         salvage::first_in(rest, start, at, line)
     }
 
+    /// Returns the offset, from the start of the entry, of a value that was read from it.
+    pub fn offset_of(&self, value: Value<'_>) -> u64 {
+        let (start, value) = (self.bytes.as_ptr().addr(), value.bytes().as_ptr().addr());
+        value.saturating_sub(start) as u64
+    }
+
     /// Takes bytes that are known to be NUL.
     pub(crate) fn of_hole(bytes: &'a [u8], at: Position) -> Self {
         Self { bytes, json: &[], at, head: Head::default(), problem: Some(Problem::Nul) }

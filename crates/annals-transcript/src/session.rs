@@ -257,6 +257,13 @@ impl Session {
         &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
     }
 
+    /// Returns the content block of an entry whose value starts at an offset in the file.
+    pub fn block_at(&self, node: &Node, offset: u64) -> Option<&BlockSpan> {
+        let blocks = self.blocks(node);
+        let index = blocks.binary_search_by_key(&offset, |block| block.offset).ok()?;
+        Some(&blocks[index])
+    }
+
     /// Returns what a `compact_boundary` kept; none for other entries.
     pub fn boundary(&self, node: &Node) -> Option<&Boundary> {
         node.boundary.map(|index| &self.boundaries[index as usize])
@@ -277,7 +284,8 @@ impl Session {
         self.ids.len()
     }
 
-    /// Returns the handle of an id, if it stands anywhere in the file.
+    /// Returns the handle of an id, if it stands anywhere in the file. This compares all ids: call it once per request,
+    /// not once per entry.
     pub fn id(&self, text: &str) -> Option<Id> {
         self.ids.get(text)
     }

@@ -19,6 +19,7 @@ pub struct Call {
     pub block: BlockSpan,
     /// The entry with the result, and the result; of several, the first.
     pub result: Option<(NodeIndex, BlockSpan)>,
+    given_up: bool,
 }
 
 /// How a call ended.
@@ -76,6 +77,28 @@ impl State {
     }
 }
 
+/// How the calls ended whose results stand in one entry.
+///
+/// An entry can hold thousands of results. Reading these facts takes time in proportion to the whole entry, so they are
+/// read once per entry and not once per result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultStates {
+    of_success: State,
+    of_error: State,
+}
+
+impl ResultStates {
+    /// Reads the entry that holds the results.
+    pub fn of(entry: &Entry<'_>) -> Self {
+        Self { of_success: State::of(Some(entry), false), of_error: State::of(Some(entry), true) }
+    }
+
+    /// Returns the state of the call whose result has this `is_error`.
+    pub fn get(self, is_error: bool) -> State {
+        if is_error { self.of_error } else { self.of_success }
+    }
+}
+
 /// What the client writes for a call that was refused.
 const DENIALS: [&str; 2] = ["User rejected tool use", "The user doesn't want to proceed with this tool use"];
 
@@ -99,7 +122,7 @@ pub fn calls(session: &Session) -> Vec<Call> {
     for (node, entry) in of_kind(Kind::Assistant) {
         for &block in session.blocks(entry).iter().filter(|block| block.kind == BlockKind::ToolUse) {
             if block.tool.is_none_or(|id| places.insert(id, calls.len()).is_none()) {
-                calls.push(Call { node, block, result: None });
+                calls.push(Call { node, block, result: None, given_up: false });
             }
         }
     }
@@ -115,22 +138,72 @@ pub fn calls(session: &Session) -> Vec<Call> {
             }
         }
     }
+    mark_given_up(session, &mut calls);
     calls
+}
+
+/// Marks the calls that the conversation went on without. One pass from the last entry to the first one does it for all
+/// calls; `calls` are in file order.
+fn mark_given_up(session: &Session, calls: &mut [Call]) {
+    let mut main_line = Later::default();
+    let mut sidechain = Later::default();
+    let mut calls = calls.iter_mut().rev().peekable();
+    for (index, node) in session.nodes().iter().enumerate().rev() {
+        let later = if node.has(Flag::Sidechain) { &mut sidechain } else { &mut main_line };
+        while let Some(call) = calls.next_if(|call| call.node == index) {
+            call.given_up = call.result.is_none() && later.went_on_after(node.message_id);
+        }
+        later.add(session, node);
+    }
+}
+
+/// What comes later in the file than some entry, on the main line or in sidechains.
+#[derive(Default)]
+struct Later {
+    has_prompt: bool,
+    replies: Replies,
+}
+
+/// The replies among it. The lines of one reply have the same `message.id`.
+#[derive(Clone, Copy, Default)]
+enum Replies {
+    #[default]
+    None,
+    One {
+        message_id: Option<Id>,
+    },
+    Several,
+}
+
+impl Later {
+    fn add(&mut self, session: &Session, node: &Node) {
+        let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
+        let message_id = node.message_id;
+        match (node.kind, self.replies) {
+            (Kind::User, _) => self.has_prompt |= !session.blocks(node).iter().any(is_result),
+            (Kind::Assistant, Replies::None) => self.replies = Replies::One { message_id },
+            (Kind::Assistant, Replies::One { message_id: known }) if known != message_id => {
+                self.replies = Replies::Several;
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns whether somebody speaks after a reply, apart from further lines of that reply.
+    fn went_on_after(&self, reply: Option<Id>) -> bool {
+        let has_other_reply = match self.replies {
+            Replies::None => false,
+            Replies::One { message_id } => message_id != reply,
+            Replies::Several => true,
+        };
+        self.has_prompt || has_other_reply
+    }
 }
 
 impl Call {
     /// Returns whether the conversation went on without a result: somebody spoke after the reply that made the call.
-    pub fn is_given_up(&self, session: &Session) -> bool {
-        let nodes = session.nodes();
-        let call = &nodes[self.node];
-        let same_line = |node: &Node| node.has(Flag::Sidechain) == call.has(Flag::Sidechain);
-        let is_prompt = |node: &Node| {
-            node.kind == Kind::User
-                && !session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)))
-        };
-        let is_other_reply = |node: &Node| node.kind == Kind::Assistant && node.message_id != call.message_id;
-        let mut later = nodes[self.node + 1..].iter().filter(|node| same_line(node));
-        self.result.is_none() && later.any(|node| is_prompt(node) || is_other_reply(node))
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
     }
 
     /// Returns whether the result says that the call failed.
@@ -236,6 +309,40 @@ mod tests {
     }
 
     #[test]
+    fn a_call_is_given_up_once_somebody_speaks_after_its_reply() {
+        let reply = |id: &str, more: &str| {
+            format!(
+                r#"{{"type":"assistant"{more},"message":{{"id":"{id}","content":[{{"type":"tool_use","id":"of {id}","name":"Bash","input":{{}}}}]}}}}"#
+            )
+        };
+        let user =
+            |block: &str, more: &str| format!(r#"{{"type":"user"{more},"message":{{"content":[{block}]}}}}"#);
+        let prompt = || user(r#"{"type":"text","text":"go on"}"#, "");
+        let result = |call: &str| user(&format!(r#"{{"type":"tool_result","tool_use_id":"{call}"}}"#), "");
+        let (text, side) = (r#"{"type":"text","text":"x"}"#, r#","isSidechain":true"#);
+        for (lines, expected) in [
+            (vec![reply("m", "")], vec![false]),
+            (vec![reply("m", ""), prompt()], vec![true]),
+            (vec![prompt(), reply("m", "")], vec![false]),
+            (vec![reply("m", ""), result("of m"), prompt()], vec![false]),
+            (vec![reply("m", ""), result("other")], vec![false]),
+            (vec![reply("m", ""), reply("m", "").replace("of m", "again")], vec![false, false]),
+            (vec![reply("m", ""), reply("n", "")], vec![true, false]),
+            (
+                vec![reply("m", ""), reply("n", ""), reply("m", "").replace("of m", "again")],
+                vec![true, true, false],
+            ),
+            (vec![reply("m", ""), user(text, side)], vec![false]),
+            (vec![reply("m", side), user(text, side)], vec![true]),
+            (vec![reply("m", side), prompt()], vec![false]),
+        ] {
+            let session = Session::read(lines.join("\n").as_bytes()).unwrap();
+            let given_up: Vec<_> = calls(&session).iter().map(Call::is_given_up).collect();
+            assert_eq!(given_up, expected, "{lines:#?}");
+        }
+    }
+
+    #[test]
     fn the_state_of_a_call_is_read_from_its_result() {
         let result = |more: &str| format!(r#"{{"type":"user","message":{{"content":[]}}{more}}}"#);
         for (more, is_error, state) in [
@@ -255,7 +362,9 @@ mod tests {
             (r#","toolUseResult":{"stdout":"User rejected tool use"}"#, false, State::Ok),
         ] {
             let line = result(more);
-            assert_eq!(State::of(Some(&Entry::new(line.as_bytes())), is_error), state, "{line}");
+            let entry = Entry::new(line.as_bytes());
+            assert_eq!(State::of(Some(&entry), is_error), state, "{line}");
+            assert_eq!(ResultStates::of(&entry).get(is_error), state, "{line}");
         }
         assert_eq!(State::of(None, false), State::Pending);
         let told_to_the_model = r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"[Request interrupted by user]"}]}}"#;

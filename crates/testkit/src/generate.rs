@@ -106,6 +106,34 @@ pub fn entries(out: &mut impl Write, number: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a session of four entries: a prompt, a reply that makes so many calls, one entry with all their results, and a
+/// last reply.
+pub fn calls_in_one_line(out: &mut impl Write, calls: u64) -> io::Result<()> {
+    let blocks = |block: &dyn Fn(u64) -> String| (0..calls).map(block).collect::<Vec<_>>().join(",");
+    let made = blocks(&|n| {
+        format!(r#"{{"type":"tool_use","id":"toolu_{n}","name":"Bash","input":{{"command":"echo {n}"}}}}"#)
+    });
+    let results =
+        blocks(&|n| format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{n}","content":"ok {n}"}}"#));
+    let reply = r#"[{"type":"text","text":"Done."}]"#;
+    let entries = [
+        ("user", format!(r#"{{"role":"user","content":"Make {calls} calls"}}"#)),
+        ("assistant", format!(r#"{{"id":"msg_1","content":[{made}]}}"#)),
+        ("user", format!(r#"{{"role":"user","content":[{results}]}}"#)),
+        ("assistant", format!(r#"{{"id":"msg_2","content":{reply}}}"#)),
+    ];
+    for (n, (kind, message)) in entries.into_iter().enumerate() {
+        let uuid = |n: usize| format!("\"00000000-0000-4000-8000-{n:012x}\"");
+        let parent = n.checked_sub(1).map_or_else(|| "null".to_owned(), uuid);
+        writeln!(
+            out,
+            r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{kind}","message":{message},"uuid":{},"timestamp":"2026-03-01T10:00:0{n}.000Z","sessionId":"s"}}"#,
+            uuid(n)
+        )?;
+    }
+    Ok(())
+}
+
 /// Makes one line: a prompt, a reply, a call, a result or a record, in believable shares and lengths.
 fn line(random: &mut Random, session: &str, parent: &str, uuid: &str, number: u64) -> String {
     let (minute, second, milli) = (number / 60 % 60, number % 60, random.below(1000));

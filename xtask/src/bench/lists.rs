@@ -118,9 +118,9 @@ fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
 
 /// What a program took, with the processes that it started.
 #[derive(Clone, Copy)]
-struct Cost {
+pub(super) struct Cost {
     seconds: f64,
-    cpu: f64,
+    pub(super) cpu: f64,
     /// The peak, in megabytes. What is less than that of the Python that measures it does not show.
     memory: f64,
 }
@@ -135,7 +135,7 @@ impl Cost {
 }
 
 /// Runs a program by Python, which can ask the system what a process took.
-fn cost(program: &Command) -> Result<Cost, Box<dyn std::error::Error>> {
+pub(super) fn cost(program: &Command) -> Result<Cost, Box<dyn std::error::Error>> {
     const SCRIPT: &str = "import os, subprocess, sys, time; begun = time.monotonic(); \
         child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL); \
         _, status, used = os.wait4(child.pid, 0); \

@@ -4,6 +4,7 @@ use annals_engine::{TranscriptFile, end_of_lines};
 use annals_proto::acp::{OpenParams, Opened, Update};
 use annals_transcript::history::Step;
 use annals_transcript::session::{BlockKind, Node, Session};
+use annals_transcript::tool::Call;
 use annals_transcript::{Entry, Flag, Kind};
 use std::sync::Arc;
 
@@ -121,7 +122,8 @@ impl Opening {
         &self,
         work: impl FnOnce(&Server) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let (done, _place) = self.server.clone().work_on(&self.context.cancelled, work).await;
+        let session = Some(self.params.session_id.as_str());
+        let (done, _place) = self.server.clone().work_on(session, &self.context.cancelled, work).await;
         done
     }
 }
@@ -181,7 +183,7 @@ impl Replay {
         self.teller.entry(&Entry::new(&reading.snapshot.body(node)?));
         let calls = session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse);
         for id in calls.filter_map(|block| block.tool) {
-            if reading.conversation.call(id).is_some_and(|call| call.is_given_up(session)) {
+            if reading.conversation.call(id).is_some_and(Call::is_given_up) {
                 self.teller.given_up(&reading.to_wire.id(id));
             }
         }

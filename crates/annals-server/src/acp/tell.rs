@@ -16,7 +16,7 @@ use annals_transcript::entry::view::{
 };
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{self, Input, InputKind};
-use annals_transcript::tool::State;
+use annals_transcript::tool::{ResultStates, State};
 use annals_transcript::{Entry, Flag};
 use serde_json::value::RawValue;
 
@@ -29,7 +29,7 @@ const LONGEST_TEXT: usize = 1 << 20;
 /// Longer images are left out.
 const LONGEST_IMAGE: usize = 8 << 20;
 /// How many calls may wait for their results. Those that never get one are few.
-const MOST_OPEN: usize = 10_000;
+const MOST_OPEN: usize = 200_000;
 /// How many tokens a model usually has room for, and how many the larger ones.
 const CONTEXT: u64 = 200_000;
 const LARGE_CONTEXT: u64 = 1_000_000;
@@ -121,6 +121,8 @@ impl Teller {
         if let Some(usage) = usage(reply) {
             self.usage = Some(usage);
         }
+        let cwd = reply.cwd();
+        let cwd = cwd.as_deref();
         for block in reply.content().blocks() {
             match block {
                 Block::Text(text) => self.chunks(&text.text(), message, &origin, Update::AgentMessageChunk),
@@ -128,10 +130,10 @@ impl Teller {
                     let text = thinking.thinking().unwrap_or_default();
                     self.chunks(&text, message, &origin, Update::AgentThoughtChunk);
                 }
-                Block::ToolUse(call) => self.call(&call, reply.cwd().as_deref(), &origin, None),
+                Block::ToolUse(call) => self.call(&call, cwd, &origin, None),
                 Block::ServerToolUse(call) => {
                     // It runs where the model does: the reply that makes the call has the result too.
-                    self.call(&call, reply.cwd().as_deref(), &origin, Some(ToolStatus::Completed));
+                    self.call(&call, cwd, &origin, Some(ToolStatus::Completed));
                 }
                 Block::Image(media) | Block::Document(media) => {
                     self.media(&media, message, &origin, Update::AgentMessageChunk);
@@ -158,11 +160,7 @@ impl Teller {
 
     fn user(&mut self, entry: &Entry<'_>, user: &User<'_>) {
         let content = user.content();
-        for block in content.blocks() {
-            if let Block::ToolResult(result) = block {
-                self.result(entry, user, &result);
-            }
-        }
+        self.results(entry, user, content);
         if entry.has(Flag::CompactSummary) {
             self.summary(entry, &content.text());
         } else if !entry.has(Flag::Meta) {
@@ -262,7 +260,22 @@ impl Teller {
         }
     }
 
-    fn result(&mut self, entry: &Entry<'_>, user: &User<'_>, result: &ToolResult<'_>) {
+    fn results(&mut self, entry: &Entry<'_>, user: &User<'_>, content: Content<'_>) {
+        let results = || {
+            content.blocks().filter_map(|block| match block {
+                Block::ToolResult(result) => Some(result),
+                _ => None,
+            })
+        };
+        let count = results().take(2).count();
+        if count == 0 {
+            return;
+        }
+        let facts = ResultFacts::of(entry, user, count == 1);
+        results().for_each(|result| self.result(&facts, &result));
+    }
+
+    fn result(&mut self, facts: &ResultFacts<'_>, result: &ToolResult<'_>) {
         let Some(id) = result.tool_use_id().map(Cow::into_owned) else { return };
         let call = match self.open.remove(&id) {
             Some(call) => call,
@@ -270,20 +283,11 @@ impl Teller {
             // It is known already what came of it.
             None => return,
         };
-        let told = user.tool_use_result();
-        let object = match told {
-            Some(ToolUseResult::Object(object)) => Some(object),
-            _ => None,
-        };
-        let state = State::of(Some(entry), result.is_error());
+        let state = facts.states.get(result.is_error());
         let is_ok = state == State::Ok;
-        let mut origin = Origin {
-            agent_id: told.and_then(ToolUseResult::agent_id).map(Cow::into_owned),
-            state: Some(state.name()),
-            ..origin(entry)
-        };
-        let cwd = user.cwd();
-        let written = object.and_then(|object| tool::written(object, cwd.as_deref()));
+        let mut origin = Origin { state: Some(state.name()), ..facts.origin.clone() };
+        let (object, cwd) = (facts.object, facts.cwd.as_deref());
+        let written = object.and_then(|object| tool::written(object, cwd));
         let content = match written {
             // The change that the call asked for stands.
             None if call.is_edit && is_ok => None,
@@ -293,7 +297,7 @@ impl Teller {
             _ => Some(returned(result, &mut origin)),
         };
         let changed = object.filter(|_| call.is_edit && is_ok);
-        let changed = changed.and_then(|object| tool::changed_line(object, cwd.as_deref()));
+        let changed = changed.and_then(|object| tool::changed_line(object, cwd));
         let output = object.or_else(|| result.content().value());
         self.updates.push(Update::ToolCallUpdate(ToolCall {
             tool_call_id: id,
@@ -351,6 +355,28 @@ impl Teller {
                 meta: Meta { annals: origin.clone() },
             }));
         }
+    }
+}
+
+/// What the results in one entry share. It is read once, because an entry may hold thousands of results.
+struct ResultFacts<'a> {
+    states: ResultStates,
+    /// `toolUseResult`, where it is an object and the entry has one result that it can belong to.
+    object: Option<Value<'a>>,
+    cwd: Option<Cow<'a, str>>,
+    origin: Origin,
+}
+
+impl<'a> ResultFacts<'a> {
+    fn of(entry: &Entry<'_>, user: &User<'a>, is_only_result: bool) -> Self {
+        let told = user.tool_use_result();
+        let object = match told {
+            Some(ToolUseResult::Object(object)) if is_only_result => Some(object),
+            _ => None,
+        };
+        let agent_id = told.and_then(ToolUseResult::agent_id).map(Cow::into_owned);
+        let origin = Origin { agent_id, ..origin(entry) };
+        Self { states: ResultStates::of(entry), object, cwd: user.cwd(), origin }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Messages as people see them: prompts, and replies with their calls and what came of them.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use annals_engine::{Conversation, Error as Unread};
@@ -12,7 +13,7 @@ use annals_transcript::history::Step;
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Messages, Part};
 use annals_transcript::prompt::{self, Input, InputKind};
-use annals_transcript::session::{BlockKind, BlockSpan, Node, Session};
+use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::{Entry, Flag, Kind};
 
@@ -223,6 +224,8 @@ struct Composer<'r, 'a> {
     reading: &'r Reading<'a>,
     nodes: &'r [NodeIndex],
     message: wire::ChatMessage,
+    /// The calls in the message.
+    calls: HashSet<Id>,
     /// How many bytes it may still take.
     left: u64,
 }
@@ -230,7 +233,7 @@ struct Composer<'r, 'a> {
 impl<'r, 'a> Composer<'r, 'a> {
     fn new(reading: &'r Reading<'a>, role: &str, nodes: &'r [NodeIndex]) -> Self {
         let message = wire::ChatMessage { role: role.to_owned(), ..wire::ChatMessage::default() };
-        Self { reading, nodes, message, left: LONGEST_ITEM }
+        Self { reading, nodes, message, calls: HashSet::new(), left: LONGEST_ITEM }
     }
 
     /// Reads a block, unless the message is too long by now.
@@ -283,12 +286,12 @@ impl<'r, 'a> Composer<'r, 'a> {
 
     fn call(&mut self, block: &BlockSpan, bytes: &[u8]) -> Result<(), Unread> {
         let (Some(read), Some(id)) = (tool::read(bytes), block.tool) else { return Ok(()) };
-        let call = self.reading.conversation.call(id);
-        let id = self.reading.to_wire.id(id);
         // A line that is written again makes no other call.
-        if self.message.tool_calls.iter().any(|made| made.id == id) {
+        if !self.calls.insert(id) {
             return Ok(());
         }
+        let call = self.reading.conversation.call(id);
+        let id = self.reading.to_wire.id(id);
         let made = wire::ChatToolCall {
             name: read.name().unwrap_or_default().into_owned(),
             input: read.input().filter(|input| input.is_valid()).map(value_as_found),

@@ -1,6 +1,6 @@
 //! `annals show`: prints a session.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::ops::RangeInclusive;
@@ -59,6 +59,7 @@ fn full(
         engine,
         args,
         json,
+        agents_by_call: places_by_call(&agents),
         agents,
         shown: HashSet::new(),
         depth: 0,
@@ -78,6 +79,8 @@ struct History<'a> {
     args: &'a Show,
     json: bool,
     agents: Vec<Subagent>,
+    /// The places in `agents` of those that a call started, by the id of the call.
+    agents_by_call: HashMap<String, Vec<usize>>,
     shown: HashSet<PathBuf>,
     depth: usize,
     failed: bool,
@@ -112,7 +115,9 @@ impl History<'_> {
             } else {
                 printer.step(step)?;
             }
-            if let Step::Entry { node, .. } = step {
+            if let Step::Entry { node, .. } = step
+                && !self.agents.is_empty()
+            {
                 self.print_started_by(&mut printer, &to_wire.calls(*node))?;
             }
         }
@@ -121,8 +126,11 @@ impl History<'_> {
 
     /// Prints the subagents that calls started.
     fn print_started_by(&mut self, printer: &mut Printer<'_>, calls: &[String]) -> Result<(), Failure> {
-        let started = |agent: &&Subagent| agent.call.as_ref().is_some_and(|call| calls.contains(call));
-        let agents: Vec<Subagent> = self.agents.iter().filter(started).cloned().collect();
+        let mut places: Vec<usize> =
+            calls.iter().filter_map(|call| self.agents_by_call.get(call)).flatten().copied().collect();
+        places.sort_unstable();
+        places.dedup();
+        let agents: Vec<Subagent> = places.into_iter().map(|place| self.agents[place].clone()).collect();
         agents.iter().try_for_each(|agent| self.print_agent(printer, agent))
     }
 
@@ -178,6 +186,16 @@ impl History<'_> {
         let mut printer = Printer::new(out, conversation, detail);
         self.agents.clone().iter().try_for_each(|agent| self.print_agent(&mut printer, agent))
     }
+}
+
+fn places_by_call(agents: &[Subagent]) -> HashMap<String, Vec<usize>> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    for (place, agent) in agents.iter().enumerate() {
+        if let Some(call) = &agent.call {
+            places.entry(call.clone()).or_default().push(place);
+        }
+    }
+    places
 }
 
 /// Returns whether a step belongs to the turns asked for.

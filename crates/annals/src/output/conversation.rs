@@ -261,6 +261,7 @@ impl<'a> Printer<'a> {
 
     fn reply(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
         let Some(reply) = entry.view::<Assistant>() else { return Ok(()) };
+        let session = self.conversation.snapshot().session();
         for block in reply.content().blocks() {
             match block {
                 Block::Text(text) if node.has(Flag::ApiError) => self.prose(RED, "✗ ", text.text().trim())?,
@@ -278,7 +279,10 @@ impl<'a> Printer<'a> {
                 Block::RedactedThinking(_) if self.detail.thinking => {
                     self.line(DIM, "∴ thinking (encrypted)")?;
                 }
-                Block::ToolUse(call) => self.call(&call)?,
+                Block::ToolUse(call) => {
+                    let offset = node.at.offset + entry.offset_of(block.value());
+                    self.call(&call, session.block_at(node, offset))?;
+                }
                 other => {
                     if let Some(line) = placeholder(&other) {
                         self.line(DIM, &line)?;

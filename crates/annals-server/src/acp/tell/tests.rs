@@ -52,6 +52,23 @@ fn result(id: &str, content: Json, more: Json) -> Json {
 }
 
 #[test]
+fn results_in_one_entry_are_told_with_their_own_output() {
+    let output = json!({"toolUseResult": {"stdout": "of one of them"}});
+    let mut both = result("t1", json!("one"), output.clone());
+    let other = json!({"type": "tool_result", "tool_use_id": "t2", "content": "two", "is_error": true});
+    both["message"]["content"].as_array_mut().unwrap().push(other);
+    let bash = |id| call(id, "Bash", json!({"command": "ls"}));
+    let updates = told(&[bash("t1"), bash("t2"), bash("t3"), both, result("t3", json!("three"), output)]);
+    let ended: Vec<_> = updates[3..].iter().map(|update| (&update["status"], &update["rawOutput"])).collect();
+    let expected = [
+        (json!("completed"), json!("one")),
+        (json!("failed"), json!("two")),
+        (json!("completed"), json!({"stdout": "of one of them"})),
+    ];
+    assert_eq!(ended, expected.each_ref().map(|(status, output)| (status, output)));
+}
+
+#[test]
 fn the_lines_of_a_reply_are_one_message() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let updates = told(&[

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use annals_transcript::content::{Block, ToolUse};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::json::Value;
+use annals_transcript::session::BlockSpan;
 use annals_transcript::tool::{self, Call, State};
 use unicode_width::UnicodeWidthStr;
 
@@ -17,12 +18,13 @@ use crate::output::{BOLD, DIM, GREEN, RED, clean, clean_lines, count, duration, 
 const RESULT_LINES: usize = 40;
 
 impl Printer<'_> {
-    pub(super) fn call(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
+    /// Prints a call; `span` is where its block lies in the transcript.
+    pub(super) fn call(&mut self, block: &ToolUse<'_>, span: Option<&BlockSpan>) -> Result<(), Failure> {
         if self.detail.tools == Tools::None {
             return Ok(());
         }
         let name = block.name().unwrap_or_default().into_owned();
-        let id = block.id().and_then(|id| self.conversation.snapshot().session().id(&id));
+        let id = span.and_then(|span| span.tool);
         let Some(call) = id.and_then(|id| self.conversation.call(id)).copied() else { return Ok(()) };
         let state = self.conversation.state(&call)?;
         let style = if state == State::Ok { DIM } else { RED };
