@@ -16,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
 use super::sockets::Place;
-use super::{Face, HttpError, plain};
+use super::{Face, HttpError, page, plain};
 
 /// The shortest token that is taken.
 const SHORTEST: usize = 16;
@@ -36,8 +36,11 @@ pub(super) struct Guard {
     name: Option<String>,
     port: u16,
     token: String,
-    /// What a browser is given in exchange for the token. Cookies are sent to all ports of a host: the token is none.
+    /// What a browser gets in exchange for the token. It opens the files of the page and nothing else, because browsers
+    /// send a cookie to every port of a host, and so to every other server on this machine that somebody visits.
     cookie: String,
+    /// What the page sends as its token. The page keeps it in `sessionStorage`, which belongs to one origin, port included.
+    page_token: String,
     ticket: Mutex<Option<String>>,
 }
 
@@ -98,7 +101,8 @@ impl Guard {
             Some(_) => return Err(HttpError::BadToken),
         };
         let name = is_name.then(|| name.to_ascii_lowercase());
-        Ok(Self { name, port, token, cookie: random()?, ticket: Mutex::default() })
+        let (cookie, page_token) = (random()?, random()?);
+        Ok(Self { name, port, token, cookie, page_token, ticket: Mutex::default() })
     }
 
     pub(super) fn token(&self) -> &str {
@@ -151,8 +155,8 @@ impl Guard {
         }
         let headers = request.headers();
         let is_known = match headers.get(header::AUTHORIZATION) {
-            Some(given) => bearer(given).is_some_and(|token| is_same(token, &self.token)),
-            None => cookies(headers, &self.cookie_name()).any(|cookie| is_same(cookie, &self.cookie)),
+            Some(given) => bearer(given).is_some_and(|token| self.is_token(token)),
+            None => page::has(request.uri().path()) && self.knows_cookie(headers),
         };
         if is_known { Verdict::LetIn(here.place.clone()) } else { unknown() }
     }
@@ -174,8 +178,17 @@ impl Guard {
         (is_ours && port == self.port && !host.contains('@')).then_some(host)
     }
 
+    fn knows_cookie(&self, headers: &HeaderMap) -> bool {
+        cookies(headers, &self.cookie_name()).any(|cookie| is_same(cookie, &self.cookie))
+    }
+
     fn cookie_name(&self) -> String {
         format!("annals-{}", self.port)
+    }
+
+    /// Returns whether it is what programs or the page send.
+    fn is_token(&self, given: &str) -> bool {
+        is_same(given, &self.token) | is_same(given, &self.page_token)
     }
 
     /// Returns whether it is the token for one visit, which it is no longer then.
@@ -184,8 +197,10 @@ impl Guard {
         ticket.take_if(|ticket| is_same(token, ticket)).is_some()
     }
 
-    /// Gives a browser its cookie and sends it to the same place without the token, which then stands in no history.
+    /// Gives a browser its cookie and sends it to the same place without the token. The token of the page comes behind the
+    /// `#` of the new address: browsers send that part to no server, and the page removes it at once.
     fn welcome(&self, headers: &HeaderMap, location: &str) -> Response {
+        let location = format!("{location}#token={}", self.page_token);
         let cookie = format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name(), self.cookie);
         // Who follows a link on another site is sent here by that site, and the cookie is not shown until a page of
         // ours sends him on.

@@ -4,20 +4,26 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::header;
-use axum::response::IntoResponse;
 use axum::routing::get;
 
 use super::Face;
 
+/// Where each file is, what it is, and what is in it.
+const FILES: [(&str, &str, &str); 4] = [
+    ("/", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("/page.js", "text/javascript; charset=utf-8", include_str!("page/page.js")),
+    ("/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
+    // Browsers ask for this one even when no page names it.
+    ("/favicon.ico", "image/svg+xml", include_str!("page/icon.svg")),
+];
+
 pub(super) fn router() -> Router<Arc<Face>> {
-    Router::new()
-        .route("/", get(async || file("text/html; charset=utf-8", include_str!("page/index.html"))))
-        .route("/page.js", get(async || file("text/javascript; charset=utf-8", include_str!("page/page.js"))))
-        .route("/page.css", get(async || file("text/css; charset=utf-8", include_str!("page/page.css"))))
-        // Browsers ask for this one even when no page names it.
-        .route("/favicon.ico", get(async || file("image/svg+xml", include_str!("page/icon.svg"))))
+    FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
+        router.route(path, get(async move || ([(header::CONTENT_TYPE, kind)], text)))
+    })
 }
 
-fn file(kind: &'static str, text: &'static str) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, kind)], text)
+/// Returns whether a path is that of a file of the page. They are the same for everybody and hold no secret.
+pub(super) fn has(path: &str) -> bool {
+    FILES.iter().any(|(file, ..)| *file == path)
 }

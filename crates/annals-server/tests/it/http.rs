@@ -91,24 +91,58 @@ fn a_browser_gets_a_cookie_for_the_token_and_an_address_without_it() {
     ] {
         let reply = visit(&path, &[]);
         assert_eq!(reply.status, 303, "{path}");
-        assert_eq!(reply.header("location"), Some(&format!("http://{}{location}", served.address)[..]));
-        assert!(!reply.body.contains(token));
+        let (address, handed_over) = reply.header("location").unwrap().split_once("#token=").unwrap();
+        assert_eq!(address, format!("http://{}{location}", served.address));
+        assert_ne!(handed_over, token, "a token that was chosen is not stored in the browser");
+        assert!(!reply.body.contains(token) && !reply.body.contains(handed_over));
     }
     let reply = visit(&format!("/?token={token}"), &[]);
     let cookie = reply.header("set-cookie").unwrap();
     let (cookie, attributes) = cookie.split_once("; ").unwrap();
     assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/");
     assert!(!cookie.contains(token), "cookies are sent to all ports of a host");
-    assert_eq!(visit("/", &[("Cookie", &format!("other=1; {cookie}"))]).status, 200);
-    let posted = [("Cookie", cookie), ("Content-Type", "application/json")];
-    assert_eq!(served.ask("POST /rpc", &posted, STATUS).status, 200);
+    let bearer = format!("Bearer {}", handed_over(&reply));
+    let posted = [("Authorization", &bearer[..]), ("Content-Type", "application/json")];
+    assert_eq!(served.ask("POST /rpc", &posted, STATUS).status, 200, "the page asks with its own token");
 
     // A link on another site: that site sends the browser here, so the cookie would not be shown behind a redirection.
     let sent = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")];
     let reply = visit(&format!("/?token={token}"), &sent);
     assert_eq!((reply.status, reply.header("location")), (200, None));
-    assert_eq!(reply.header("refresh"), Some(&format!("0; url=http://{}/", served.address)[..]));
+    let refresh = reply.header("refresh").unwrap();
+    assert!(refresh.starts_with(&format!("0; url=http://{}/#token=", served.address)), "{refresh}");
     assert!(reply.header("set-cookie").is_some());
+}
+
+/// Returns the token that the page gets.
+fn handed_over(reply: &Reply) -> &str {
+    reply.header("location").unwrap().split_once("#token=").unwrap().1
+}
+
+#[test]
+fn a_stolen_cookie_opens_the_page_and_nothing_else() {
+    let served = Served::new();
+    let welcome = served.ask(&format!("GET /?token={}", served.token), &[], b"");
+    // A server on another port of this machine gets the cookie from the browser, and sends it here.
+    let cookie = welcome.header("set-cookie").unwrap().split(';').next().unwrap();
+    let stolen = [("Cookie", cookie), ("Content-Type", "application/json")];
+    for (request, body, status) in [
+        ("GET /", &b""[..], 200),
+        ("GET /page.js", b"", 200),
+        ("GET /page.css", b"", 200),
+        ("GET /favicon.ico", b"", 200),
+        ("POST /rpc", STATUS, 401),
+        ("GET /events", b"", 401),
+        (&format!("GET /events?sessionId={TEA}"), b"", 401),
+        ("GET //events", b"", 401),
+        ("GET /nowhere", b"", 401),
+    ] {
+        let reply = served.ask(request, &stolen, body);
+        assert_eq!(reply.status, status, "{request}");
+        assert!(!reply.body.contains(handed_over(&welcome)), "{request}");
+    }
+    let with_others = [("Cookie", &format!("other=1; {cookie}")[..])];
+    assert_eq!(served.ask("GET /", &with_others, b"").status, 200);
 }
 
 #[test]
@@ -121,6 +155,8 @@ fn a_ticket_is_good_for_one_visit() {
     assert_eq!(first.status, 303);
     let cookie = first.header("set-cookie").unwrap().split(';').next().unwrap();
     assert_eq!(served.ask("GET /", &[("Cookie", cookie)], b"").status, 200);
+    let bearer = format!("Bearer {}", handed_over(&first));
+    assert_eq!(served.ask("GET /", &[("Authorization", &bearer)], b"").status, 200);
     assert_eq!(visit().status, 401);
 }
 

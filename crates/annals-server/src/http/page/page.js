@@ -17,15 +17,43 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// ── Access ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Who opens the link that the server printed is sent here with a token behind the `#` of the address. It is kept in
+// `sessionStorage`, which belongs to this tab and to this origin, port included; a cookie would be sent to all ports.
+const TOKEN = 'annals-token';
+const NO_TOKEN = new Error('This tab has no access to the sessions. Open the link that `annals serve` printed; it ends with a token. '
+  + 'Every new tab is opened with it. If you chose the token yourself, a bookmark of that link keeps working.');
+const OLD_TOKEN = new Error('The server was started anew: open the link that it printed.');
+
+/** Takes the token out of the address; says whether there was one. */
+function takeToken() {
+  const [, token] = /^#token=([\w~.-]+)$/.exec(location.hash) ?? [];
+  if (!token) return false;
+  sessionStorage.setItem(TOKEN, token);
+  history.replaceState(null, '', location.pathname + location.search);
+  return true;
+}
+
+const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+
+/** Asks for something with the token. */
+async function fetchWithToken(path, options) {
+  const token = sessionStorage.getItem(TOKEN);
+  if (!token) throw NO_TOKEN;
+  const answer = await fetch(path, { ...options, headers: { ...options.headers, Authorization: `Bearer ${token}` } });
+  if (answer.status === 401) throw OLD_TOKEN;
+  return answer;
+}
+
 /** Asks the server. */
 let lastId = 0;
 async function ask(method, params) {
-  const answer = await fetch('/rpc', {
+  const answer = await fetchWithToken('/rpc', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }),
   });
-  if (answer.status === 401) throw new Error('The server was started anew: open the link that it printed.');
   if (!answer.ok) throw new Error(`The server answers ${answer.status}.`);
   const { result, error } = await answer.json();
   if (error) throw Object.assign(new Error(error.message), { code: error.code });
@@ -99,7 +127,7 @@ async function loadProjects() {
     const { projects } = await ask('history/projects', {});
     const options = projects.filter((project) => typeof project.path === 'string').map((project) =>
       make('option', { value: project.path }, `${nameOf(project.path)} (${project.sessions})`));
-    $('project').append(...options);
+    $('project').replaceChildren($('project').options[0], ...options);
   } catch (error) {
     complain(error);
   }
@@ -351,24 +379,80 @@ function long(tag, words) {
 
 // ── Live ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * Calls `handlers` with the events of a stream until it is closed: one by the name of the event, `open` and `broken` when the
+ * connection is made and lost. Browsers offer `EventSource` for this, but that can send no token. Like `EventSource`, it
+ * connects again after a while and says in `Last-Event-ID` how far it came.
+ */
+function listen(path, handlers) {
+  const abort = new AbortController();
+  const run = async () => {
+    let last = null;
+    while (!abort.signal.aborted) {
+      let pause = 1000;
+      try {
+        const headers = last === null ? {} : { 'Last-Event-ID': last };
+        const answer = await fetchWithToken(path, { headers, signal: abort.signal });
+        if (answer.ok) {
+          handlers.open?.();
+          await eachEvent(answer.body, (event) => {
+            last = event.id ?? last;
+            if (!abort.signal.aborted) handlers[event.name]?.(event);
+          });
+        } else {
+          pause = 3000;
+        }
+      } catch (error) {
+        if (error === NO_TOKEN || error === OLD_TOKEN) return lockedOut(error);
+      }
+      if (abort.signal.aborted) return;
+      handlers.broken?.();
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  };
+  run();
+  return { close: () => abort.abort() };
+}
+
+/** Reads events from a body until it ends. */
+async function eachEvent(body, tell) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    // The end of an event may lie across two pieces; what came before them was searched already.
+    let from = Math.max(0, text.length - 1);
+    text += value;
+    for (let end; (end = text.indexOf('\n\n', from)) >= 0; from = 0) {
+      tell(readEvent(text.slice(0, end)));
+      text = text.slice(end + 2);
+    }
+  }
+}
+
+/** Reads the fields of an event. The server writes one line for each. */
+function readEvent(text) {
+  const fields = new Map(text.split('\n').map((line) => {
+    const colon = line.indexOf(': ');
+    return [line.slice(0, colon), line.slice(colon + 2)];
+  }));
+  return { id: fields.get('id') ?? null, name: fields.get('event'), data: fields.get('data') };
+}
+
 let ofAll = null;
 let ofOne = null;
 
 /** Follows the sessions. Whatever happened while nobody listened, the list has. */
 function followAll() {
   ofAll?.close();
-  ofAll = new EventSource('/events');
-  ofAll.addEventListener('ready', () => load());
   let waiting = null;
-  ofAll.addEventListener('changed', () => {
-    waiting ??= setTimeout(() => { waiting = null; load(); }, 300);
+  ofAll = listen('/events', {
+    ready: () => load(),
+    changed: () => { waiting ??= setTimeout(() => { waiting = null; load(); }, 300); },
+    open: () => say('on', 'live'),
+    broken: () => say('off', 'reconnecting'),
   });
-  ofAll.onopen = () => say('on', 'live');
-  ofAll.onerror = () => {
-    say('off', 'reconnecting');
-    // Where the server refuses, the browser does not try again by itself.
-    if (ofAll.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || followAll(), 3000);
-  };
 }
 
 /** Follows the session that is shown, from where it was read to. */
@@ -378,22 +462,27 @@ function follow() {
   if (!open.id || open.offset === null || document.hidden) return;
   const { workspacePath } = place();
   const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...(workspacePath && { workspacePath }) });
-  ofOne = new EventSource(`/events?${query}`);
-  ofOne.addEventListener('appended', (event) => {
-    const isAtEnd = atEnd();
-    open.offset = Number(event.lastEventId);
-    JSON.parse(event.data).items.forEach(appendItem);
-    if (isAtEnd) toEnd();
-    else $('newest').hidden = false;
+  ofOne = listen(`/events?${query}`, {
+    appended: (event) => {
+      const isAtEnd = atEnd();
+      open.offset = Number(event.id);
+      JSON.parse(event.data).items.forEach(appendItem);
+      if (isAtEnd) toEnd();
+      else $('newest').hidden = false;
+    },
+    reset: (event) => {
+      Object.assign(open, { offset: 0, before: null, calls: new Map(), results: new Map() });
+      $('earlier').hidden = true;
+      $('history').replaceChildren(...(JSON.parse(event.data).gone ? [note('This session is gone.')] : []));
+    },
   });
-  ofOne.addEventListener('reset', (event) => {
-    Object.assign(open, { offset: 0, before: null, calls: new Map(), results: new Map() });
-    $('earlier').hidden = true;
-    $('history').replaceChildren(...(JSON.parse(event.data).gone ? [note('This session is gone.')] : []));
-  });
-  ofOne.onerror = () => {
-    if (ofOne?.readyState === EventSource.CLOSED) setTimeout(() => document.hidden || follow(), 3000);
-  };
+}
+
+/** Says how to get in. */
+function lockedOut(error) {
+  say('off', 'no access');
+  complain(error);
+  $('hint').hidden = true;
 }
 
 function say(state, words) {
@@ -451,6 +540,8 @@ document.addEventListener('visibilitychange', () => {
 
 /** Shows the session that is named in the address. */
 function go() {
+  if (takeToken()) return start();
+  if (!hasToken()) return lockedOut(NO_TOKEN);
   try {
     show(decodeURIComponent(location.hash.slice(1)) || null);
   } catch {
@@ -459,7 +550,13 @@ function go() {
   }
 }
 
+function start() {
+  if (!hasToken()) return lockedOut(NO_TOKEN);
+  followAll();
+  loadProjects();
+  go();
+}
+
 addEventListener('hashchange', go);
-followAll();
-loadProjects();
-go();
+takeToken();
+start();
