@@ -59,6 +59,18 @@ impl TranscriptFile {
     }
 }
 
+/// Opens a regular file. Others are refused: a FIFO or socket may block for ever, and a device may never end.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    File::open(path)
+}
+
 /// Returns whether a file is named as transcripts are.
 fn is_jsonl(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")

@@ -33,7 +33,7 @@ pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;
 pub use engine::{Engine, Inside, Report};
 pub use error::{Candidate, Error};
-pub use files::{Selection, TranscriptFile};
+pub use files::{Selection, TranscriptFile, open_regular};
 pub use follow::{Follower, Following, Happening, end_of_lines};
 pub use fork::{Fork, Forked};
 pub use home::Home;

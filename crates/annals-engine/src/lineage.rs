@@ -4,7 +4,6 @@
 //! SDK's fork makes new uuids and names the old ones. Titles of old clients stand in other sessions' files.
 
 use std::collections::HashSet;
-use std::fs::File;
 
 use annals_transcript::entry::view::{ContinuedIn, Summary};
 use annals_transcript::json::Value;
@@ -12,7 +11,7 @@ use annals_transcript::{Entry, Kind, Reader};
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{Selection, TranscriptFile};
+use crate::files::{Selection, TranscriptFile, open_regular};
 
 /// How another session is related to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +91,7 @@ struct Ancestry {
 impl Ancestry {
     fn read(file: &TranscriptFile) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
-        let mut reader = Reader::new(File::open(&file.path).map_err(failed)?);
+        let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
         let mut ancestry = Self::default();
         while let Some(entry) = reader.read().map_err(failed)? {
             ancestry.add(&entry);

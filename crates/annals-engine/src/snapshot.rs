@@ -12,7 +12,7 @@ use annals_transcript::{Entry, Problem};
 
 use crate::engine::Inside;
 use crate::error::Error;
-use crate::files::TranscriptFile;
+use crate::files::{TranscriptFile, open_regular};
 
 /// One transcript: its entries in memory, their bodies on disk.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Snapshot {
         seen: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
-        let source = File::open(&file.path).map_err(failed)?;
+        let source = open_regular(&file.path).map_err(failed)?;
         let mut session = Session::read_with((&source).take(length), seen).map_err(failed)?;
         if file.agent.is_some() {
             session.follow_sidechain();

@@ -13,6 +13,7 @@ mod lineage;
 mod method;
 mod model;
 mod prompt;
+mod raw;
 mod record;
 mod request;
 #[cfg(feature = "schema")]
@@ -36,6 +37,7 @@ pub use lineage::Relation;
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::ModelMessage;
 pub use prompt::{Pasted, Prompt};
+pub use raw::RawLine;
 pub use record::Recorded;
 pub use request::{
     EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams, RenameParams,

@@ -22,6 +22,6 @@ pub mod watch;
 pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
 pub use dispatch::{Context, Notifier};
 pub use http::{Http, HttpError, HttpOptions, Limits};
-pub use line::{has_harmful, is_harmful, json_line};
+pub use line::{has_harmful, json_line, judged};
 pub use server::{Cancelled, Options, Server};
 pub use stdio::{Ended, serve};

@@ -24,11 +24,13 @@ fn escaped(json: &str) -> Cow<'_, str> {
         return Cow::Borrowed(json);
     }
     let mut spelled = String::with_capacity(json.len() + 64);
-    for character in json.chars() {
+    for (character, is_harmful) in judged(json) {
         match character {
             '\t' | '\n' | '\r' => spelled.push(' '),
-            harmful if is_harmful(harmful) => {
-                write!(spelled, "\\u{:04x}", u32::from(harmful)).expect("text takes more text");
+            harmful if is_harmful => {
+                for unit in harmful.encode_utf16(&mut [0; 2]) {
+                    write!(spelled, "\\u{unit:04x}").expect("text takes more text");
+                }
             }
             other => spelled.push(other),
         }
@@ -36,17 +38,72 @@ fn escaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Control characters steer the terminal, marks of direction make text read as what it is not, and separators break
-/// lines where none should break.
-pub fn is_harmful(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+/// Returns each character of a text, and whether it is harmful where it stands.
+///
+/// Harmful are: control characters, which steer the terminal; marks of direction, which make text read as what it is not;
+/// separators, which break lines where none should break; and characters that nobody can see, in which a text can hide
+/// another one: zero-width characters and tags. Some invisible characters are needed in good text and stay there:
+///
+/// - A joiner or non-joiner alone between two characters beyond ASCII. Families and professions among the emoji are made in
+///   this way, and Persian and the scripts of India need them inside words. ASCII text does not.
+/// - One variation selector behind a character. Emoji and rare forms of Han characters have them.
+///
+/// Tags are replaced everywhere. They are used for the flags of England, Scotland and Wales only, which lose their look.
+pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
+    let mut before = None;
+    let mut characters = text.chars().peekable();
+    std::iter::from_fn(move || {
+        let character = characters.next()?;
+        let is_harmful = match character {
+            JOINER | NON_JOINER => {
+                !before.is_some_and(can_be_joined) || !characters.peek().copied().is_some_and(can_be_joined)
+            }
+            selector if is_variation_selector(selector) => {
+                before.is_none_or(|before: char| before.is_whitespace() || is_variation_selector(before))
+            }
+            other => is_always_harmful(other),
+        };
+        before = Some(character);
+        Some((character, is_harmful))
+    })
 }
 
-/// Returns whether there is such a character in a text. Most have not even a byte with which the spelling of one begins.
+const NON_JOINER: char = '\u{200C}';
+const JOINER: char = '\u{200D}';
+
+fn can_be_joined(character: char) -> bool {
+    !character.is_ascii() && !matches!(character, JOINER | NON_JOINER) && !is_always_harmful(character)
+}
+
+fn is_variation_selector(character: char) -> bool {
+    matches!(character, '\u{180B}'..='\u{180D}' | '\u{180F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
+}
+
+fn is_always_harmful(character: char) -> bool {
+    let reorders_or_breaks = matches!(
+        character,
+        '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+    );
+    let is_invisible = matches!(
+        character,
+        '\u{34F}'
+            | '\u{180E}'
+            | '\u{200B}'
+            | '\u{2060}'..='\u{2065}'
+            | '\u{206A}'..='\u{206F}'
+            | '\u{FEFF}'
+            | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{E0000}'..='\u{E00FF}'
+            | '\u{E01F0}'..='\u{E0FFF}'
+    );
+    character.is_control() || reorders_or_breaks || is_invisible
+}
+
+/// Returns whether there is a harmful character in a text. Most have not even a byte with which the spelling of one begins.
 pub fn has_harmful(text: &str) -> bool {
-    let begins = |byte: &u8| matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xD8 | 0xE2);
-    text.as_bytes().iter().fold(false, |found, byte| found | begins(byte)) && text.chars().any(is_harmful)
+    let begins = |byte: &u8| matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1 | 0xE2 | 0xEF | 0xF3);
+    text.as_bytes().iter().fold(false, |found, byte| found | begins(byte))
+        && judged(text).any(|(_, is_harmful)| is_harmful)
 }
 
 #[cfg(test)]
@@ -58,9 +115,11 @@ mod tests {
         assert_eq!(escaped("{\"a\":\t1}"), "{\"a\": 1}");
         assert_eq!(escaped("{\"a\u{7f}\":\"\u{9b}1m\u{202e}\"}"), r#"{"a\u007f":"\u009b1m\u202e"}"#);
         assert_eq!(json_line(&"a\u{2028}b\u{9b}c\u{7f}天😀").unwrap(), "\"a\\u2028b\\u009bc\\u007f天😀\"");
-        for character in (0..=0xFFFF).filter_map(char::from_u32) {
-            assert_eq!(has_harmful(&character.to_string()), is_harmful(character), "{character:?}");
+        for character in (0..=0x0010_FFFF).filter_map(char::from_u32) {
+            let text = character.to_string();
+            assert_eq!(has_harmful(&text), judged(&text).any(|(_, harmful)| harmful), "{character:?}");
         }
+        assert_eq!(json_line(&"a\u{e0041}").unwrap(), r#""a\udb40\udc41""#);
         let raw = serde_json::value::RawValue::from_string("{\"a\":\r\n1}".to_owned()).unwrap();
         assert_eq!(json_line(&raw).unwrap(), "{\"a\":  1}");
     }

@@ -498,7 +498,8 @@ pub(crate) enum View {
     Full,
     /// What the client would send to the model if the session were resumed
     Model,
-    /// The lines of the file as they are; on a terminal, control characters are replaced
+    /// The lines of the file as they are; on a terminal, control characters are replaced. With `--json` one object a line:
+    /// `line`, `offset`, and `text` or, if it is not UTF-8, `bytes` in base64
     Raw,
 }
 

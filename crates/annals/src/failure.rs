@@ -53,6 +53,11 @@ impl Failure {
         Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }
     }
 
+    /// Says what is wrong with the arguments.
+    pub(crate) fn arguments(error: &clap::Error) -> Self {
+        Self::usage(&error.kind().to_string(), "`annals --help` lists the arguments")
+    }
+
     /// Says which draft was refused, and why.
     pub(crate) fn draft(line: usize, error: &DraftError) -> Self {
         let hint = "nothing of its batch was written; `--keep-going` passes over drafts that are refused";
@@ -62,6 +67,12 @@ impl Failure {
     /// Says why something could not be recorded.
     pub(crate) fn record(error: write::Error) -> Self {
         annals_engine::Error::from(error).into()
+    }
+
+    /// Says that there is no working directory that could be meant by "here".
+    pub(crate) fn working_directory(error: &io::Error) -> Self {
+        let hint = "it may have been removed: go to another one, or name a project with `--project PATH`";
+        Self::usage(&format!("cannot tell the working directory: {error}"), hint)
     }
 
     /// Says that a log could not be read.

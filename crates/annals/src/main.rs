@@ -14,13 +14,28 @@ use clap::Parser;
 
 use args::{Args, Command};
 use failure::Failure;
+use output::clean;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(&args) {
+    match parse().and_then(|args| run(&args)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
+}
+
+/// Reads the arguments. If something is wrong with them, or they ask for help, this prints it and ends the program.
+///
+/// The message repeats arguments, which a script may have from a stranger. So it is made again for arguments without
+/// anything that could steer the terminal.
+fn parse() -> Result<Args, Failure> {
+    Args::try_parse().or_else(|error| {
+        let cleaned = std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned());
+        match Args::try_parse_from(cleaned) {
+            Err(error) => error.exit(),
+            // Nothing else was wrong than what was cleaned away.
+            Ok(_) => Err(Failure::arguments(&error)),
+        }
+    })
 }
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {

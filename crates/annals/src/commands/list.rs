@@ -16,7 +16,8 @@ use crate::output::{self, Progress, Table};
 const LONGEST_TITLE: usize = 80;
 
 pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitCode, Failure> {
-    let here = args.here.then(std::env::current_dir).transpose()?;
+    let here = args.here.then(std::env::current_dir).transpose();
+    let here = here.map_err(|error| Failure::working_directory(&error))?;
     let wanted = Wanted {
         project: args.project.clone().or(here),
         since: args.since,

@@ -1,13 +1,13 @@
 //! `annals show`: prints a session.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent};
+use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, open_regular};
+use annals_proto::RawLine;
 use annals_server::to_wire::ToWire;
 use annals_transcript::history::Step;
 use annals_transcript::{Kind, Reader, model};
@@ -24,7 +24,11 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
         return Err(Failure::usage("turns are those of the full view", "leave out `--turn` or `--view`"));
     }
     if args.view == View::Raw {
-        raw(&file.path)?;
+        if global.json {
+            raw_json(&file.path)?;
+        } else {
+            raw(&file.path)?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let snapshot = engine.snapshot(file)?;
@@ -233,7 +237,7 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
 /// Prints the file as it is. A terminal gets no control characters: transcript text may come from anyone.
 fn raw(path: &Path) -> Result<(), Failure> {
     let failed = |source| Error::read(path, source);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(failed)?;
     let stdout = io::stdout();
     if !stdout.is_terminal() {
         return copy(&mut file, &mut stdout.lock(), failed);
@@ -242,6 +246,29 @@ fn raw(path: &Path) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(stdout.lock());
     while let Some(entry) = reader.read().map_err(failed)? {
         out.write_all(clean_lines(&String::from_utf8_lossy(entry.bytes())).as_bytes())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Prints each line of the file as an object.
+fn raw_json(path: &Path) -> Result<(), Failure> {
+    let failed = |source| Error::read(path, source);
+    let mut file = BufReader::with_capacity(1 << 18, open_regular(path).map_err(failed)?);
+    let mut out = output::json_stdout();
+    let mut bytes = Vec::new();
+    let mut offset = 0;
+    for line in 1.. {
+        bytes.clear();
+        let length = file.read_until(b'\n', &mut bytes).map_err(failed)?;
+        if length == 0 {
+            break;
+        }
+        output::json_line(
+            &mut out,
+            &RawLine::new(line, offset, bytes.strip_suffix(b"\n").unwrap_or(&bytes)),
+        )?;
+        offset += length as u64;
     }
     out.flush()?;
     Ok(())

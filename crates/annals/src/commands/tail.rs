@@ -1,11 +1,10 @@
 //! `annals tail`: follows sessions as they grow.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, TranscriptFile};
+use annals_engine::{Engine, Follower, Following, Happening, TranscriptFile, open_regular};
 use annals_proto::Followed;
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
@@ -31,7 +30,8 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
             output::complain(&error.to_string());
         }
     }
-    let deadline = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    // A time that the clock cannot tell never comes.
+    let deadline = args.seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
         printer.wait(&mut follower, deadline)?;
     }
@@ -41,13 +41,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
 /// Fails if nothing can ever be read of a session.
 fn can_be_read(file: &TranscriptFile) -> Result<(), Failure> {
     let failed = |source| annals_engine::Error::read(&file.path, source);
-    let metadata = fs::metadata(&file.path).map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(failed(io::ErrorKind::IsADirectory.into()).into());
-    }
-    if metadata.is_file() {
-        File::open(&file.path).map_err(failed)?;
-    }
+    open_regular(&file.path).map_err(failed)?;
     Ok(())
 }
 
@@ -65,8 +59,8 @@ struct Printer<W> {
 
 impl<W: Write> Printer<W> {
     fn wait(&mut self, follower: &mut Follower, deadline: Option<Instant>) -> Result<(), Failure> {
-        let patience =
-            deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let patience = left.map_or(PATIENCE, |left| left.min(PATIENCE));
         let mut result = Ok(());
         follower.wait(patience, |file, happening| {
             if result.is_ok() {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use annals_server::{has_harmful, is_harmful};
+use annals_server::{has_harmful, judged};
 use anstream::adapter::strip_str;
 
 /// Returns text without the escape sequences that colour it or move the cursor: programs' output is full of them.
@@ -10,23 +10,24 @@ pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
     if text.contains('\u{1b}') { Cow::Owned(strip_str(text).to_string()) } else { Cow::Borrowed(text) }
 }
 
-/// Returns text for one line: control characters and marks that reorder text become U+FFFD.
+/// Returns text for one line: control characters, marks that reorder text and invisible characters become U+FFFD.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    replaced(text, is_harmful)
+    cleaned(text, |_| false)
 }
 
 /// Returns text of several lines: the same, but line ends and tabs stay.
 pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
-    replaced(text, |character| !matches!(character, '\n' | '\t') && is_harmful(character))
+    cleaned(text, |character| matches!(character, '\n' | '\t'))
 }
 
-fn replaced(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn cleaned(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !has_harmful(text) {
         return Cow::Borrowed(text);
     }
-    text.chars()
-        .map(|character| if harmful(character) { char::REPLACEMENT_CHARACTER } else { character })
-        .collect()
+    let clean = |(character, is_harmful)| {
+        if is_harmful && !stays(character) { char::REPLACEMENT_CHARACTER } else { character }
+    };
+    judged(text).map(clean).collect()
 }
 
 #[cfg(test)]
@@ -43,5 +44,38 @@ mod tests {
         assert_eq!(clean("\u{61c}\u{200f}\u{2028}\u{2067}"), "\u{FFFD}".repeat(4));
         assert_eq!(without_escapes("a \u{1b}[2mfaint\u{1b}[22m b"), "a faint b");
         assert!(matches!(clean("天气 😀 👩‍💻"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn nothing_hides_between_what_can_be_seen() {
+        for hidden in [
+            "\u{200b}",
+            "\u{200c}",
+            "\u{200d}",
+            "\u{2060}",
+            "\u{2063}",
+            "\u{206f}",
+            "\u{feff}",
+            "\u{34f}",
+            "\u{180e}",
+            "\u{fffa}",
+            "\u{e0001}",
+            "\u{e0041}",
+            "\u{e007f}",
+        ] {
+            assert_eq!(clean(&format!("pass{hidden}word")), "pass\u{FFFD}word", "{hidden:?}");
+        }
+        assert_eq!(clean("天\u{200d}\u{200c}气"), "天\u{FFFD}\u{FFFD}气", "joiners in a row join nothing");
+        assert_eq!(
+            clean("😀\u{e0100}\u{e0101}\u{fe0f}"),
+            "😀\u{e0100}\u{FFFD}\u{FFFD}",
+            "selectors in a row hide bytes"
+        );
+        assert_eq!(clean("\u{fe0f}"), "\u{FFFD}");
+        // Emoji, Persian, Hindi, Sinhala, and a form of a Han character.
+        for good in ["👩‍👩‍👧‍👦 🏳️‍🌈 ❤️ 1️⃣", "می‌خواهم", "क्‍ष", "ශ්‍රී", "葛\u{e0100}"]
+        {
+            assert!(matches!(clean(good), Cow::Borrowed(_)), "{good:?}");
+        }
     }
 }

@@ -217,3 +217,48 @@ fn a_failure_outweighs_problems() {
     assert_eq!(ran.code, Some(if cfg!(unix) { 2 } else { 1 }), "{}", ran.stderr);
     assert!(ran.stdout.contains("no JSON at all"), "{}", ran.stdout);
 }
+
+#[test]
+fn arguments_are_repeated_without_what_steers_a_terminal() {
+    let home = Home::new();
+    for arguments in [
+        vec!["\u{1b}]0;owned\u{7}"],
+        vec!["list", "--\u{1b}[2J"],
+        vec!["list", "--limit", "\u{1b}[31m5\u{9b}1m"],
+        vec!["list", "--sort", "\u{202e}dezis\u{e0041}"],
+        vec!["show", "a", "b\u{1b}[5mc"],
+        vec!["tail", "--seconds", "\u{1b}[8m"],
+        vec!["show", "\u{1b}[31mred"],
+        vec!["list", "--root", "/\u{1b}[31mred"],
+        vec!["list", "--since", "\u{1b}[31mred\nannals: done"],
+    ] {
+        let ran = annals(&home, &arguments);
+        assert!(matches!(ran.code, Some(1 | 2)) && !ran.stderr.is_empty(), "{arguments:?}: {ran:?}");
+        let is_harmful = |character: char| {
+            character != '\n' && character.is_control() || matches!(character, '\u{202e}' | '\u{e0041}')
+        };
+        assert!(!ran.stderr.contains(is_harmful), "{:?}", ran.stderr);
+        assert!(!ran.stderr.contains("\nannals: done"), "{:?}", ran.stderr);
+    }
+    let help = annals(&home, &["--help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_and_fifos_are_refused() {
+    let home = small_home();
+    let fifo = home.path().join("pipe.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for target in ["/dev/zero", "/dev/null", "pipe.jsonl"] {
+        for command in ["show", "stats", "check", "turns", "tools", "tail", "lineage"] {
+            let ran = annals(&home, &[command, target]);
+            assert_eq!(ran.code, Some(2), "{command} {target}: {ran:?}");
+            let expected = format!("annals: cannot read {target}: it is not a regular file\n");
+            assert!(ran.stderr.contains(&expected), "{command}: {}", ran.stderr);
+        }
+        for more in ["--view=raw", "--view=model", "--json"] {
+            assert_eq!(annals(&home, &["show", target, more]).code, Some(2), "{target} {more}");
+        }
+    }
+}

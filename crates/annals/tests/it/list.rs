@@ -738,3 +738,14 @@ fn a_catalogue_that_is_damaged_inside_is_made_anew_and_one_that_is_busy_is_left_
         assert!(fs::metadata(&cache).unwrap().len() > 50_000, "what was found out is kept");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_working_directory_that_was_removed_is_named_as_the_reason() {
+    let home = Home::new();
+    let line = format!("mkdir gone && cd gone && rmdir ../gone && exec {ANNALS} list --here");
+    let ran = home.run("sh", &["-c", &line]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.starts_with("annals: cannot tell the working directory: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nhint: it may have been removed"), "{}", ran.stderr);
+}

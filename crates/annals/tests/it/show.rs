@@ -18,6 +18,28 @@ fn the_raw_view_of_every_transcript_is_the_file() {
 }
 
 #[test]
+fn the_raw_view_as_json_has_each_line_with_its_place() {
+    let home = small_home();
+    let file = home.write("odd.jsonl", b"{\"type\":\"mode\"}\r\n\n\xff\xfe\n\x1b\xe2\x80\xae\ntorn");
+    let shown =
+        home.command(ANNALS).arg("show").arg(file).args(["--view", "raw", "--json"]).output().unwrap();
+    let lines = String::from_utf8(shown.stdout).unwrap();
+    assert_eq!(
+        (shown.status.code(), lines.lines().collect::<Vec<_>>()),
+        (
+            Some(0),
+            vec![
+                r#"{"line":1,"offset":0,"text":"{\"type\":\"mode\"}\r"}"#,
+                r#"{"line":2,"offset":17,"text":""}"#,
+                r#"{"line":3,"offset":18,"bytes":"//4="}"#,
+                r#"{"line":4,"offset":21,"text":"\u001b\u202e"}"#,
+                r#"{"line":5,"offset":26,"text":"torn"}"#,
+            ]
+        )
+    );
+}
+
+#[test]
 fn a_session_is_shown_by_id_prefix_title_and_latest() {
     let home = small_home();
     let file = fs::read_to_string(home.path().join(transcript())).unwrap();

@@ -17,7 +17,10 @@ impl Tail {
     }
 
     fn start_as(mut command: Command, args: &[&str]) -> Self {
-        command.arg("tail").args(args).args(["--seconds", "30"]);
+        command.arg("tail").args(args);
+        if !args.contains(&"--seconds") {
+            command.args(["--seconds", "30"]);
+        }
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         // It follows once it has said so.
@@ -66,6 +69,17 @@ fn a_session_is_shown_as_it_grows() {
     let mut tail = Tail::start(&home, &[SESSION]);
     record(&home, "Hello 你好 \u{1b}[31mred");
     assert_eq!([tail.line(), tail.line()], ["❯", "  Hello 你好 red"]);
+}
+
+#[test]
+fn an_end_that_is_too_far_away_for_the_clock_is_no_end() {
+    for seconds in [u64::MAX, u64::MAX / 2, 1 << 40] {
+        let home = Home::new();
+        home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "{\"type\":\"mode\"}\n");
+        let mut tail = Tail::start(&home, &[SESSION, "--seconds", &seconds.to_string()]);
+        record(&home, "Hello");
+        assert_eq!([tail.line(), tail.line()], ["❯", "  Hello"], "{seconds}");
+    }
 }
 
 #[test]
