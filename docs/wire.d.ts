@@ -351,6 +351,8 @@ export interface ProjectsParams {
 
 /** Result of `history/projects`. */
 export interface ProjectsResult {
+  /** What could not be read; absent if all could. */
+  problems?: Array<string>;
   /** The projects, the last active first. */
   projects: Array<Project>;
   /** How many there are. */

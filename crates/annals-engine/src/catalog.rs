@@ -179,7 +179,7 @@ impl Engine {
     pub fn list_telling(&self, wanted: &Wanted, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Listing {
         let mut listing = Listing::default();
         let folders = match &wanted.project {
-            Some(path) => self.folders_of(path),
+            Some(path) => self.folders_of(path, &mut listing.errors),
             None => self.project_folders(&mut listing.errors),
         };
         let is_whole = wanted.limit.is_none() && wanted.project.is_none();

@@ -200,7 +200,7 @@ impl Engine {
             if paths.iter().any(|path| path == project) {
                 paths.retain(|path| path == project);
             } else {
-                let near = self.folders_of(project);
+                let near = self.folders_of(project, &mut Vec::new());
                 let is_near =
                     |path: &PathBuf| path.parent().is_some_and(|folder| near.iter().any(|one| one == folder));
                 if paths.iter().any(is_near) {

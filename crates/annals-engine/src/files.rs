@@ -172,13 +172,23 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut seen: HashSet<_> = folders.iter().map(|name| real.join(name)).collect();
     links.sort();
     for link in links {
-        let leads_to = projects.join(&link).canonicalize();
-        if leads_to.is_ok_and(|path| path.is_dir() && seen.insert(path)) {
+        let is_folder = match projects.join(&link).canonicalize() {
+            Ok(path) => path.is_dir() && seen.insert(path),
+            // A link that leads nowhere, or in a circle, is no project. Others may be: reading them says what is wrong.
+            Err(error) => may_lead_to_a_folder(error.kind()),
+        };
+        if is_folder {
             folders.push(link);
         }
     }
     folders.sort();
     Ok(folders.into_iter().map(|name| projects.join(name)).collect())
+}
+
+/// Returns whether a link that could not be followed for this reason may lead to a folder all the same.
+fn may_lead_to_a_folder(reason: io::ErrorKind) -> bool {
+    use io::ErrorKind::{PermissionDenied, StaleNetworkFileHandle, TimedOut};
+    matches!(reason, PermissionDenied | StaleNetworkFileHandle | TimedOut)
 }
 
 /// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, ErrorKind};
 
@@ -51,6 +51,7 @@ impl Roots {
     }
 
     fn taken(folders: Vec<PathBuf>) -> Self {
+        let folders: Vec<_> = folders.into_iter().map(absolute).collect();
         // One that may not be looked at is there.
         let is_there = |folder: &PathBuf| match folder.join("projects").metadata() {
             Ok(metadata) => metadata.is_dir(),
@@ -64,14 +65,6 @@ impl Roots {
     /// Returns what is wrong with folders that were named and cannot be used.
     pub fn missing(&self) -> impl Iterator<Item = Error> {
         self.missing.iter().map(|path| Error::no_projects(path))
-    }
-
-    /// Returns the same folders by their whole paths, for a program that goes on for long.
-    #[must_use]
-    pub fn absolute(self) -> Self {
-        let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        let all = |paths: Vec<PathBuf>| paths.into_iter().map(whole).collect();
-        Self { folders: all(self.folders), missing: all(self.missing), first: self.first.map(whole) }
     }
 
     /// Returns the `projects` folders.
@@ -98,6 +91,19 @@ impl Roots {
     pub(crate) fn to_write_into(&self) -> Result<&Path, Error> {
         self.first.as_deref().ok_or_else(|| Error::new(ErrorKind::NoRoot))
     }
+}
+
+/// Returns the absolute form of a path, so that a folder is the same root from whatever working directory it is named. Links
+/// stay, as users know their folders by these names; only what comes before a `..` is resolved, as `..` then means.
+fn absolute(path: PathBuf) -> PathBuf {
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let parts: Vec<_> = path.components().collect();
+    let end = parts.iter().rposition(|part| *part == Component::ParentDir).map_or(0, |last| last + 1);
+    let (above, below) = parts.split_at(end);
+    let above: PathBuf = above.iter().collect();
+    let mut whole = if end == 0 { above } else { above.canonicalize().unwrap_or(above) };
+    whole.extend(below);
+    whole
 }
 
 /// Keeps one of several names of the same folder.
@@ -131,6 +137,37 @@ mod tests {
         assert_eq!(Roots::from_values(None, None).folders, [] as [PathBuf; 0]);
         let twice = Roots::given(vec![home.path().join(".claude"), home.path().join("./.claude/")]).unwrap();
         assert_eq!(twice.folders.len(), 1);
+    }
+
+    #[test]
+    fn a_root_is_the_same_however_it_is_named() {
+        let here = std::env::current_dir().unwrap();
+        let folder = tempfile::tempdir_in(&here).unwrap();
+        let name = Path::new(folder.path().file_name().unwrap());
+        std::fs::create_dir_all(folder.path().join("projects")).unwrap();
+        let whole = here.join(name);
+        for typed in [
+            whole.clone(),
+            name.to_owned(),
+            Path::new(".").join(name),
+            Path::new("./").join(name).join(""),
+            name.join("projects/.."),
+            whole.join("projects").join("..").join("."),
+        ] {
+            let roots = Roots::given(vec![typed.clone()]).unwrap();
+            assert_eq!(
+                (&roots.folders[..], roots.first.as_ref()),
+                (&[whole.clone()][..], Some(&whole)),
+                "{typed:?}"
+            );
+        }
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+            let roots = Roots::given(vec![name.join("link")]).unwrap();
+            assert_eq!(roots.folders, [link], "users know their folders by the names of links");
+        }
     }
 
     #[test]

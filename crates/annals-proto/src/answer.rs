@@ -220,6 +220,9 @@ pub struct ProjectsResult {
     pub projects: Vec<Project>,
     /// How many there are.
     pub total: usize,
+    /// What could not be read; absent if all could.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub problems: Vec<String>,
 }
 
 /// Result of `history/delete`.

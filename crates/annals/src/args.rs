@@ -43,11 +43,6 @@ impl Global {
         Ok(Engine::open(self.roots()?, Home::from_environment()))
     }
 
-    /// Does the same for a server: what it says of paths must mean something to others.
-    pub(crate) fn serving_engine(&self) -> Result<Engine, Failure> {
-        Ok(Engine::open(self.roots()?.absolute(), Home::from_environment()))
-    }
-
     fn roots(&self) -> Result<Roots, Failure> {
         if self.root.is_empty() {
             return Ok(Roots::from_environment());

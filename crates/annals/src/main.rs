@@ -41,7 +41,6 @@ fn parse() -> Result<Args, Failure> {
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
-        Command::Serve(_) => args.global.serving_engine()?,
         _ => args.global.engine()?,
     };
     match &args.command {

@@ -1,19 +1,25 @@
-//! What the catalogue remembers: facts of files that have not changed since. Derived, and made anew when it is gone or of
-//! another version.
+//! What the catalogue remembers: facts of files that have not changed since. Derived, and made anew when it is gone, of
+//! another version or damaged.
+//!
+//! Every row has a checksum of its values, so that a damaged one is noticed. That a row is missing needs no check: lists take
+//! their files from the folders, and a file that has no row is read.
 
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use annals_transcript::lite::Mark;
 use annals_transcript::write::fs::{Disk, RealDisk, State};
+use foldhash::fast::{FixedState, FoldHasher};
 use jiff::Timestamp;
+use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{
-    CachedStatement, Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+    Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params, params_from_iter,
 };
 
 use super::contents::Contents;
@@ -21,23 +27,33 @@ use super::facts::{Cwds, Facts, Standing, Title, TitleSource};
 use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 10;
+const VERSION: i64 = 11;
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
   first_cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
-  session TEXT, messages INTEGER, mark INTEGER, other_cwd TEXT, moved_to TEXT
+  session TEXT, messages INTEGER, mark INTEGER, other_cwd TEXT, moved_to TEXT, checksum INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
-  messages INTEGER, tools BLOB, files BLOB, end INTEGER, mark INTEGER
+  messages INTEGER, tools BLOB, files BLOB, end INTEGER, mark INTEGER, messages_checksum INTEGER, checksum INTEGER
 ) WITHOUT ROWID";
+
+/// Where the checksums stand in rows. Each is of the values before it; in `contents`, the first one is of the state of the
+/// file and the number of messages, which are also read without the rest.
+const FACTS_CHECKSUM: usize = 23;
+const MESSAGES_CHECKSUM: usize = 10;
+const CONTENTS_CHECKSUM: usize = 11;
+/// Where the number of messages that the other table has stands behind a row of facts.
+const COUNTED: usize = FACTS_CHECKSUM + 1;
+/// How many values say which file a row is about, and in which state.
+const KEY: usize = 5;
 
 /// What is remembered of files, with the number of messages if all of the file was read, for whatever reason.
 const FACTS: &str = "
-SELECT facts.*, contents.messages FROM facts LEFT JOIN contents
+SELECT facts.*, contents.messages, contents.messages_checksum FROM facts LEFT JOIN contents
 ON facts.messages IS NULL AND contents.path = facts.path AND contents.size = facts.size AND contents.modified = facts.modified
 AND contents.inode = facts.inode AND contents.device = facts.device";
 
@@ -191,75 +207,48 @@ impl Cache {
 
     /// Remembers facts. If that fails, they are found out again next time.
     pub(super) fn keep_facts<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Facts)>) {
-        const INSERT: &str = "INSERT OR REPLACE INTO facts VALUES \
-            (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)";
-        self.keep(INSERT, rows, |statement, path, key, facts| {
-            // A title that is the first prompt stands there already.
-            let title = facts.title.as_ref();
-            let text = title.filter(|title| title.source != TitleSource::Prompt).map(|title| &title.text);
-            statement.execute(params![
-                path,
-                key.size,
-                key.modified,
-                key.identity.0,
-                key.identity.1,
-                facts.standing as i64,
-                text,
-                title.map(|title| title.source as i64),
-                facts.first_prompt,
-                facts.created_at.map(Timestamp::as_millisecond),
-                facts.updated_at.map(Timestamp::as_millisecond),
-                facts.cwds.first,
-                facts.git_branch,
-                facts.version,
-                facts.entrypoint,
-                facts.permission_mode,
-                facts.tag,
-                facts.forked_from,
-                facts.session,
-                facts.messages.and_then(|messages| i64::try_from(messages).ok()),
-                facts.mark.number(),
-                facts.cwds.elsewhere,
-                facts.cwds.moved_to,
-            ])
+        self.keep("facts", rows, |key, facts| {
+            let mut row = key.to_vec();
+            row.extend(values_of_facts(facts));
+            row.push(Checksum::of(&row).into());
+            row
         });
     }
 
     /// Remembers what was done in files.
     pub(super) fn keep_contents<'a>(&mut self, rows: impl Iterator<Item = (&'a Candidate, &'a Contents)>) {
-        const INSERT: &str = "INSERT OR REPLACE INTO contents VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
-        self.keep(INSERT, rows, |statement, path, key, contents| {
-            statement.execute(params![
-                path,
-                key.size,
-                key.modified,
-                key.identity.0,
-                key.identity.1,
-                i64::try_from(contents.messages).unwrap_or(i64::MAX),
-                joined(&contents.tools),
-                joined(&contents.files),
-                i64::try_from(contents.end).unwrap_or(i64::MAX),
-                contents.mark.number(),
-            ])
+        self.keep("contents", rows, |key, contents| {
+            let messages = i64::try_from(contents.messages).unwrap_or(i64::MAX);
+            let mut row = key.to_vec();
+            row.push(messages.into());
+            let of_messages = Checksum::of(&row);
+            row.push(joined(&contents.tools).into());
+            row.push(joined(&contents.files).into());
+            row.push(i64::try_from(contents.end).unwrap_or(i64::MAX).into());
+            row.push(contents.mark.number().into());
+            row.push(of_messages.into());
+            row.push(Checksum::of(&row).into());
+            row
         });
     }
 
+    /// Puts rows into a table; `row` gets the first values of each and adds the others.
     fn keep<'a, T: 'a>(
         &mut self,
-        insert: &str,
+        table: &str,
         rows: impl Iterator<Item = (&'a Candidate, &'a T)>,
-        row: impl Fn(&mut CachedStatement<'_>, &[u8], Key, &T) -> rusqlite::Result<usize>,
+        row: impl Fn([Value; KEY], &T) -> Vec<Value>,
     ) {
-        let mut rows = rows.peekable();
-        if rows.peek().is_some() {
-            self.change(|transaction| {
-                let mut statement = transaction.prepare_cached(insert)?;
-                for (candidate, what) in rows {
-                    row(&mut statement, bytes(&candidate.path), Key::of(&candidate.state), what)?;
-                }
-                Ok(())
-            });
-        }
+        let mut rows = rows.map(|(candidate, what)| row(key_values(candidate), what)).peekable();
+        let Some(columns) = rows.peek().map(Vec::len) else { return };
+        let insert = format!("INSERT OR REPLACE INTO {table} VALUES (?{})", ",?".repeat(columns - 1));
+        self.change(|transaction| {
+            let mut statement = transaction.prepare(&insert)?;
+            for row in rows {
+                statement.execute(params_from_iter(row))?;
+            }
+            Ok(())
+        });
     }
 
     /// Forgets files that are gone.
@@ -323,6 +312,112 @@ fn remove(path: &Path) {
     }
 }
 
+/// A checksum of values, one after the other.
+struct Checksum(FoldHasher);
+
+impl Checksum {
+    fn new() -> Self {
+        Self(FixedState::default().build_hasher())
+    }
+
+    fn of(values: &[Value]) -> i64 {
+        let mut checksum = Self::new();
+        for value in values {
+            checksum.add(value.into());
+        }
+        checksum.finish()
+    }
+
+    fn add(&mut self, value: ValueRef<'_>) {
+        let hasher = &mut self.0;
+        // The type counts: nothing, zero and an empty text are different values.
+        hasher.write_u8(value.data_type() as u8);
+        match value {
+            ValueRef::Null => {}
+            ValueRef::Integer(number) => hasher.write_i64(number),
+            ValueRef::Real(number) => hasher.write_u64(number.to_bits()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                hasher.write_usize(bytes.len());
+                hasher.write(bytes);
+            }
+        }
+    }
+
+    fn finish(&self) -> i64 {
+        self.0.finish().cast_signed()
+    }
+}
+
+/// The values of a row, each read once.
+struct Values<'a, const COUNT: usize>([ValueRef<'a>; COUNT]);
+
+impl<'a, const COUNT: usize> Values<'a, COUNT> {
+    fn of(row: &'a Row<'_>) -> rusqlite::Result<Self> {
+        let mut values = [ValueRef::Null; COUNT];
+        for (index, value) in values.iter_mut().enumerate() {
+            *value = row.get_ref(index)?;
+        }
+        Ok(Self(values))
+    }
+
+    fn get<T: FromSql>(&self, index: usize) -> rusqlite::Result<T> {
+        Ok(T::column_result(self.0[index])?)
+    }
+
+    fn key(&self) -> rusqlite::Result<Key> {
+        Ok(Key { size: self.get(1)?, modified: self.get(2)?, identity: (self.get(3)?, self.get(4)?) })
+    }
+
+    /// Fails if the first values, and one more, do not have the checksum that stands in the row.
+    fn check(&self, first: usize, more: Option<usize>, checksum_at: usize) -> rusqlite::Result<()> {
+        let mut checksum = Checksum::new();
+        for index in (0..first).chain(more) {
+            checksum.add(self.0[index]);
+        }
+        let kept: i64 = self.get(checksum_at)?;
+        if checksum.finish() == kept {
+            return Ok(());
+        }
+        Err(rusqlite::Error::IntegralValueOutOfRange(checksum_at, kept))
+    }
+}
+
+/// Returns the first values of a row: which file it is about, and in which state.
+fn key_values(candidate: &Candidate) -> [Value; KEY] {
+    let Key { size, modified, identity: (device, inode) } = Key::of(&candidate.state);
+    let path = Value::from(bytes(&candidate.path).to_vec());
+    [path, size.into(), modified.into(), device.into(), inode.into()]
+}
+
+fn values_of_facts(facts: &Facts) -> [Value; FACTS_CHECKSUM - KEY] {
+    let text = |text: &Option<String>| Value::from(text.clone());
+    let time = |time: Option<Timestamp>| Value::from(time.map(Timestamp::as_millisecond));
+    // A title that is the first prompt stands there already.
+    let title = facts.title.as_ref();
+    let title_text =
+        title.filter(|title| title.source != TitleSource::Prompt).map(|title| title.text.clone());
+    [
+        (facts.standing as i64).into(),
+        title_text.into(),
+        title.map(|title| title.source as i64).into(),
+        text(&facts.first_prompt),
+        time(facts.created_at),
+        time(facts.updated_at),
+        text(&facts.cwds.first),
+        text(&facts.git_branch),
+        text(&facts.version),
+        text(&facts.entrypoint),
+        text(&facts.permission_mode),
+        text(&facts.tag),
+        text(&facts.forked_from),
+        text(&facts.session),
+        facts.messages.and_then(|messages| i64::try_from(messages).ok()).into(),
+        facts.mark.number().into(),
+        text(&facts.cwds.elsewhere),
+        text(&facts.cwds.moved_to),
+    ]
+}
+
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
@@ -340,23 +435,28 @@ fn path_in<'a>(row: &'a Row<'_>) -> rusqlite::Result<Cow<'a, Path>> {
 }
 
 fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Box<Facts>>> {
+    let values = Values::<{ COUNTED + 2 }>::of(row)?;
+    values.check(FACTS_CHECKSUM, None, FACTS_CHECKSUM)?;
+    if values.0[COUNTED] != ValueRef::Null {
+        values.check(KEY, Some(COUNTED), COUNTED + 1)?;
+    }
     let time = |index: usize| -> rusqlite::Result<Option<Timestamp>> {
-        let ms: Option<i64> = row.get(index)?;
+        let ms: Option<i64> = values.get(index)?;
         Ok(ms.and_then(|ms| Timestamp::from_millisecond(ms).ok()))
     };
     let number = |index: usize| -> rusqlite::Result<Option<u64>> {
-        let number: Option<i64> = row.get(index)?;
+        let number: Option<i64> = values.get(index)?;
         Ok(number.and_then(|number| number.try_into().ok()))
     };
-    let first_prompt: Option<String> = row.get(8)?;
-    let source: Option<i64> = row.get(7)?;
+    let first_prompt: Option<String> = values.get(8)?;
+    let source: Option<i64> = values.get(7)?;
     let source = source.and_then(|source| TitleSource::ALL.into_iter().find(|one| *one as i64 == source));
     let title: Option<String> = match source {
         Some(TitleSource::Prompt) => first_prompt.clone(),
-        _ => row.get(6)?,
+        _ => values.get(6)?,
     };
-    let standing: i64 = row.get(5)?;
-    let cwds = Cwds { first: row.get(11)?, elsewhere: row.get(21)?, moved_to: row.get(22)? };
+    let standing: i64 = values.get(5)?;
+    let cwds = Cwds { first: values.get(11)?, elsewhere: values.get(21)?, moved_to: values.get(22)? };
     let counted = number(19)?;
     let facts = Facts {
         standing: Standing::ALL.into_iter().find(|one| *one as i64 == standing).unwrap_or_default(),
@@ -366,37 +466,36 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Box<Facts>>> {
         updated_at: time(10)?,
         cwd: cwds.of_session(&path_in(row)?),
         cwds,
-        git_branch: row.get(12)?,
-        version: row.get(13)?,
-        entrypoint: row.get(14)?,
-        permission_mode: row.get(15)?,
-        tag: row.get(16)?,
-        forked_from: row.get(17)?,
-        session: row.get(18)?,
-        messages: counted.or(number(23)?),
-        mark: Mark::from_number(row.get(20)?),
+        git_branch: values.get(12)?,
+        version: values.get(13)?,
+        entrypoint: values.get(14)?,
+        permission_mode: values.get(15)?,
+        tag: values.get(16)?,
+        forked_from: values.get(17)?,
+        session: values.get(18)?,
+        messages: counted.or(number(COUNTED)?),
+        mark: Mark::from_number(values.get(20)?),
         is_whole: counted.is_some(),
     };
-    Ok(Remembered { what: Box::new(facts), key: key_of(row)? })
+    Ok(Remembered { what: Box::new(facts), key: values.key()? })
 }
 
 fn contents(row: &Row<'_>) -> rusqlite::Result<Remembered<Contents>> {
+    let values = Values::<{ CONTENTS_CHECKSUM + 1 }>::of(row)?;
+    values.check(KEY, Some(KEY), MESSAGES_CHECKSUM)?;
+    values.check(CONTENTS_CHECKSUM, None, CONTENTS_CHECKSUM)?;
     let number = |index: usize| -> rusqlite::Result<u64> {
-        let number: i64 = row.get(index)?;
+        let number: i64 = values.get(index)?;
         Ok(number.try_into().unwrap_or(0))
     };
     let contents = Contents {
         messages: number(5)?,
-        tools: split(&row.get::<_, Vec<u8>>(6)?),
-        files: split(&row.get::<_, Vec<u8>>(7)?),
+        tools: split(&values.get::<Vec<u8>>(6)?),
+        files: split(&values.get::<Vec<u8>>(7)?),
         end: number(8)?,
-        mark: Mark::from_number(row.get(9)?),
+        mark: Mark::from_number(values.get(9)?),
     };
-    Ok(Remembered { what: contents, key: key_of(row)? })
-}
-
-fn key_of(row: &Row<'_>) -> rusqlite::Result<Key> {
-    Ok(Key { size: row.get(1)?, modified: row.get(2)?, identity: (row.get(3)?, row.get(4)?) })
+    Ok(Remembered { what: contents, key: values.key()? })
 }
 
 /// Names one behind the other, each with a byte at its end that no path has.
@@ -420,6 +519,7 @@ mod tests {
             "DROP TABLE facts",
             "DROP TABLE facts; CREATE TABLE facts (path)",
             "UPDATE facts SET size = 'large'",
+            "UPDATE facts SET tag = 'other'",
         ] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("a.jsonl");

@@ -20,6 +20,8 @@ pub(super) struct Folder {
     sessions: Vec<Candidate>,
     /// Transcripts of subagents that lie beside them, as those of old versions do.
     agents: Vec<Candidate>,
+    /// Why the rest could not be read.
+    error: Option<io::Error>,
 }
 
 /// A transcript that may be listed.
@@ -42,28 +44,39 @@ impl Folder {
         let (mut sessions, mut agents) = (Vec::new(), HashMap::new());
         let read: Vec<_> = paths.par_iter().map(|path| Self::read(path)).collect();
         for (path, folder) in paths.iter().zip(read) {
-            match folder {
-                Ok(folder) => {
-                    sessions.extend(folder.sessions);
-                    if !folder.agents.is_empty() {
-                        agents.insert(path.clone(), folder.agents);
-                    }
-                }
-                Err(source) => errors.push(Error::read(path, source)),
+            sessions.extend(folder.sessions);
+            if !folder.agents.is_empty() {
+                agents.insert(path.clone(), folder.agents);
             }
+            errors.extend(folder.error.map(|source| Error::read(path, source)));
         }
         (sessions, agents)
     }
 
     /// Returns the subagents beside sessions in a folder, as far as it can be read.
     pub(super) fn agents_in(path: &Path) -> (PathBuf, Vec<Candidate>) {
-        (path.to_owned(), Self::read(path).unwrap_or_default().agents)
+        (path.to_owned(), Self::read(path).agents)
     }
 
-    fn read(path: &Path) -> io::Result<Self> {
+    fn read(path: &Path) -> Self {
+        match fs::read_dir(path) {
+            Ok(entries) => Self::of(entries),
+            Err(error) => Self { error: Some(error), ..Self::default() },
+        }
+    }
+
+    /// Sorts what lies in a folder, up to an error.
+    fn of(entries: impl Iterator<Item = io::Result<DirEntry>>) -> Self {
         let mut found = Self::default();
         let mut folders = HashSet::new();
-        for entry in fs::read_dir(path)?.flatten() {
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    found.error = Some(error);
+                    break;
+                }
+            };
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             match name.strip_suffix(".jsonl") {
@@ -79,7 +92,7 @@ impl Folder {
             session.has_folder =
                 session.path.file_stem().is_some_and(|id| id.to_str().is_some_and(|id| folders.contains(id)));
         }
-        Ok(found)
+        found
     }
 }
 
@@ -124,5 +137,28 @@ impl Candidate {
     pub(super) fn latest(&self) -> Option<Timestamp> {
         let written = Timestamp::try_from(self.state.modified?).ok()?;
         Some(written.saturating_add(SignedDuration::from_secs(2)).unwrap_or(written))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_breaks_off_while_it_is_read_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl";
+        fs::write(folder.path().join(session), "").unwrap();
+        let whole = Folder::read(folder.path());
+        assert_eq!((whole.sessions.len(), whole.error.is_none()), (1, true));
+        let breaks_off =
+            || fs::read_dir(folder.path()).unwrap().chain([Err(io::Error::other("the disk failed"))]);
+        let read = Folder::of(breaks_off());
+        assert_eq!(read.sessions.len(), 1);
+        assert_eq!(read.error.unwrap().to_string(), "the disk failed");
+        let mut errors = Vec::new();
+        let gone = folder.path().join("gone");
+        Folder::read_all(&[folder.path().to_owned(), gone], &mut errors);
+        assert_eq!(errors.len(), 1);
     }
 }

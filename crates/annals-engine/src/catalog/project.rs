@@ -79,7 +79,7 @@ impl Engine {
     /// Returns the folders that may hold sessions of a working directory and of its worktrees: by the name that the
     /// client would give it, as typed, with links resolved, and with the other case of a drive's letter; if none of them
     /// is there, those in which a session tells that path.
-    pub(crate) fn folders_of(&self, path: &Path) -> Vec<PathBuf> {
+    pub(crate) fn folders_of(&self, path: &Path, errors: &mut Vec<Error>) -> Vec<PathBuf> {
         let asked = Asked::new(path);
         let Asked { typed, resolved } = &asked;
         let spellings = [typed, resolved].into_iter().flat_map(|path| drive_cases(path));
@@ -87,7 +87,7 @@ impl Engine {
         // Those that the client made may be gone, but their sessions are not.
         let made_by_client: Vec<_> = names.iter().map(|name| format!("{name}{MADE_BY_CLIENT}")).collect();
         names.extend(git::worktrees(path).iter().map(|tree| folder_name(&resolve(tree).to_string_lossy())));
-        let mut folders = self.project_folders(&mut Vec::new());
+        let mut folders = self.project_folders(errors);
         folders.retain(|folder| {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             names.contains(&*name) || made_by_client.iter().any(|start| name.starts_with(start))
@@ -96,6 +96,8 @@ impl Engine {
             return folders;
         }
         let listing = self.list(&Wanted { all: true, ..Wanted::default() });
+        // It has looked at the same folders once more.
+        *errors = listing.errors;
         let tells = |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));
         folders = listing
             .sessions

@@ -52,19 +52,24 @@ impl Server {
         Ok(wire::ListResult {
             sessions: listing.sessions.into_iter().map(to_wire::session).collect(),
             next_cursor,
-            problems: listing.errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect(),
+            problems: problems(&listing.errors),
         })
     }
 
     pub(super) fn projects(&self, params: &wire::ProjectsParams) -> Result<wire::ProjectsResult, Error> {
         let limit = limit(params.limit, PROJECTS.0, PROJECTS.1)?;
-        let (projects, _) = self.engine.projects(&Wanted { inside: true, ..Wanted::default() });
+        let (projects, errors) = self.engine.projects(&Wanted { inside: true, ..Wanted::default() });
         let total = projects.len();
         Ok(wire::ProjectsResult {
             projects: projects.iter().take(limit).map(to_wire::project).collect(),
             total,
+            problems: problems(&errors),
         })
     }
+}
+
+fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
+    errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect()
 }
 
 /// Ends a page once it has so many sessions, or enough bytes; returns where the next one begins.

@@ -80,7 +80,7 @@ fn a_machine_without_history_says_so() {
     let ran = annals(&home, &["stats", "--root", "."]);
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"
-    annals: . has no `projects` folder
+    annals: [home] has no `projects` folder
     hint: a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
     ");
 }

@@ -9,7 +9,9 @@ use insta::assert_snapshot;
 use serde_json::Value;
 use testkit::command::Home;
 
-use crate::{ANNALS, annals};
+#[cfg(unix)]
+use crate::without_privileges;
+use crate::{ANNALS, SESSION, annals, small_home};
 
 /// Returns a session's id by its number.
 fn id(number: u32) -> String {
@@ -478,18 +480,21 @@ fn every_folder_that_is_searched_is_told() {
     home.write("file", "");
     let roots = ["--root", ".claude", "--root", "bare", "--root", "file", "--root", "nowhere"];
     let ran = annals(&home, &[&roots[..], &["roots"]].concat());
-    assert_snapshot!(ran.stdout, @"
-    folder   projects  sessions  notes
-    .claude         1         1
-    bare            0         0  empty
-    file            0         0  file is a file, not a client's folder
-    nowhere         0         0  nowhere is not there
+    // How wide the first column is depends on where the test runs.
+    let rows: Vec<_> =
+        ran.stdout.lines().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_snapshot!(rows.join("\n"), @"
+    folder projects sessions notes
+    [home]/.claude 1 1
+    [home]/bare 0 0 empty
+    [home]/file 0 0 [home]/file is a file, not a client's folder
+    [home]/nowhere 0 0 [home]/nowhere is not there
     ");
     assert_snapshot!(annals(&home, &[&roots[..], &["roots", "--json"]].concat()).stdout, @r#"
-    {"path":".claude","projects":1,"sessions":1,"errors":[]}
-    {"path":"bare","projects":0,"sessions":0,"errors":[]}
-    {"path":"file","projects":0,"sessions":0,"errors":["file is a file, not a client's folder"]}
-    {"path":"nowhere","projects":0,"sessions":0,"errors":["nowhere is not there"]}
+    {"path":"[home]/.claude","projects":1,"sessions":1,"errors":[]}
+    {"path":"[home]/bare","projects":0,"sessions":0,"errors":[]}
+    {"path":"[home]/file","projects":0,"sessions":0,"errors":["[home]/file is a file, not a client's folder"]}
+    {"path":"[home]/nowhere","projects":0,"sessions":0,"errors":["[home]/nowhere is not there"]}
     "#);
     let ran = annals(&home, &[&roots[..], &["list"]].concat());
     assert_eq!(
@@ -498,12 +503,12 @@ fn every_folder_that_is_searched_is_told() {
         "the others do not keep it from being listed"
     );
     assert_snapshot!(ran.stderr, @"
-    annals: file is a file, not a client's folder
-    annals: nowhere is not there
+    annals: [home]/file is a file, not a client's folder
+    annals: [home]/nowhere is not there
     ");
     let ran = annals(&home, &["--root", "file", "list"]);
     assert_snapshot!(ran.stderr, @"
-    annals: file is a file, not a client's folder
+    annals: [home]/file is a file, not a client's folder
     hint: a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
     ");
     assert_eq!(ran.code, Some(2));
@@ -748,4 +753,49 @@ fn a_working_directory_that_was_removed_is_named_as_the_reason() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert!(ran.stderr.starts_with("annals: cannot tell the working directory: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nhint: it may have been removed"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_root_is_one_however_it_is_named() {
+    let home = small_home();
+    let whole = home.path().join(".claude");
+    let by = |root: &str| annals(&home, &["list", "--json", "--root", root]).stdout;
+    let listed = by(whole.to_str().unwrap());
+    assert_eq!(listed.lines().count(), 1);
+    for root in [".claude", "./.claude/", ".claude/projects/.."] {
+        assert_eq!(by(root), listed, "{root}");
+    }
+    let twice = annals(&home, &["roots", "--json", "--root", ".claude", "--root", whole.to_str().unwrap()]);
+    assert_eq!(twice.stdout.lines().count(), 1, "{}", twice.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_project_that_cannot_be_read_is_told_and_the_others_are_listed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = small_home();
+    home.write(".claude/projects/-p/0b0b0b0b-0000-4000-8000-000000000000.jsonl", "");
+    home.write("elsewhere/inner/0c0c0c0c-0000-4000-8000-000000000000.jsonl", "");
+    std::os::unix::fs::symlink(home.path().join("elsewhere/inner"), home.path().join(".claude/projects/-q"))
+        .unwrap();
+    let forbid = |path: &str, mode| {
+        fs::set_permissions(home.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    forbid(".claude/projects/-p", 0o000);
+    forbid("elsewhere", 0o000);
+    let run = |args: &[&str]| home.ran(&without_privileges(&home).args(args).output().unwrap());
+    let (text, json) = (run(&["list"]), run(&["list", "--json"]));
+    forbid(".claude/projects/-p", 0o700);
+    forbid("elsewhere", 0o700);
+    for ran in [&text, &json] {
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        for project in ["-p", "-q"] {
+            let told = format!("annals: cannot read [home]/.claude/projects/{project}: ");
+            assert!(ran.stderr.contains(&told), "{}", ran.stderr);
+        }
+    }
+    assert_eq!(json.stdout.lines().count(), 1);
+    assert_eq!(serde_json::from_str::<Value>(json.stdout.trim()).unwrap()["id"], SESSION);
+    assert!(text.stdout.contains("Tea timer"), "{}", text.stdout);
 }
