@@ -1,9 +1,11 @@
 //! A disk that fails: every operation once, in every way.
 
 use std::collections::HashSet;
+use std::fs::Permissions;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::SystemTime;
 
 use annals_transcript::write::fs::{Disk, Handle, RealDisk, State};
 
@@ -96,10 +98,30 @@ impl Disk for TwoDevices {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        if from.starts_with(&self.folder) != to.starts_with(&self.folder) {
-            return Err(io::ErrorKind::CrossesDevices.into());
-        }
+        self.ensure_one_device(from, to)?;
         self.disk.rename(from, to)
+    }
+
+    fn create_new_folder(&self, path: &Path) -> io::Result<()> {
+        self.disk.create_new_folder(path)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.ensure_one_device(from, to)?;
+        self.disk.rename_new(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.ensure_one_device(from, to)?;
+        self.disk.link(from, to)
+    }
+
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.disk.symlink(target, path)
+    }
+
+    fn set_attributes(&self, path: &Path, permissions: Permissions, modified: SystemTime) -> io::Result<()> {
+        self.disk.set_attributes(path, permissions, modified)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -112,6 +134,15 @@ impl Disk for TwoDevices {
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         self.disk.sync_folder(path)
+    }
+}
+
+impl TwoDevices {
+    fn ensure_one_device(&self, from: &Path, to: &Path) -> io::Result<()> {
+        if from.starts_with(&self.folder) == to.starts_with(&self.folder) {
+            return Ok(());
+        }
+        Err(io::ErrorKind::CrossesDevices.into())
     }
 }
 
@@ -203,9 +234,34 @@ impl Disk for FaultyDisk {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.step()?;
-        let unsynced = self.plan().unsynced.contains(from);
-        self.plan().renamed_unsynced |= unsynced;
+        self.note_unsynced(from);
         RealDisk.rename(from, to)
+    }
+
+    fn create_new_folder(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.create_new_folder(path)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        self.note_unsynced(from);
+        RealDisk.rename_new(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.link(from, to)
+    }
+
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.symlink(target, path)
+    }
+
+    fn set_attributes(&self, path: &Path, permissions: Permissions, modified: SystemTime) -> io::Result<()> {
+        self.step()?;
+        RealDisk.set_attributes(path, permissions, modified)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -224,6 +280,12 @@ impl Disk for FaultyDisk {
 }
 
 impl FaultyDisk {
+    /// Notes that a file, or a folder with one in it, gets another name before its bytes are synced.
+    fn note_unsynced(&self, renamed: &Path) {
+        let mut plan = self.plan();
+        plan.renamed_unsynced |= plan.unsynced.iter().any(|path| path.starts_with(renamed));
+    }
+
     fn wrap(&self, path: &Path, file: io::Result<Box<dyn Handle>>) -> io::Result<Box<dyn Handle>> {
         Ok(Box::new(FaultyHandle { disk: self.clone(), path: path.to_owned(), file: file? }))
     }
@@ -265,6 +327,11 @@ impl Handle for FaultyHandle {
     fn try_lock(&mut self) -> io::Result<bool> {
         self.disk.step()?;
         self.file.try_lock()
+    }
+
+    fn try_lock_shared(&mut self) -> io::Result<bool> {
+        self.disk.step()?;
+        self.file.try_lock_shared()
     }
 
     fn state(&self) -> io::Result<State> {

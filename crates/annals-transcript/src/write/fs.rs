@@ -16,8 +16,18 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn create(&self, path: &Path, like: Option<&Path>) -> io::Result<Box<dyn Handle>>;
     /// Makes a folder and those above it that are missing, open to their owner alone.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
+    /// Makes one folder, open to its owner alone; fails with `AlreadyExists` if the name is taken.
+    fn create_new_folder(&self, path: &Path) -> io::Result<()>;
     /// Gives a file or folder another name, in place of a file that may be there.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file or folder another name; fails with `AlreadyExists` if the name is taken.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name, a hard link; fails with `AlreadyExists` if the name is taken.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Makes a symbolic link that leads to `target`.
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()>;
+    /// Sets the permissions and the time of the last change of a file or folder.
+    fn set_attributes(&self, path: &Path, permissions: Permissions, modified: SystemTime) -> io::Result<()>;
     /// Removes a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
@@ -37,6 +47,8 @@ pub trait Handle: Read + Seek + fmt::Debug + Send {
     /// Takes the file for this process among all that do the same, until the handle is dropped; returns whether it
     /// was free.
     fn try_lock(&mut self) -> io::Result<bool>;
+    /// Takes the file together with others that do the same, but with nobody who took it by `try_lock`.
+    fn try_lock_shared(&mut self) -> io::Result<bool>;
     /// Returns the state of the file.
     fn state(&self) -> io::Result<State>;
 }
@@ -113,8 +125,39 @@ impl Disk for RealDisk {
         builder.create(path)
     }
 
+    fn create_new_folder(&self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match rename_without_replacing(from, to) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => rename_if_free(from, to),
+            result => result,
+        }
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        #[cfg(unix)]
+        return std::os::unix::fs::symlink(target, path);
+        #[cfg(not(unix))]
+        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("{target:?} <- {path:?}")));
+    }
+
+    fn set_attributes(&self, path: &Path, permissions: Permissions, modified: SystemTime) -> io::Result<()> {
+        let file = File::open(path)?;
+        file.set_modified(modified)?;
+        file.set_permissions(permissions)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -129,6 +172,36 @@ impl Disk for RealDisk {
         // Windows has no such thing: a folder cannot be opened as a file.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
+}
+
+/// Renames in one operation of the system that fails if the new name is taken; `Unsupported` where there is none.
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(|error| match error {
+        // Some file systems know no flags.
+        Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => io::ErrorKind::Unsupported.into(),
+        error => error.into(),
+    })
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn rename_without_replacing(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Renames by operations that every file system has: a folder never takes the place of one that is not empty, and a hard
+/// link never that of a file.
+fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
+    if to.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    if from.symlink_metadata()?.is_dir() {
+        return fs::rename(from, to);
+    }
+    fs::hard_link(from, to)?;
+    fs::remove_file(from)
 }
 
 fn appending() -> OpenOptions {
@@ -186,15 +259,23 @@ impl Handle for RealHandle {
     }
 
     fn try_lock(&mut self) -> io::Result<bool> {
-        match self.lock.as_ref().unwrap_or(&self.file).try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        was_free(self.lock.as_ref().unwrap_or(&self.file).try_lock())
+    }
+
+    fn try_lock_shared(&mut self) -> io::Result<bool> {
+        was_free(self.lock.as_ref().unwrap_or(&self.file).try_lock_shared())
     }
 
     fn state(&self) -> io::Result<State> {
         self.file.metadata().map(State::from)
+    }
+}
+
+fn was_free(locked: Result<(), TryLockError>) -> io::Result<bool> {
+    match locked {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -207,5 +288,49 @@ impl Read for RealHandle {
 impl Seek for RealHandle {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
+    }
+}
+
+/// An open file as something to write to, at its end.
+#[derive(Debug)]
+pub struct Appending<'a>(pub &'a mut dyn Handle);
+
+impl Write for Appending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.append(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways to rename: by the system's own operation, and by those that every file system has.
+    const WAYS: [fn(&Path, &Path) -> io::Result<()>; 2] =
+        [|from, to| RealDisk.rename_new(from, to), rename_if_free];
+
+    #[test]
+    fn a_new_name_never_takes_the_place_of_an_old_one() {
+        for rename in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = |name: &str| folder.path().join(name);
+            let is_taken = |from: &str, to: &str| {
+                rename(&path(from), &path(to)).is_err_and(|e| e.kind() == io::ErrorKind::AlreadyExists)
+            };
+            fs::write(path("a"), "a").unwrap();
+            fs::write(path("b"), "b").unwrap();
+            fs::create_dir(path("folder")).unwrap();
+            fs::create_dir(path("empty")).unwrap();
+            assert!(is_taken("a", "b") && is_taken("a", "folder") && is_taken("folder", "empty"));
+            assert_eq!((fs::read(path("a")).unwrap(), fs::read(path("b")).unwrap()), (b"a".into(), b"b".into()));
+            rename(&path("a"), &path("c")).unwrap();
+            rename(&path("folder"), &path("renamed")).unwrap();
+            assert!(!path("a").exists() && path("c").is_file() && path("renamed").is_dir());
+            assert_eq!(rename(&path("a"), &path("d")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        }
     }
 }

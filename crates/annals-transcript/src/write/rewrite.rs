@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::draft::{not_json, on_one_line};
 use super::error::{Error, ErrorKind};
-use super::fs::{Disk, Handle, State};
+use super::fs::{Appending, Disk, Handle, State};
 use super::removal::Removal;
 use super::{DraftError, Open, Options, lock};
 
@@ -236,18 +236,5 @@ fn object(bytes: &[u8]) -> Result<Vec<u8>, DraftError> {
             Err(DraftError::NotAnObject("it is a value of another kind".into()))
         }
         Ok(_) => Ok(on_one_line(bytes)),
-    }
-}
-
-/// A file as something to write to.
-struct Appending<'a>(&'a mut dyn Handle);
-
-impl Write for Appending<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.append(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
