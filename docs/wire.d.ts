@@ -48,6 +48,8 @@ export interface Changed {
   dryRun: boolean;
   /** How many entries the session has now. */
   entries?: number | null;
+  /** The entry of the trash: the one that a deleted or replaced session was moved to, or the one that was restored or removed. */
+  entry?: string | null;
   /** Files and folders that were moved or removed. */
   moved?: Array<Text>;
   /** The transcript; for a deleted session, where it was. */
@@ -410,6 +412,8 @@ export interface RenameParams {
 
 /** Parameters of `history/restore`. */
 export interface RestoreParams {
+  /** Which of the session's entries, as `history/trash` names them; the newest unless given. */
+  entry?: string | null;
   /** The id of a session in the trash, with or without `claude:` before it. */
   sessionId: string;
 }
@@ -653,14 +657,20 @@ export interface TrashResult {
   sessions: Array<Trashed>;
 }
 
-/** A session in the trash: a line of `annals restore --json`. */
+/** An entry of the trash, a session as it was deleted at one time: a line of `annals restore --json`. */
 export interface Trashed {
   /** When it was deleted. */
   deletedAt: string;
+  /** Which of the session's entries it is; the ids of later ones sort behind those of earlier ones. */
+  entry: string;
   /** Where its transcript was. */
   path: Text;
+  /** The working directory that it is about, if that is known. */
+  project: Text | null;
   /** The session. */
   session: string;
+  /** How many bytes it has, with all that belongs to it. */
+  size: number;
   /** Its title. */
   title: string | null;
 }

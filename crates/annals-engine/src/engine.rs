@@ -18,6 +18,7 @@ use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
 use crate::home::Home;
+use crate::live::ProcessView;
 use crate::roots::Roots;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
@@ -31,6 +32,7 @@ pub struct Engine {
     roots: Roots,
     home: Home,
     disk: Arc<dyn Disk>,
+    processes: Option<ProcessView>,
 }
 
 /// What reading one transcript told.
@@ -95,13 +97,24 @@ impl Inside {
 impl Engine {
     /// Opens the client's folders.
     pub fn open(roots: Roots, home: Home) -> Self {
-        Self { roots, home, disk: Arc::new(RealDisk) }
+        Self { roots, home, disk: Arc::new(RealDisk), processes: None }
     }
 
     /// Returns the engine with another disk to write to.
     #[must_use]
     pub fn with_disk(self, disk: Arc<dyn Disk>) -> Self {
         Self { disk, ..self }
+    }
+
+    /// Returns the engine with another view of the processes of the machine.
+    #[must_use]
+    pub fn with_processes(self, processes: ProcessView) -> Self {
+        Self { processes: Some(processes), ..self }
+    }
+
+    /// Returns which processes can be seen.
+    pub(crate) fn processes(&self) -> ProcessView {
+        self.processes.unwrap_or_else(ProcessView::of_machine)
     }
 
     pub(crate) fn roots(&self) -> &Roots {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::write;
 
-use crate::live::LiveWriter;
+use crate::live::{Doubt, LiveWriter};
 
 /// An error of the engine. Content of transcripts is never the cause.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +22,10 @@ pub(crate) enum ErrorKind {
     Outside { session: String },
     #[error("no session `{selector}` in the trash")]
     NotInTrash { selector: String },
+    #[error("session `{selector}` has no entry `{entry}` in the trash")]
+    NoTrashEntry { selector: String, entry: String },
+    #[error("{} was changed by somebody else while it was copied; what was changed was left where it is", path.display())]
+    ChangedWhileCopied { path: PathBuf },
     #[error("`{session}` is being removed for good: its transcript is gone")]
     HalfPurged { session: String },
     #[error("no entry, or more than one, begins with `{id}`")]
@@ -36,6 +40,8 @@ pub(crate) enum ErrorKind {
     Write { path: PathBuf, source: io::Error },
     #[error("{} was left alone: {writer}", path.display())]
     Live { path: PathBuf, writer: LiveWriter },
+    #[error("{} was left alone: {doubt}", path.display())]
+    PerhapsLive { path: PathBuf, doubt: Doubt },
     #[error("a title has to have words")]
     NoTitle,
     #[error("{} is not the transcript of a session where the client would find it", path.display())]
@@ -108,10 +114,12 @@ impl Error {
         Self::new(ErrorKind::Write { path: path.to_owned(), source })
     }
 
-    /// Returns whether nothing was done because somebody else writes to the session.
+    /// Returns whether nothing was done because somebody else writes to the session, or may do so.
     pub fn is_live(&self) -> bool {
         match &*self.0 {
-            ErrorKind::Live { .. } => true,
+            ErrorKind::Live { .. } | ErrorKind::PerhapsLive { .. } | ErrorKind::ChangedWhileCopied { .. } => {
+                true
+            }
             ErrorKind::Writer(error) => error.is_busy(),
             _ => false,
         }
@@ -147,7 +155,7 @@ impl Error {
 
     /// Returns whether there is no such session in the trash.
     pub fn is_not_in_trash(&self) -> bool {
-        matches!(*self.0, ErrorKind::NotInTrash { .. })
+        matches!(*self.0, ErrorKind::NotInTrash { .. } | ErrorKind::NoTrashEntry { .. })
     }
 
     /// Returns whether only a part of a session is left in the trash.

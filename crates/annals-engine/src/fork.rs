@@ -46,6 +46,7 @@ pub struct Forked {
 impl Engine {
     /// Copies a session. Entries are given new ids, and say which session and entry they come from.
     pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
+        let _session = self.take_shared(file)?;
         let target = own_target(file)?;
         let session = new_id();
         let snapshot = self.snapshot(file.clone())?;
@@ -146,6 +147,7 @@ impl Engine {
             }
         }
         if from.join("tool-results").is_dir() {
+            self.make_folder(folder)?;
             self.copy_all(&from.join("tool-results"), &folder.join("tool-results"))?;
         }
         let backups = file_history(file, file.session.as_deref().unwrap_or_default());

@@ -29,6 +29,11 @@ impl Home {
         self.0.join("trash")
     }
 
+    /// Returns where the lock files of sessions are kept.
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.0.join("locks")
+    }
+
     /// Returns the folder.
     pub fn path(&self) -> &Path {
         &self.0

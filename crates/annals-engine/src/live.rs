@@ -1,11 +1,12 @@
 //! Who else writes to a session right now.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_transcript::json::Value;
 use annals_transcript::project::resolve;
@@ -23,6 +24,17 @@ const QUIET: Duration = Duration::from_secs(2);
 /// process goes to one that is younger by more.
 const LEEWAY: u64 = 60;
 
+/// Whether somebody writes to a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// Nobody, as far as can be seen.
+    NotLive,
+    /// Somebody does.
+    Live(LiveWriter),
+    /// What would tell cannot be seen.
+    Unknown(Doubt),
+}
+
 /// Somebody who writes to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveWriter {
@@ -35,8 +47,25 @@ pub enum LiveWriter {
     Unknown,
 }
 
-impl std::fmt::Display for LiveWriter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Why it cannot be told whether a client has a session open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The client's registry of its processes, or a file in it, cannot be read.
+    Unreadable {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// The process that has noted the session is not seen from the PID namespace (the container) that annals runs in.
+    AnotherNamespace {
+        /// The process, by its number in its own namespace.
+        pid: u32,
+    },
+}
+
+impl fmt::Display for LiveWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LiveWriter::Client { pid } => write!(f, "the client has it open (process {pid})"),
             LiveWriter::Unknown => write!(f, "it is growing"),
@@ -44,37 +73,93 @@ impl std::fmt::Display for LiveWriter {
     }
 }
 
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it cannot be told whether Claude Code has it open: ")?;
+        match self {
+            Doubt::Unreadable { path, reason } => write!(f, "cannot read {}: {reason}", path.display()),
+            Doubt::AnotherNamespace { pid } => {
+                write!(f, "process {pid} opened it and is not seen from the container that annals runs in")
+            }
+        }
+    }
+}
+
+/// Which processes annals can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessView {
+    /// Whether annals sees all processes of the machine, and by the numbers that all others see.
+    pub is_whole_machine: bool,
+    /// When the machine was started, in seconds since 1970.
+    pub boot_time: u64,
+}
+
+impl ProcessView {
+    /// The number that Linux gives to the first PID namespace, in which the machine was started (`PROC_PID_INIT_INO`).
+    const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+    /// Looks at the machine.
+    pub fn of_machine() -> Self {
+        let namespace = fs::read_link("/proc/self/ns/pid").ok();
+        let is_first = namespace.is_some_and(|name| name.as_os_str() == Self::FIRST_NAMESPACE);
+        Self { is_whole_machine: is_first || !cfg!(target_os = "linux"), boot_time: System::boot_time() }
+    }
+}
+
 impl Engine {
     /// Returns the client that has a session open, by the client's own registry of processes that run.
     pub fn live_client(&self, file: &TranscriptFile) -> Option<LiveWriter> {
-        let session = file.session.as_deref()?;
-        let mut live =
-            notes_in(&root_of(&file.path)?).filter(|note| note.session == session && is_running(note));
-        live.next().map(|note| LiveWriter::Client { pid: note.pid })
+        match self.registered(file) {
+            Liveness::Live(writer) => Some(writer),
+            Liveness::NotLive | Liveness::Unknown(_) => None,
+        }
     }
 
     /// Returns the sessions that a client has open.
     pub fn live_sessions(&self) -> HashSet<String> {
-        let notes = self.roots().paths().flat_map(notes_in);
+        let notes = self.roots().paths().flat_map(notes_in).filter_map(Result::ok);
         notes.filter(is_running).map(|note| note.session).collect()
     }
 
-    /// Returns who writes to a session: a client that has it open, or anybody who makes it grow. If it was written a
-    /// moment ago, this waits to see whether more comes.
-    pub fn live_writer(&self, file: &TranscriptFile) -> Result<Option<LiveWriter>, Error> {
-        if let Some(client) = self.live_client(file) {
-            return Ok(Some(client));
+    /// Returns whether somebody writes to a session: a client that has it open, or anybody who makes it grow. If it was
+    /// written a moment ago, this waits to see whether more comes.
+    pub fn liveness(&self, file: &TranscriptFile) -> Result<Liveness, Error> {
+        match self.registered(file) {
+            Liveness::NotLive => {}
+            known => return Ok(known),
         }
         let grows = is_growing(&file.path).map_err(|source| Error::read(&file.path, source))?;
-        Ok(grows.then_some(LiveWriter::Unknown))
+        Ok(if grows { Liveness::Live(LiveWriter::Unknown) } else { Liveness::NotLive })
     }
 
     /// Makes sure that nobody writes to a session, unless the caller does not care.
     pub(crate) fn ensure_at_rest(&self, file: &TranscriptFile, force: bool) -> Result<(), Error> {
-        match if force { None } else { self.live_writer(file)? } {
-            Some(writer) => Err(Error::new(ErrorKind::Live { path: file.path.clone(), writer })),
-            None => Ok(()),
+        let path = file.path.clone();
+        match if force { Liveness::NotLive } else { self.liveness(file)? } {
+            Liveness::NotLive => Ok(()),
+            Liveness::Live(writer) => Err(Error::new(ErrorKind::Live { path, writer })),
+            Liveness::Unknown(doubt) => Err(Error::new(ErrorKind::PerhapsLive { path, doubt })),
         }
+    }
+
+    /// Returns what the client's registry tells about a session.
+    fn registered(&self, file: &TranscriptFile) -> Liveness {
+        let (Some(session), Some(root)) = (file.session.as_deref(), root_of(&file.path)) else {
+            return Liveness::NotLive;
+        };
+        let mut doubt = None;
+        for note in notes_in(&root) {
+            match note {
+                Ok(note) if note.session != session => {}
+                Ok(note) if is_running(&note) => return Liveness::Live(LiveWriter::Client { pid: note.pid }),
+                Ok(note) if note.may_be_elsewhere(self.processes()) => {
+                    doubt = Some(Doubt::AnotherNamespace { pid: note.pid });
+                }
+                Ok(_) => {}
+                Err(unreadable) => doubt = Some(unreadable),
+            }
+        }
+        doubt.map_or(Liveness::NotLive, Liveness::Unknown)
     }
 }
 
@@ -86,32 +171,69 @@ pub(crate) fn root_of(transcript: &Path) -> Option<PathBuf> {
 }
 
 /// What the client notes about a process of its own: `sessions/<pid>.json`.
+#[derive(Debug)]
 struct Note {
     session: String,
     pid: u32,
     /// When it was written, in seconds since 1970.
     started: Option<u64>,
+    /// When the file was last changed.
+    modified: Option<u64>,
 }
 
-/// Returns what the clients of a folder note.
-fn notes_in(root: &Path) -> impl Iterator<Item = Note> + use<> {
-    let entries = fs::read_dir(root.join("sessions")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| note(&entry.path()))
-}
-
-fn note(path: &Path) -> Option<Note> {
-    let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
-    if !is_small || path.extension()? != "json" {
-        return None;
+impl Note {
+    /// Returns whether a process that is not found may run all the same, where annals cannot see it: not if the machine
+    /// was started since.
+    fn may_be_elsewhere(&self, processes: ProcessView) -> bool {
+        let noted = self.started.or(self.modified);
+        !processes.is_whole_machine && noted.is_none_or(|noted| noted >= processes.boot_time)
     }
-    let bytes = fs::read(path).ok()?;
-    let value = Value::new(&bytes)?;
+}
+
+/// Returns what the clients of a folder note, and what of it cannot be read. A folder that is not there has no notes.
+fn notes_in(root: &Path) -> Vec<Result<Note, Doubt>> {
+    let folder = root.join("sessions");
+    match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        Ok(entries) => entries.iter().filter_map(|entry| note(&entry.path()).transpose()).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => vec![Err(unreadable(&folder, &error))],
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Doubt {
+    let reason = match error.kind() {
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    Doubt::Unreadable { path: path.to_owned(), reason }
+}
+
+/// Reads a note; none if the file is something else, or gone meanwhile.
+fn note(path: &Path) -> Result<Option<Note>, Doubt> {
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(None);
+    }
+    let read = || {
+        let metadata = fs::metadata(path)?;
+        let is_small = metadata.is_file() && metadata.len() < 1 << 20;
+        Ok((if is_small { fs::read(path)? } else { Vec::new() }, metadata.modified().ok()))
+    };
+    let (bytes, modified) = match read() {
+        Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => return Ok(None),
+        result => result.map_err(|error| unreadable(path, &error))?,
+    };
+    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
     let named = || path.file_stem()?.to_str()?.parse().ok();
-    Some(Note {
-        session: value.text("sessionId")?.into_owned(),
-        pid: value.number("pid").or_else(named)?.try_into().ok()?,
-        started: value.number("startedAt").map(|ms| ms / 1000),
-    })
+    let parse = || {
+        let value = Value::new(&bytes)?;
+        Some(Note {
+            session: value.text("sessionId")?.into_owned(),
+            pid: value.number("pid").or_else(named)?.try_into().ok()?,
+            started: value.number("startedAt").map(|ms| ms / 1000),
+            modified: modified.and_then(seconds),
+        })
+    };
+    Ok(parse())
 }
 
 /// Returns whether the process is still the one that wrote the note: a number may have gone to another since.
@@ -131,4 +253,25 @@ fn is_growing(path: &Path) -> io::Result<bool> {
     let Some(left) = QUIET.checked_sub(age) else { return Ok(false) };
     thread::sleep(left);
     Ok(State::of(path)? != Some(before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_may_run_unseen_in_another_namespace_since_the_machine_was_started() {
+        let processes = |is_whole_machine: bool| ProcessView { is_whole_machine, boot_time: 1000 };
+        for (started, modified, is_whole_machine, may_be_elsewhere) in [
+            (Some(1500), None, false, true),
+            (Some(1500), None, true, false),
+            (Some(900), Some(1500), false, false),
+            (None, Some(1500), false, true),
+            (None, Some(900), false, false),
+            (None, None, false, true),
+        ] {
+            let note = Note { session: String::new(), pid: 1, started, modified };
+            assert_eq!(note.may_be_elsewhere(processes(is_whole_machine)), may_be_elsewhere, "{note:?}");
+        }
+    }
 }

@@ -48,6 +48,13 @@ impl Engine {
     /// project. Its file is made when the first message is written.
     pub fn recorder(&self, recording: &Recording) -> Result<Recorder, Error> {
         let target = self.target(recording)?;
+        let path = target.path();
+        // Finishes what was interrupted before, and makes the folder of the lock.
+        drop(self.take_shared(&TranscriptFile {
+            path: path.clone(),
+            session: Some(recording.session.clone()),
+            agent: None,
+        })?);
         let there = || ends(&target.path()).and_then(|lite| lite.cwd).map(PathBuf::from);
         let given = recording.project.as_ref().map(|project| resolve(project));
         let project = given.or_else(there).unwrap_or_else(|| resolve(Path::new(".")));
@@ -58,7 +65,9 @@ impl Engine {
             git_branch: git::branch(&project),
         };
         let disk = Arc::clone(self.disk());
-        Ok(Recorder::open(disk, target, envelope, recording.options.clone())?)
+        let session_lock = Some(self.session_lock(&path, &recording.session));
+        let options = Options { session_lock, ..recording.options.clone() };
+        Ok(Recorder::open(disk, target, envelope, options)?)
     }
 
     /// Returns the id of the session to record to: a UUID as it is, whether it is there or not; anything else names a
@@ -90,16 +99,15 @@ impl Engine {
     fn folder_of(&self, session: &str, project: &Path) -> Result<PathBuf, Error> {
         let name = folder_name(&resolve(project).to_string_lossy());
         let usual = self.roots().to_write_into()?.join("projects").join(name);
-        let is_meant =
-            |file: &TranscriptFile| file.agent.is_none() && file.session.as_deref() == Some(session);
-        let found: Vec<_> =
-            self.transcripts().files.into_iter().filter(is_meant).map(|file| file.path).collect();
+        let path = usual.join(format!("{session}.jsonl"));
+        if path.is_file() {
+            return Ok(usual);
+        }
+        let found: Vec<_> = self.sessions_with_id(session).into_iter().map(|file| file.path).collect();
         match &found[..] {
+            [] => Ok(usual),
             [one] => Ok(one.parent().map_or(usual, Path::to_owned)),
-            several if several.iter().all(|path| path.parent() != Some(&usual)) && !several.is_empty() => {
-                Err(Error::ambiguous(session, several.iter().map(|path| (session, path))))
-            }
-            _ => Ok(usual),
+            several => Err(Error::ambiguous(session, several.iter().map(|path| (session, path)))),
         }
     }
 
@@ -107,6 +115,12 @@ impl Engine {
     /// among these.
     pub fn describe_agent(&self, target: &Target, meta: &Meta) -> Result<(), Error> {
         let Some(path) = target.sidecar().filter(|_| *meta != Meta::default()) else { return Ok(()) };
+        let file = TranscriptFile {
+            path: target.path(),
+            session: Some(target.session_id().to_owned()),
+            agent: None,
+        };
+        let _session = self.take_shared(&file)?;
         self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
         Ok(rewrite::update(&**self.disk(), &path, |sidecar| Some(meta.merged_into(sidecar)))?)
     }

@@ -10,6 +10,7 @@ use annals_transcript::write::{Options, Target};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
+use crate::trash::Trashed;
 
 impl Engine {
     /// Returns the id of the one entry that begins with a text.
@@ -36,6 +37,8 @@ impl Engine {
         force: bool,
     ) -> Result<Removed, Error> {
         self.ensure_at_rest(file, force)?;
+        let session = file.session.as_deref();
+        let _session = session.map(|session| self.take_alone(&file.path, session)).transpose()?;
         let patience = Options::default().patience;
         Ok(rewrite::remove_entry(&**self.disk(), &file.path, id, limit, patience)?)
     }
@@ -45,24 +48,56 @@ impl Engine {
         &self,
         target: &Target,
         log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+        options: HydrateOptions,
     ) -> Result<usize, Error> {
-        Ok(rewrite::rehearse(&target.path(), log)?)
+        Ok(rewrite::rehearse(&target.path(), log, options.allow_empty)?)
     }
 
-    /// Replaces a session, or makes it, from a log of entries: all of it or nothing. Returns how many entries it has.
+    /// Replaces a session, or makes it, from a log of entries: all of it or nothing. The transcript that is replaced is in
+    /// the trash afterwards.
     pub fn hydrate(
         &self,
         target: &Target,
         log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
-        force: bool,
-    ) -> Result<usize, Error> {
+        options: HydrateOptions,
+    ) -> Result<Hydrated, Error> {
         let file = TranscriptFile::at(&target.path());
         if file.path.exists() {
-            self.ensure_at_rest(&file, force)?;
+            self.ensure_at_rest(&file, options.force)?;
         }
-        let patience = Options::default().patience;
-        Ok(rewrite::hydrate(&**self.disk(), &file.path, log, patience)?)
+        let _session = self.take_alone(&file.path, target.session_id())?;
+        let mut replaced = None;
+        let keep_old = || {
+            replaced = Some(self.keep_copy(&file)?);
+            Ok::<_, Error>(())
+        };
+        match rewrite::hydrate(&**self.disk(), &file.path, log, options.allow_empty, keep_old) {
+            Ok(entries) => Ok(Hydrated { entries, replaced }),
+            Err(error) => {
+                // Nothing was replaced. If this fails, too, the trash has a copy too many.
+                let _ = replaced.map(|copy| self.discard(&copy));
+                Err(error)
+            }
+        }
     }
+}
+
+/// How a session is replaced.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HydrateOptions {
+    /// Replace it although somebody writes to it.
+    pub force: bool,
+    /// Replace it although the log is empty.
+    pub allow_empty: bool,
+}
+
+/// A session that was replaced, or made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hydrated {
+    /// How many entries it has.
+    pub entries: usize,
+    /// The entry of the trash that has what was there before.
+    pub replaced: Option<Trashed>,
 }
 
 /// A log of entries that is read as it comes: JSON objects, one a line, or one object with a list `loglines`.
@@ -101,14 +136,17 @@ impl Log {
         Ok(Self(Box::new(beginning.into_iter().chain(rest))))
     }
 
-    /// Asks a server for a log. Any answer but success is an error.
+    /// Asks a server for a log. A server that knows no such log (404) has an empty one; any other answer but success is an
+    /// error.
     pub fn fetch(url: &str) -> io::Result<Self> {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(Duration::from_secs(10)))
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .build();
-        let response = ureq::Agent::new_with_config(config).get(url).call().map_err(io::Error::other)?;
-        Self::read(response.into_body().into_reader())
+        match ureq::Agent::new_with_config(config).get(url).call() {
+            Err(ureq::Error::StatusCode(404)) => Self::read(io::empty()),
+            response => Self::read(response.map_err(io::Error::other)?.into_body().into_reader()),
+        }
     }
 }
 

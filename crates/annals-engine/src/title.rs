@@ -20,6 +20,7 @@ impl Engine {
         if title.is_empty() {
             return Err(Error::new(ErrorKind::NoTitle));
         }
+        let _session = self.take_shared(file)?;
         self.append_to(file, Draft::title(title))?;
         self.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
         index_file::set_title(self, file, title)
@@ -27,11 +28,13 @@ impl Engine {
 
     /// Gives a session a tag, or takes it away.
     pub fn tag(&self, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
+        let _session = self.take_shared(file)?;
         self.append_to(file, Draft::tag(tag.unwrap_or_default().trim()))
     }
 
     /// Puts a session into the client's archive, or takes it out.
     pub fn set_archived(&self, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
+        let _session = self.take_shared(file)?;
         let now = Timestamp::now();
         let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
         self.write_beside(file, "archived.json", &json)

@@ -1,26 +1,38 @@
 //! Deleting sessions so that they can be restored.
 //!
-//! A deleted session becomes a folder of the trash: `manifest.json` says where each file and folder came from, and the
-//! files and folders themselves lie beside it under numbers. The manifest is written first and removed last, the
-//! transcript is moved last and comes back last: whatever happens in between, everything is in one of its two places,
-//! and doing the same again finishes the work. Of a session that is removed for good the transcript goes first: what is
-//! left of it then is no session any more.
+//! Every deletion makes an entry of the trash of its own (see `trash/entry.rs`). The order of steps makes every
+//! interruption recoverable:
+//!
+//! - `delete` makes the folder of the entry under a name that says `moving`, writes the manifest and syncs it, moves the
+//!   files, the transcript last, and then renames the folder to its final name.
+//! - `restore` renames the folder back to `moving`, moves the files to where they belong, the transcript last, and removes
+//!   the folder.
+//! - Whatever is found in a folder that says `moving` belongs to the session on disk. The next operation on the session
+//!   puts it back ([`Engine::finish_moves`]), whichever of the two was interrupted.
+//! - `purge` renames the folder to `purging`, from where nothing comes back, and removes it.
+//!
+//! Nothing is moved over an existing file: `trash/transfer.rs` has the moves.
 
-use std::fs;
-use std::io::{self, Read};
+mod entry;
+mod transfer;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use annals_transcript::json::{Value, quote};
 use annals_transcript::project::resolve;
-use annals_transcript::write::rewrite;
-use jiff::Timestamp;
+use annals_transcript::write::{Access, rewrite};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::{Engine, title};
 use crate::error::{Error, ErrorKind};
-use crate::files::{Selection, TranscriptFile};
+use crate::files::{Selection, TranscriptFile, ends, project_folders};
 use crate::index_file;
 use crate::live::root_of;
 use crate::title::own_target;
+use entry::{Entry, MANIFEST, Manifest, Name, Stage};
+use transfer::{Comparison, children, compare};
 
 /// A file or folder that belongs to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,54 +43,48 @@ pub struct Belonging {
     pub size: u64,
 }
 
-/// A session in the trash.
+/// An entry of the trash: a session as it was deleted at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trashed {
     /// The session.
     pub session: String,
+    /// Which of the session's entries it is. Later entries have ids that sort behind earlier ones.
+    pub entry: String,
     /// Its title, if it had one.
     pub title: Option<String>,
+    /// The working directory that it is about, if that is known.
+    pub project: Option<PathBuf>,
     /// When it was deleted.
     pub deleted_at: Timestamp,
+    /// How many bytes it has.
+    pub size: u64,
     /// Where its transcript was.
     pub transcript: PathBuf,
-    /// Where it is now.
-    pub folder: PathBuf,
+    /// Whether deleting or restoring it was interrupted, or goes on right now.
+    pub is_unfinished: bool,
 }
 
-impl Engine {
-    /// Returns whether a session of the trash was deleted from one of these folders of the client.
-    pub fn has_place_for(&self, trashed: &Trashed) -> bool {
-        self.roots().projects().any(|projects| {
-            trashed.transcript.starts_with(&projects) || trashed.transcript.starts_with(resolve(&projects))
-        })
-    }
-}
-
-impl Trashed {
-    /// Makes sure that it can be restored: all of it is there, and nothing else in its place.
-    pub fn ensure_restorable(&self) -> Result<(), Error> {
-        self.restorable().map(|_| ())
-    }
-
-    fn restorable(&self) -> Result<Manifest, Error> {
-        let not_there = || Error::new(ErrorKind::NotInTrash { selector: self.session.clone() });
-        let manifest = Manifest::read(&self.folder).ok_or_else(not_there)?;
-        let in_the_way = manifest.places(&self.folder).find_map(|(path, place)| in_the_way(&place, path));
-        if let Some(path) = in_the_way {
-            return Err(Error::new(ErrorKind::InTheWay { path }));
+impl From<Entry> for Trashed {
+    fn from(entry: Entry) -> Self {
+        let is_unfinished = entry.name.stage == Stage::Moving;
+        let Entry { name, folder, manifest } = entry;
+        Self {
+            session: manifest.session,
+            entry: name.id,
+            title: manifest.title,
+            project: manifest.project.map(PathBuf::from),
+            deleted_at: manifest.deleted_at,
+            size: manifest.size.unwrap_or_else(|| size_of_items(&folder)),
+            transcript: manifest.items.last().cloned().unwrap_or_default(),
+            is_unfinished,
         }
-        let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let transcript = manifest.places(&self.folder).last();
-        if !transcript.is_some_and(|(path, place)| is_there(path) || is_there(&place)) {
-            return Err(Error::new(ErrorKind::HalfPurged { session: self.session.clone() }));
-        }
-        Ok(manifest)
     }
 }
 
+/// What belongs to a session.
 impl Engine {
-    /// Returns everything on disk that belongs to a session, the transcript last.
+    /// Returns everything on disk that belongs to a session alone, the transcript last. Files that the client keeps by
+    /// the id of a session are left out while another transcript has the same id.
     pub fn belongings(&self, file: &TranscriptFile) -> Result<Vec<Belonging>, Error> {
         let transcript = own_target(file)?.path();
         let session = file.session.as_deref().unwrap_or_default();
@@ -92,125 +98,362 @@ impl Engine {
             .map(|agent| agent.path)
             .filter(|path| path.parent() == transcript.parent());
         paths.extend(beside.flat_map(|path| [path.with_extension("meta.json"), path]));
-        if let Some(root) = root_of(&transcript) {
-            let folders = ["file-history", "tasks", "session-env"];
-            paths.extend(folders.iter().map(|folder| root.join(folder).join(session)));
-            paths.push(root.join("debug").join(format!("{session}.txt")));
-            let todos = fs::read_dir(root.join("todos")).into_iter().flatten().flatten();
-            let is_ours = |name: &str| name.starts_with(&format!("{session}-agent-"));
-            paths.extend(
-                todos.filter(|todo| is_ours(&todo.file_name().to_string_lossy())).map(|todo| todo.path()),
-            );
+        if let Some(root) = root_of(&transcript).filter(|root| !has_copy(root, &transcript)) {
+            paths.extend(files_by_session_id(&root, session));
         }
         paths.push(transcript);
         paths.retain(|path| path.symlink_metadata().is_ok());
         Ok(paths.into_iter().map(|path| Belonging { size: size(&path), path }).collect())
     }
+}
 
-    /// Moves a session with everything that belongs to it to the trash.
+/// Returns where the client keeps files of a session by its id, whatever the project.
+fn files_by_session_id(root: &Path, session: &str) -> Vec<PathBuf> {
+    let folders = ["file-history", "tasks", "session-env"];
+    let mut paths: Vec<_> = folders.iter().map(|folder| root.join(folder).join(session)).collect();
+    paths.push(root.join("debug").join(format!("{session}.txt")));
+    let todos = children(&root.join("todos")).unwrap_or_default();
+    let beginning = format!("{session}-agent-");
+    let is_ours =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&beginning));
+    paths.extend(todos.into_iter().filter(is_ours));
+    paths
+}
+
+/// Returns whether another project of a root has a transcript of the same session.
+fn has_copy(root: &Path, transcript: &Path) -> bool {
+    let Some(name) = transcript.file_name() else { return false };
+    let own = resolve(transcript);
+    let folders = project_folders(&root.join("projects")).unwrap_or_default();
+    folders.iter().map(|folder| folder.join(name)).any(|path| path.is_file() && resolve(&path) != own)
+}
+
+/// Deleting.
+impl Engine {
+    /// Moves a session with everything that belongs to it to an entry of the trash. If that fails, the session is where it
+    /// was.
     pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
         self.ensure_at_rest(file, force)?;
-        let _held = rewrite::hold(&**self.disk(), &own_target(file)?.path())?;
-        let belongings = self.belongings(file)?;
-        let manifest = Manifest {
-            session: file.session.clone().unwrap_or_default(),
-            title: title(&file.path).map(|title| title.text),
-            deleted_at: Timestamp::now(),
-            items: belongings.into_iter().map(|belonging| belonging.path).collect(),
-            index_entry: index_file::entry(file),
-        };
-        let folder = self.free_place(&manifest);
-        let manifest = match Manifest::read(&folder) {
-            // A deletion that was broken off goes on; what it has moved already keeps its number.
-            Some(begun) => manifest.after(begun),
-            None => manifest,
-        };
-        self.make_folder(&folder)?;
-        let json = manifest.json()?;
-        rewrite::replace(&**self.disk(), &folder.join(MANIFEST), |out| out.write_all(json.as_bytes()))?;
-        for (path, place) in manifest.places(&folder) {
-            if Some(path) == manifest.items.last() {
-                index_file::remove(self, file)?;
-            }
-            if path.symlink_metadata().is_ok() {
-                self.move_to(path, &place)?;
-            }
+        let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
+        let session = file.session.clone().ok_or_else(not_a_session)?;
+        let _session = self.take_alone(&file.path, &session)?;
+        if !file.path.exists() {
+            return Err(Error::new(ErrorKind::NotFound { selector: session }));
         }
-        Ok(manifest.trashed(folder))
+        let _transcript = rewrite::hold(&**self.disk(), &own_target(file)?.path())?;
+        let belongings = self.belongings(file)?;
+        let size = belongings.iter().map(|belonging| belonging.size).sum();
+        let items = belongings.into_iter().map(|belonging| belonging.path).collect();
+        let entry = self.new_entry(file, items, size)?;
+        let moved =
+            self.move_in(&entry, file).and_then(|()| self.set_stage(entry.name.clone(), Stage::Complete));
+        moved.map(Trashed::from).inspect_err(|_| {
+            // What cannot be put back now is put back by the next operation on the session.
+            let _ = self.put_back(&entry);
+        })
     }
 
+    /// Puts a second copy of a transcript into an entry of the trash, before something else takes its place.
+    pub(crate) fn keep_copy(&self, file: &TranscriptFile) -> Result<Trashed, Error> {
+        let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&file.path))?;
+        let item = entry.transcript().expect("the transcript was given");
+        // A second name keeps also what others append until the very moment in which the file is replaced.
+        let kept = match self.disk().link(item.path, &item.place) {
+            Ok(()) => Ok(()),
+            Err(_) => self.copy_new(item.path, &item.place, &entry.folder.join(COPY)).map(|_| ()),
+        };
+        kept.and_then(|()| self.set_stage(entry.name.clone(), Stage::Complete))
+            .map(Trashed::from)
+            .inspect_err(|_| {
+                let _ = self.put_back(&entry);
+            })
+    }
+
+    /// Makes the folder of an entry, with a manifest that is synced. Of one session no two entries have the same time.
+    fn new_entry(&self, file: &TranscriptFile, items: Vec<PathBuf>, size: u64) -> Result<Entry, Error> {
+        let session = file.session.clone().unwrap_or_default();
+        let trash = self.home().trash();
+        let earlier = entry::names(&trash).filter(|name| name.session == session);
+        let last = earlier.filter_map(|name| Some(Entry::read(&trash, name)?.manifest.deleted_at)).max();
+        let a_moment = SignedDuration::from_millis(1);
+        let mut manifest = Manifest {
+            title: title(&file.path).map(|title| title.text),
+            project: ends(&file.path).and_then(|lite| lite.cwd),
+            deleted_at: last.map_or_else(Timestamp::now, |last| Timestamp::now().max(last + a_moment)),
+            size: Some(size),
+            items,
+            index_entry: index_file::entry(file),
+            session,
+        };
+        // Before anything is made, so that a path that cannot be spelled leaves nothing behind.
+        manifest.json()?;
+        self.make_folder(&trash)?;
+        loop {
+            let name = Name::new(&manifest.session, manifest.deleted_at);
+            let folder = name.folder(&trash, Stage::Moving);
+            let is_taken = name.folder(&trash, Stage::Complete).exists();
+            match self.disk().create_new_folder(&folder) {
+                Ok(()) if !is_taken => {
+                    let written = self.write_manifest(&folder, &manifest);
+                    let entry = Entry { name, folder, manifest };
+                    return written.map(|()| entry);
+                }
+                Ok(()) => self.remove_all(&folder)?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(Error::write(&folder, source)),
+            }
+            manifest.deleted_at += a_moment;
+        }
+    }
+
+    fn write_manifest(&self, folder: &Path, manifest: &Manifest) -> Result<(), Error> {
+        let json = manifest.json()?;
+        let written =
+            rewrite::replace(&**self.disk(), &folder.join(MANIFEST), |out| out.write_all(json.as_bytes()));
+        written.map_err(Error::from).and_then(|()| self.sync(&self.home().trash())).inspect_err(|_| {
+            // If this fails, too, the next operation on the session removes it.
+            let _ = self.remove_all(folder);
+        })
+    }
+
+    fn move_in(&self, entry: &Entry, file: &TranscriptFile) -> Result<(), Error> {
+        for item in entry.items() {
+            if Some(item.path) == entry.manifest.items.last().map(PathBuf::as_path) {
+                index_file::remove(self, file)?;
+            }
+            self.move_new(item.path, &item.place, &entry.folder.join(COPY))?;
+        }
+        self.sync(&entry.folder)
+    }
+}
+
+/// The name of a copy in an entry until it is complete.
+const COPY: &str = "copy";
+
+/// Looking into the trash.
+impl Engine {
     /// Returns what is in the trash, the newest first.
     pub fn trashed(&self) -> Vec<Trashed> {
-        let folders =
-            fs::read_dir(self.home().trash()).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut found: Vec<_> =
-            folders.filter_map(|folder| Some(Manifest::read(&folder)?.trashed(folder))).collect();
+        let mut found: Vec<_> = self.entries().map(Trashed::from).collect();
         found.sort_by(|a, b| b.deleted_at.cmp(&a.deleted_at).then_with(|| a.session.cmp(&b.session)));
         found
     }
 
-    /// Finds a session in the trash by its id, the beginning of it, or its title.
-    pub fn in_trash(&self, selector: &str) -> Result<Trashed, Error> {
-        let all = self.trashed();
-        let is_meant = |trashed: &&Trashed| {
-            selector.len() >= 4 && trashed.session.starts_with(selector)
-                || trashed.title.as_deref() == Some(selector)
-        };
-        let found: Vec<_> = all.iter().filter(is_meant).collect();
+    fn entries(&self) -> impl Iterator<Item = Entry> + use<> {
+        let trash = self.home().trash();
+        let names = entry::names(&trash).filter(|name| name.stage != Stage::Purging);
+        names.filter_map(move |name| Entry::read(&trash, name))
+    }
+
+    /// Finds a session in the trash by its id, the beginning of it, or its title; the newest of its entries unless one is
+    /// named.
+    pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
+        let mut found = self.trashed_as(selector);
+        if let Some(entry) = entry.filter(|_| !found.is_empty()) {
+            found.retain(|trashed| trashed.entry == entry);
+            if found.is_empty() {
+                let (selector, entry) = (selector.to_owned(), entry.to_owned());
+                return Err(Error::new(ErrorKind::NoTrashEntry { selector, entry }));
+            }
+        }
         match &found[..] {
             [] => Err(Error::new(ErrorKind::NotInTrash { selector: selector.to_owned() })),
             [first, rest @ ..] if rest.iter().all(|other| other.session == first.session) => {
-                Ok((*first).clone())
+                Ok(first.clone())
             }
             several => {
-                Err(Error::ambiguous(selector, several.iter().map(|one| (&one.session, &one.transcript))))
+                let sessions: BTreeSet<_> =
+                    several.iter().map(|one| (one.session.clone(), one.transcript.clone())).collect();
+                Err(Error::ambiguous(selector, sessions.into_iter()))
             }
         }
     }
 
-    /// Puts a session back where it was. If something else stands there by now, nothing is moved.
+    fn trashed_as(&self, selector: &str) -> Vec<Trashed> {
+        let mut found = self.trashed();
+        found.retain(|trashed| {
+            selector.len() >= 4 && trashed.session.starts_with(selector)
+                || trashed.title.as_deref() == Some(selector)
+        });
+        found
+    }
+
+    /// Returns whether a session of the trash was deleted from one of these folders of the client.
+    pub fn has_place_for(&self, trashed: &Trashed) -> bool {
+        self.roots().projects().any(|projects| {
+            trashed.transcript.starts_with(&projects) || trashed.transcript.starts_with(resolve(&projects))
+        })
+    }
+
+    /// Returns the entry with an id, at whatever stage it is now.
+    fn entry(&self, trashed: &Trashed) -> Result<Entry, Error> {
+        let is_it = |entry: &Entry| entry.name.session == trashed.session && entry.name.id == trashed.entry;
+        let selector = trashed.session.clone();
+        self.entries().find(is_it).ok_or_else(|| Error::new(ErrorKind::NotInTrash { selector }))
+    }
+}
+
+/// Restoring, and removing for good.
+impl Engine {
+    /// Makes sure that an entry can be restored: all of it is there, and nothing else in its place.
+    pub fn ensure_restorable(&self, trashed: &Trashed) -> Result<(), Error> {
+        ensure_restorable(&self.entry(trashed)?)
+    }
+
+    /// Puts an entry of the trash back where it was. If something else stands there by now, nothing is moved.
     pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
-        let manifest = trashed.restorable()?;
-        for (path, place) in manifest.places(&trashed.folder) {
-            if place.symlink_metadata().is_ok() {
-                self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
-                self.move_to(&place, path)?;
-            }
+        let _session = self.lock_session(&trashed.transcript, &trashed.session, Access::Exclusive)?;
+        let mut entry = self.entry(trashed)?;
+        if entry.name.stage == Stage::Complete {
+            self.finish_moves(&trashed.transcript, &trashed.session)?;
+            ensure_restorable(&entry)?;
+            entry = self.set_stage(entry.name, Stage::Moving)?;
         }
-        let transcript = trashed.transcript.clone();
-        if let Some(entry) = &manifest.index_entry {
-            index_file::restore(self, &transcript, &manifest.session, entry)?;
+        match self.put_back(&entry)? {
+            Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
+            None => Ok(trashed.transcript.clone()),
         }
-        self.remove_all(&trashed.folder)?;
-        Ok(transcript)
     }
 
-    /// Removes a session from the trash for good.
+    /// Removes an entry from the trash for good.
     pub fn purge(&self, trashed: &Trashed) -> Result<(), Error> {
-        if let Some(manifest) = Manifest::read(&trashed.folder)
-            && let Some((_, transcript)) = manifest.places(&trashed.folder).last()
-        {
-            self.remove_all(&transcript)?;
-        }
-        self.remove_all(&trashed.folder)
+        let _session = self.take_alone(&trashed.transcript, &trashed.session)?;
+        self.discard(trashed)
     }
 
-    /// Returns the folder for a session that is deleted: that of a deletion that was broken off, or else a free one.
-    fn free_place(&self, manifest: &Manifest) -> PathBuf {
-        let numbered = |number: usize| if number == 1 { String::new() } else { format!(".{number}") };
-        let names = (1..).map(|number| format!("{}{}", manifest.session, numbered(number)));
-        let mut folders = names.map(|name| self.home().trash().join(name));
-        let is_free = |folder: &PathBuf| match Manifest::read(folder) {
-            Some(begun) => {
-                let transcript = begun.places(folder).last();
-                transcript.is_some_and(|(path, place)| {
-                    Some(path) == manifest.items.last() && in_the_way(path, &place).is_none()
-                })
+    /// Removes an entry. The caller holds the lock of the session.
+    pub(crate) fn discard(&self, trashed: &Trashed) -> Result<(), Error> {
+        let name = self.entry(trashed)?.name;
+        let folder = name.folder(&self.home().trash(), Stage::Purging);
+        self.set_stage(name, Stage::Purging)?;
+        self.remove_all(&folder)
+    }
+
+    /// Finishes what was interrupted of those sessions in these folders of the client that a name may mean; returns whether
+    /// there was anything. A session whose restoring was interrupted is found on disk afterwards.
+    pub fn finish_interrupted(&self, selector: &str) -> Result<bool, Error> {
+        let mut interrupted = self.trashed_as(selector);
+        interrupted.retain(|trashed| trashed.is_unfinished && self.has_place_for(trashed));
+        for trashed in &interrupted {
+            self.take_alone(&trashed.transcript, &trashed.session)?;
+        }
+        Ok(!interrupted.is_empty())
+    }
+
+    /// Puts back what an interrupted operation left in the trash. The caller holds the lock of the session, so nobody else
+    /// is moving files of it.
+    pub(crate) fn finish_moves(&self, transcript: &Path, session: &str) -> Result<(), Error> {
+        for entry in self.interrupted(transcript, session) {
+            self.put_back(&entry)?;
+        }
+        let trash = self.home().trash();
+        for name in entry::names(&trash).filter(|name| name.session == session) {
+            let folder = name.folder(&trash, name.stage);
+            let is_empty = || !folder.join(MANIFEST).exists() && !folder.join("0").exists();
+            if name.stage == Stage::Purging || name.stage == Stage::Moving && is_empty() {
+                self.remove_all(&folder)?;
             }
-            // Where nobody knows what it is, nothing is put.
-            None => children(folder).is_ok_and(|paths| paths.iter().all(|path| is_manifest(path))),
+        }
+        Ok(())
+    }
+
+    /// Returns whether an operation on the session was interrupted, if nobody holds its lock exclusively.
+    pub(crate) fn has_interrupted_moves(&self, transcript: &Path, session: &str) -> bool {
+        self.interrupted(transcript, session).next().is_some()
+    }
+
+    fn interrupted(&self, transcript: &Path, session: &str) -> impl Iterator<Item = Entry> {
+        let lock = self.session_lock(transcript, session);
+        let trash = self.home().trash();
+        let names = entry::names(&trash)
+            .filter(move |name| name.session == session && name.stage == Stage::Moving)
+            .collect::<Vec<_>>();
+        let entries = names.into_iter().filter_map(move |name| Entry::read(&trash, name));
+        entries.filter(move |entry| {
+            entry.transcript().is_some_and(|item| self.session_lock(item.path, session) == lock)
+        })
+    }
+
+    /// Moves the items of an entry back to where they belong and removes the entry. What is on disk already, all of it or
+    /// as the beginning of a file that has grown since, is removed from the entry. If something else stands in the place
+    /// of an item, that item stays in the entry, which is complete then; the path is returned.
+    fn put_back(&self, entry: &Entry) -> Result<Option<PathBuf>, Error> {
+        let in_the_way = |item: &entry::Item<'_>| in_the_way(&item.place, item.path, Accept::Beginnings);
+        let another_transcript = entry.transcript().and_then(|item| in_the_way(&item));
+        let mut left = another_transcript;
+        if left.is_none() {
+            for item in entry.items() {
+                let temporary = entry.temporary(&item);
+                self.remove_all(&temporary)?;
+                left = left.or(self.put_back_item(&item.place, item.path, &temporary)?);
+            }
+        }
+        if left.is_some() {
+            self.set_stage(entry.name.clone(), Stage::Complete)?;
+            return Ok(left);
+        }
+        if let (Some(item), Some(index_entry)) = (entry.transcript(), &entry.manifest.index_entry) {
+            index_file::restore(self, item.path, &entry.manifest.session, index_entry)?;
+        }
+        self.remove_all(&entry.folder.join(COPY))?;
+        self.remove_all(&entry.folder.join(MANIFEST))?;
+        self.remove_all(&entry.folder)?;
+        Ok(None)
+    }
+
+    /// Moves a file or folder back, into a folder that may be there already; returns a path that is taken by another file.
+    fn put_back_item(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
+        let Ok(metadata) = place.symlink_metadata() else { return Ok(None) };
+        let Ok(there) = path.symlink_metadata() else {
+            self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
+            return self.move_new(place, path, temporary).map(|()| None);
         };
-        folders.find(is_free).expect("there are more numbers than folders")
+        if metadata.is_dir() && there.is_dir() {
+            return self.put_back_folder(place, path, temporary);
+        }
+        let left = in_the_way(place, path, Accept::Beginnings);
+        if left.is_none() {
+            self.remove_all(place)?;
+        }
+        Ok(left)
+    }
+
+    /// Moves what is in a folder back into one that is there already. If that has nothing else in it, it was emptied by an
+    /// operation that was interrupted, and gets its permissions and its time back.
+    fn put_back_folder(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
+        let names = |folder: &Path| -> Result<BTreeSet<OsString>, Error> {
+            let paths = children(folder).map_err(|source| Error::read(folder, source))?;
+            Ok(paths.iter().filter_map(|path| path.file_name().map(OsStr::to_owned)).collect())
+        };
+        let metadata = place.metadata().map_err(|source| Error::read(place, source))?;
+        let own = names(place)?;
+        let mut left = None;
+        for name in &own {
+            left = left.or(self.put_back_item(&place.join(name), &path.join(name), temporary)?);
+        }
+        if left.is_none() {
+            if names(path)? == own {
+                self.copy_attributes(&metadata, path).map_err(|source| Error::write(path, source))?;
+            }
+            self.disk().remove_folder(place).map_err(|source| Error::write(place, source))?;
+        }
+        Ok(left)
+    }
+
+    /// Renames the folder of an entry for its next stage.
+    fn set_stage(&self, name: Name, stage: Stage) -> Result<Entry, Error> {
+        let trash = self.home().trash();
+        let (from, to) = (name.folder(&trash, name.stage), name.folder(&trash, stage));
+        self.disk().rename_new(&from, &to).map_err(|source| Error::write(&to, source))?;
+        // If this fails, a loss of power may bring the earlier stage back, which is as good.
+        let _ = self.disk().sync_folder(&trash);
+        let selector = name.session.clone();
+        Entry::read(&trash, Name { stage, ..name })
+            .ok_or_else(|| Error::new(ErrorKind::NotInTrash { selector }))
+    }
+
+    fn sync(&self, folder: &Path) -> Result<(), Error> {
+        self.disk().sync_folder(folder).map_err(|source| Error::write(folder, source))
     }
 
     pub(crate) fn make_folder(&self, path: &Path) -> Result<(), Error> {
@@ -219,201 +462,58 @@ impl Engine {
         }
         self.disk().create_folder(path).map_err(|source| Error::write(path, source))
     }
+}
 
-    /// Moves a file or folder; to another disk, by way of a copy. What was moved already, before this was broken off, is
-    /// joined by the rest.
-    fn move_to(&self, from: &Path, to: &Path) -> Result<(), Error> {
-        if is_folder(from) && is_folder(to) {
-            for path in children(from).map_err(|source| Error::read(from, source))? {
-                self.move_to(&path, &to.join(path.file_name().unwrap_or_default()))?;
-            }
-            return self.disk().remove_folder(from).map_err(|source| Error::write(from, source));
-        }
-        match self.disk().rename(from, to) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices && is_folder(from) => {
-                self.make_folder(to)?;
-                self.move_to(from, to)
-            }
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.copy_all(from, to)?;
-                self.remove_all(from)
-            }
-            result => result.map_err(|source| Error::write(to, source)),
-        }
+fn ensure_restorable(entry: &Entry) -> Result<(), Error> {
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let half_purged = || Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() });
+    let transcript = entry.transcript().ok_or_else(half_purged)?;
+    if !is_there(&transcript.place) && !is_there(transcript.path) {
+        return Err(half_purged());
     }
-
-    /// Copies a file, or a folder with all that is in it. Links stay links; pipes and sockets, which hold nothing, are
-    /// left out.
-    pub(crate) fn copy_all(&self, from: &Path, to: &Path) -> Result<(), Error> {
-        let failed = |source| Error::read(from, source);
-        let kind = from.symlink_metadata().map_err(failed)?.file_type();
-        if kind.is_symlink() {
-            return copy_link(from, to).map_err(|source| Error::write(to, source));
-        }
-        if !kind.is_file() && !kind.is_dir() {
-            return Ok(());
-        }
-        if !is_folder(from) {
-            let mut file = fs::File::open(from).map_err(failed)?;
-            rewrite::replace(&**self.disk(), to, |out| io::copy(&mut file, out).map(|_| ()))?;
-            return file.metadata().and_then(|metadata| dress(to, &metadata)).map_err(failed);
-        }
-        self.make_folder(to)?;
-        for path in children(from).map_err(failed)? {
-            self.copy_all(&path, &to.join(path.file_name().unwrap_or_default()))?;
-        }
-        Ok(())
-    }
-
-    /// Removes a file, or a folder with all that is in it, if it is there.
-    pub(crate) fn remove_all(&self, path: &Path) -> Result<(), Error> {
-        let failed = |source| Error::write(path, source);
-        match path.symlink_metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(failed(error)),
-            Ok(metadata) if !metadata.is_dir() => self.disk().remove_file(path).map_err(failed),
-            Ok(_) => {
-                let mut paths = children(path).map_err(failed)?;
-                // The manifest goes last: until then the trash knows what the rest is.
-                paths.sort_by_key(|path| is_manifest(path));
-                paths.iter().try_for_each(|path| self.remove_all(path))?;
-                self.disk().remove_folder(path).map_err(failed)
-            }
-        }
+    match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {
+        Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
+        None => Ok(()),
     }
 }
 
-/// Makes a link that leads where another does; where there are no such links, a copy of what it leads to.
-fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    return std::os::unix::fs::symlink(fs::read_link(from)?, to);
-    #[cfg(not(unix))]
-    return fs::copy(from, to).map(|_| ());
+/// What may be in the place of a file that is moved back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accept {
+    /// The same file.
+    Same,
+    /// The same file, or one that begins with it: a transcript that others appended to.
+    Beginnings,
 }
 
-const MANIFEST: &str = "manifest.json";
-
-/// What a folder of the trash holds.
-#[derive(Debug)]
-struct Manifest {
-    session: String,
-    title: Option<String>,
-    deleted_at: Timestamp,
-    /// Where everything came from, the transcript last; each lies in the folder under its number.
-    items: Vec<PathBuf>,
-    /// What `sessions-index.json` said of the session.
-    index_entry: Option<String>,
-}
-
-impl Manifest {
-    fn read(folder: &Path) -> Option<Self> {
-        let bytes = fs::read(folder.join(MANIFEST)).ok()?;
-        let value = Value::new(&bytes)?;
-        Some(Self {
-            session: value.text("session")?.into_owned(),
-            title: value.text("title").map(String::from),
-            deleted_at: value.text("deletedAt")?.parse().ok()?,
-            items: value.texts("items").map(|path| PathBuf::from(&*path)).collect(),
-            index_entry: value.text("indexEntry").map(String::from),
-        })
-    }
-
-    fn json(&self) -> Result<String, Error> {
-        let unspeakable = |path: &PathBuf| Error::new(ErrorKind::NotUtf8 { path: path.clone() });
-        let spelled = |path: &PathBuf| path.to_str().map(quote).ok_or_else(|| unspeakable(path));
-        let items = self.items.iter().map(spelled).collect::<Result<Vec<_>, _>>()?.join(",");
-        let optional = |text: &Option<String>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
-        Ok(format!(
-            "{{\"version\":1,\"session\":{},\"title\":{},\"deletedAt\":\"{:.3}\",\"items\":[{items}],\"indexEntry\":{}}}\n",
-            quote(&self.session),
-            optional(&self.title),
-            self.deleted_at,
-            optional(&self.index_entry),
-        ))
-    }
-
-    /// Returns where everything was, and where in the folder of the trash it is now.
-    fn places<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = (&'a PathBuf, PathBuf)> + 'a {
-        self.items.iter().enumerate().map(|(number, path)| (path, folder.join(number.to_string())))
-    }
-
-    /// Goes on with a deletion that was broken off: what is there now comes behind what was there then, the transcript
-    /// last.
-    fn after(self, begun: Self) -> Self {
-        let mut items = begun.items;
-        let transcript = items.pop();
-        for path in self.items {
-            if Some(&path) != transcript.as_ref() && !items.contains(&path) {
-                items.push(path);
-            }
-        }
-        items.extend(transcript);
-        Self { items, index_entry: begun.index_entry.or(self.index_entry), ..self }
-    }
-
-    fn trashed(self, folder: PathBuf) -> Trashed {
-        let transcript = self.items.last().cloned().unwrap_or_default();
-        Trashed { session: self.session, title: self.title, deleted_at: self.deleted_at, transcript, folder }
-    }
-}
-
-fn is_manifest(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().contains(MANIFEST))
-}
-
-fn is_folder(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
-}
-
-/// Returns what lies in a folder; nothing if it is not there.
-fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
-    }
-}
-
-/// Returns what would be lost if a file or folder were moved there: a file that is another one. What is the same is not
-/// in the way, and folders are joined.
-fn in_the_way(from: &Path, to: &Path) -> Option<PathBuf> {
-    from.symlink_metadata().ok()?;
-    let there = to.symlink_metadata().ok()?;
-    if is_folder(from) && there.is_dir() {
+/// Returns the file that keeps another one, or one in a folder, from being moved to its place. Folders are joined.
+fn in_the_way(from: &Path, to: &Path, accept: Accept) -> Option<PathBuf> {
+    let (metadata, there) = (from.symlink_metadata().ok()?, to.symlink_metadata().ok()?);
+    if metadata.is_dir() && there.is_dir() {
         let paths = children(from).unwrap_or_default();
-        return paths.iter().find_map(|path| in_the_way(path, &to.join(path.file_name()?)));
+        return paths.iter().find_map(|path| in_the_way(path, &to.join(path.file_name()?), accept));
     }
-    let same = there.is_file() && from.is_file() && same_bytes(from, to).unwrap_or(false);
-    (!same).then(|| to.to_owned())
-}
-
-fn same_bytes(a: &Path, b: &Path) -> io::Result<bool> {
-    let (a, b) = (fs::File::open(a)?, fs::File::open(b)?);
-    if a.metadata()?.len() != b.metadata()?.len() {
-        return Ok(false);
-    }
-    let mut bytes = io::BufReader::new(b).bytes();
-    for byte in io::BufReader::new(a).bytes() {
-        if bytes.next().transpose()? != Some(byte?) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Gives a copy the permissions and the time of its original: the client goes on with the session written last.
-fn dress(copy: &Path, original: &fs::Metadata) -> io::Result<()> {
-    let file = fs::File::options().append(true).open(copy)?;
-    file.set_modified(original.modified()?)?;
-    file.set_permissions(original.permissions())
+    let is_accepted = match compare(from, to) {
+        Ok(Comparison::Same) => true,
+        Ok(Comparison::Extended) => accept == Accept::Beginnings,
+        Ok(Comparison::Different) | Err(_) => false,
+    };
+    (!is_accepted).then(|| to.to_owned())
 }
 
 /// Returns how many bytes a file has, or a folder with all that is in it.
 fn size(path: &Path) -> u64 {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => {
-            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
+            children(path).unwrap_or_default().iter().map(|child| size(child)).sum()
         }
         Ok(metadata) => metadata.len(),
         Err(_) => 0,
     }
+}
+
+/// Returns how many bytes the items of an entry have.
+fn size_of_items(folder: &Path) -> u64 {
+    let is_item = |path: &&PathBuf| path.file_name().is_some_and(|name| name != MANIFEST);
+    children(folder).unwrap_or_default().iter().filter(is_item).map(|path| size(path)).sum()
 }

@@ -27,6 +27,9 @@ pub struct Changed {
     /// How many entries the session has now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<usize>,
+    /// The entry of the trash: the one that a deleted or replaced session was moved to, or the one that was restored or removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
     /// Files and folders that were moved or removed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub moved: Vec<Text>,
@@ -49,17 +52,23 @@ pub struct Forked {
     pub entries: usize,
 }
 
-/// A session in the trash: a line of `annals restore --json`.
+/// An entry of the trash, a session as it was deleted at one time: a line of `annals restore --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Trashed {
     /// The session.
     pub session: String,
+    /// Which of the session's entries it is; the ids of later ones sort behind those of earlier ones.
+    pub entry: String,
     /// Its title.
     pub title: Option<String>,
     /// When it was deleted.
     pub deleted_at: String,
+    /// The working directory that it is about, if that is known.
+    pub project: Option<Text>,
+    /// How many bytes it has, with all that belongs to it.
+    pub size: u64,
     /// Where its transcript was.
     pub path: Text,
 }

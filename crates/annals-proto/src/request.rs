@@ -198,6 +198,8 @@ pub struct ForkParams {
 pub struct RestoreParams {
     /// The id of a session in the trash, with or without `claude:` before it.
     pub session_id: String,
+    /// Which of the session's entries, as `history/trash` names them; the newest unless given.
+    pub entry: Option<String>,
 }
 
 /// Parameters of methods that need none.

@@ -197,6 +197,7 @@ pub fn changed(done: &str, file: &TranscriptFile) -> wire::Changed {
         tag: None,
         uuid: None,
         entries: None,
+        entry: None,
         moved: Vec::new(),
     }
 }
@@ -212,12 +213,15 @@ pub fn forked(forked: &Forked, from: &TranscriptFile) -> wire::Forked {
     }
 }
 
-/// A session in the trash.
+/// An entry of the trash.
 pub fn trashed(trashed: &Trashed) -> wire::Trashed {
     wire::Trashed {
         session: trashed.session.clone(),
+        entry: trashed.entry.clone(),
         title: trashed.title.clone(),
         deleted_at: time(trashed.deleted_at),
+        project: trashed.project.as_deref().map(Into::into),
+        size: trashed.size,
         path: trashed.transcript.as_path().into(),
     }
 }

@@ -14,7 +14,7 @@ mod target;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,6 +85,9 @@ pub struct Options {
     pub patience: Duration,
     /// Where times come from.
     pub now: fn() -> Timestamp,
+    /// A lock file that is taken, shared, for the time of each write and before the transcript's own lock. It keeps
+    /// operations away that move or replace the session.
+    pub session_lock: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -95,6 +98,7 @@ impl Default for Options {
             longest_line: 50 * 1024 * 1024,
             patience: Duration::from_secs(10),
             now: Timestamp::now,
+            session_lock: None,
         }
     }
 }
@@ -387,10 +391,17 @@ impl Recorder {
     }
 
     fn write_pending(&mut self, sync: bool) -> Result<(), Error> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
         let path = self.target.path();
+        let session_lock = self.options.session_lock.as_deref();
+        let _session = session_lock
+            .map(|lock| lock_file(&*self.disk, lock, Access::Shared, self.options.patience))
+            .transpose()?;
         let state = State::of(&path).map_err(Error::disk("read", &path))?;
         let speaks = |pending: &Pending| matches!(pending.draft.kind, Kind::User | Kind::Assistant);
-        if self.pending.is_empty() || state.is_none() && !self.pending.iter().any(speaks) {
+        if state.is_none() && !self.pending.iter().any(speaks) {
             return Ok(());
         }
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -560,6 +571,25 @@ pub(crate) enum Open {
     OrCreate,
 }
 
+/// With whom a lock is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// With all others that take it shared.
+    Shared,
+    /// With nobody.
+    Exclusive,
+}
+
+/// Takes a lock file, which is made if it is not there, until the handle is dropped.
+pub fn lock_file(
+    disk: &dyn Disk,
+    path: &Path,
+    access: Access,
+    patience: Duration,
+) -> Result<Box<dyn Handle>, Error> {
+    acquire(disk, path, Open::OrCreate, access, patience)
+}
+
 /// Opens a file and takes it for us among all annals processes.
 pub(crate) fn lock(
     disk: &dyn Disk,
@@ -567,15 +597,29 @@ pub(crate) fn lock(
     open: Open,
     patience: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
+    acquire(disk, path, open, Access::Exclusive, patience)
+}
+
+fn acquire(
+    disk: &dyn Disk,
+    path: &Path,
+    open: Open,
+    access: Access,
+    patience: Duration,
+) -> Result<Box<dyn Handle>, Error> {
     let failed = || Error::disk("open", path);
     let deadline = Instant::now() + patience;
+    let try_lock = |file: &mut Box<dyn Handle>| match access {
+        Access::Shared => file.try_lock_shared(),
+        Access::Exclusive => file.try_lock(),
+    };
     loop {
         let mut file = match open {
             Open::IfThere => disk.open(path),
             Open::OrCreate => disk.open_or_create(path),
         }
         .map_err(failed())?;
-        while !file.try_lock().map_err(Error::disk("lock", path))? {
+        while !try_lock(&mut file).map_err(Error::disk("lock", path))? {
             if Instant::now() >= deadline {
                 return Err(Error::new(ErrorKind::Locked { path: path.to_owned() }));
             }

@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Unarchive(OneSession),
     /// Take one entry out of a session; what hung on it hangs on what came before it
     Tombstone(Tombstone),
-    /// Replace a session, or make it, from a log of entries kept elsewhere
+    /// Replace a session, or make it, from a log of entries kept elsewhere; what is replaced goes to the trash
     Hydrate(Hydrate),
 }
 
@@ -219,21 +219,30 @@ pub(crate) struct Fork {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
-    /// A session; with `--purge` also one in the trash
+    /// A session; with `--purge` one in the trash, or else one on disk
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
-    /// Remove it for good: nothing brings it back
+    /// Remove it for good, from the trash if it is there: nothing brings it back. For a session on disk this asks first
     #[arg(long)]
     pub(crate) purge: bool,
+    /// With `--purge`: the entry of the trash, as `annals restore` lists them [default: the newest of the session]
+    #[arg(long, value_name = "ID", requires = "purge")]
+    pub(crate) entry: Option<String>,
+    /// Remove a session on disk for good without asking
+    #[arg(long, requires = "purge")]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) safety: Safety,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Restore {
-    /// A session in the trash: its id or at least 4 characters of it, or its title [default: list them]
+    /// A session in the trash: its id or at least 4 characters of it, or its title [default: list all entries]
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
+    /// Which of the session's entries: every deletion makes one [default: the newest]
+    #[arg(long, value_name = "ID", requires = "session")]
+    pub(crate) entry: Option<String>,
     /// Say what would be done, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -265,6 +274,9 @@ pub(crate) struct Hydrate {
     /// The working directory that a new session is about [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
+    /// Take an empty log for what it is, and not for the sign of a failure; a server that has no log (404) has an empty one
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
     #[command(flatten)]
     pub(crate) safety: Safety,
 }

@@ -176,6 +176,9 @@ impl From<annals_engine::Error> for Failure {
         if error.is_live() {
             hints.push("`--force` goes on all the same; what is written meanwhile may be lost".into());
         }
+        if error.writer().is_some_and(write::Error::is_empty_log) {
+            hints.push("nothing was changed; `--allow-empty` makes an empty session of it".into());
+        }
         if error.writer().is_some_and(write::Error::is_too_large) {
             hints.push("`--limit MIB` allows a larger one".into());
         }

@@ -65,6 +65,15 @@ pub(crate) fn note(text: &str) {
     stderr_line(text);
 }
 
+/// Asks a question on the terminal; returns whether the answer is yes. No answer is no.
+pub(crate) fn ask(question: &str) -> Result<bool, Failure> {
+    let mut terminal = AutoStream::auto(io::stderr());
+    write!(terminal, "{} [y/N] ", clean(question)).and_then(|()| terminal.flush())?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).map_err(|error| Failure::input(&error))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// Writes a line to stderr; if that fails there is nobody left to tell.
 fn stderr_line(text: &str) {
     let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");

@@ -65,6 +65,28 @@ pub fn every_fault<T>(
     failed
 }
 
+/// Runs `act` again and again on a folder that `set_up` has filled, while `meanwhile` happens before its first, second … last
+/// operation on the disk, and lets `check` look at what is left. Returns how often that was.
+pub fn every_moment<T>(
+    set_up: impl Fn(&Path),
+    act: impl Fn(Arc<dyn Disk>, &Path) -> T,
+    meanwhile: fn(&Path),
+    check: impl Fn(&Path, usize, &T),
+) -> usize {
+    for number in 0.. {
+        let folder = tempfile::tempdir_in(memory()).expect("a temporary folder can be made");
+        set_up(folder.path());
+        let disk = FaultyDisk::failing(number, Fault::Once);
+        disk.plan().meanwhile = Some(Meanwhile { act: meanwhile, folder: folder.path().to_owned() });
+        let result = act(Arc::new(disk.clone()), folder.path());
+        if !disk.plan().fired {
+            return number;
+        }
+        check(folder.path(), number, &result);
+    }
+    unreachable!("an operation has an end")
+}
+
 /// Returns a folder in memory, where the system has one: these tests make many files and need none to last.
 fn memory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
@@ -159,6 +181,15 @@ struct Plan {
     /// Files with bytes that a loss of power would take.
     unsynced: HashSet<PathBuf>,
     renamed_unsynced: bool,
+    /// What happens in the moment in which an operation would fail; it does not fail then.
+    meanwhile: Option<Meanwhile>,
+}
+
+/// Something that happens in a folder, whatever the disk is asked to do.
+#[derive(Debug)]
+struct Meanwhile {
+    act: fn(&Path),
+    folder: PathBuf,
 }
 
 /// What happens to a write.
@@ -174,8 +205,9 @@ impl FaultyDisk {
     }
 
     fn failing(number: usize, fault: Fault) -> Self {
+        let unsynced = HashSet::new();
         let plan =
-            Plan { left: number, fault, fired: false, unsynced: HashSet::new(), renamed_unsynced: false };
+            Plan { left: number, fault, fired: false, unsynced, renamed_unsynced: false, meanwhile: None };
         Self(Arc::new(Mutex::new(plan)))
     }
 
@@ -207,6 +239,10 @@ impl Plan {
             return Ok(Write::Whole);
         }
         self.fired = true;
+        if let Some(Meanwhile { act, folder }) = &self.meanwhile {
+            act(folder);
+            return Ok(Write::Whole);
+        }
         if self.fault.is_of_writes() { Ok(Write::Half) } else { Err(io::Error::other("broken disk")) }
     }
 }

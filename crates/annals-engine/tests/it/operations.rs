@@ -1,18 +1,24 @@
 //! What operations do when the disk works.
 
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use annals_engine::{Fork, LiveWriter, Meta, Recording};
+use annals_engine::{Doubt, Fork, LiveWriter, Liveness, Meta, ProcessView, Recording};
 use annals_transcript::project::{folder_name, resolve};
+use annals_transcript::write::fs::RealDisk;
 use annals_transcript::write::{Agent, Options, Target};
 use tempfile::TempDir;
+use testkit::faults::TwoDevices;
 
-use crate::world::{OTHER, SESSION, made, make, message, real, session, transcript, tree};
+use crate::world::{
+    FIRST, OTHER, SESSION, Tree, engine, made, make, message, real, session, transcript, tree,
+};
 
 fn world() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -29,29 +35,140 @@ fn what_the_trash_does_not_know_is_not_overwritten() {
     fs::write(place.join("0"), "somebody's").unwrap();
     fs::write(place.join("manifest.json"), "{\"version\":2}").unwrap();
     let trashed = real(folder).delete(&session(folder), false).unwrap();
-    assert_ne!(trashed.folder, place);
     assert_eq!(fs::read_to_string(place.join("0")).unwrap(), "somebody's");
     real(folder).restore(&trashed).unwrap();
     assert_eq!(tree(&folder.join("root")), *made());
+    assert_eq!(fs::read_to_string(place.join("0")).unwrap(), "somebody's");
+}
+
+/// Returns the folder of the only entry in the trash.
+fn only_entry(folder: &Path) -> PathBuf {
+    let entries: Vec<_> = fs::read_dir(folder.join("home/trash")).unwrap().collect();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    entries[0].as_ref().unwrap().path()
+}
+
+/// Deletes the session as if that had been interrupted before the transcript was moved.
+fn interrupt_deletion(folder: &Path) {
+    real(folder).delete(&session(folder), false).unwrap();
+    let entry = only_entry(folder);
+    let last = fs::read_dir(&entry).unwrap().count() - 2;
+    fs::rename(entry.join(last.to_string()), transcript(folder, SESSION)).unwrap();
+    fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
 }
 
 #[test]
-fn what_was_written_after_a_deletion_was_broken_off_joins_the_rest() {
+fn what_is_written_after_a_deletion_was_interrupted_joins_the_rest() {
+    let world = world();
+    let folder = world.path();
+    interrupt_deletion(folder);
+    let engine = real(folder);
+    engine.rename(&session(folder), "Later").unwrap();
+    assert!(engine.trashed().is_empty(), "the next change puts everything back");
+    let side = transcript(folder, SESSION).with_extension("");
+    assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
+    let again = engine.delete(&session(folder), true).unwrap();
+    assert_eq!((again.title.as_deref(), engine.trashed().len()), (Some("Later"), 1));
+    engine.restore(&again).unwrap();
+    assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
+    assert_eq!(engine.session("Later".as_ref()).unwrap().session.as_deref(), Some(SESSION));
+}
+
+#[test]
+fn lines_that_are_appended_after_a_deletion_was_interrupted_are_kept() {
+    let world = world();
+    let folder = world.path();
+    interrupt_deletion(folder);
+    // As if the transcript had been copied to another disk, but not been removed yet.
+    let entry = only_entry(folder);
+    let number = fs::read_dir(&entry).unwrap().count() - 1;
+    let path = transcript(folder, SESSION);
+    fs::copy(&path, entry.join(number.to_string())).unwrap();
+    let longer = fs::read_to_string(&path).unwrap() + &message("new", None, SESSION, "");
+    fs::write(&path, &longer).unwrap();
+    let trashed = real(folder).delete(&session(folder), true).unwrap();
+    assert_eq!(real(folder).trashed().len(), 1);
+    real(folder).restore(&trashed).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), longer);
+    assert!(path.with_extension("").join("tool-results/x.txt").is_file());
+}
+
+#[test]
+fn a_deletion_after_an_interrupted_restore_finds_the_session() {
     let world = world();
     let folder = world.path();
     let engine = real(folder);
-    let trashed = engine.delete(&session(folder), false).unwrap();
-    // As if the transcript had not been moved yet.
-    let last = fs::read_dir(&trashed.folder).unwrap().count() - 2;
-    fs::rename(trashed.folder.join(last.to_string()), transcript(folder, SESSION)).unwrap();
-    engine.rename(&session(folder), "Later").unwrap();
-    let again = engine.delete(&session(folder), true).unwrap();
-    assert_eq!((&again.folder, again.title.as_deref()), (&trashed.folder, Some("Later")));
-    assert_eq!(engine.trashed().len(), 1);
-    engine.restore(&again).unwrap();
-    let side = transcript(folder, SESSION).with_extension("");
-    assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
-    assert_eq!(engine.session("Later".as_ref()).unwrap().session.as_deref(), Some(SESSION));
+    engine.delete(&session(folder), false).unwrap();
+    let entry = only_entry(folder);
+    // As if the first item had been moved back.
+    fs::rename(entry.join("0"), transcript(folder, SESSION).with_extension("")).unwrap();
+    fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
+    assert!(engine.session(SESSION.as_ref()).unwrap_err().is_not_found());
+    assert!(engine.finish_interrupted(SESSION).unwrap());
+    assert_eq!(tree(&folder.join("root")), *made());
+    let file = engine.session(SESSION.as_ref()).unwrap();
+    let trashed = engine.delete(&file, false).unwrap();
+    engine.restore(&trashed).unwrap();
+    assert_eq!(tree(&folder.join("root")), *made());
+    assert!(!engine.finish_interrupted(SESSION).unwrap());
+}
+
+#[test]
+fn entries_of_older_versions_are_listed_and_restored() {
+    let world = world();
+    let folder = world.path();
+    let engine = real(folder);
+    for (name, id) in [(SESSION.to_owned(), "1"), (format!("{SESSION}.2"), "2")] {
+        engine.delete(&session(folder), false).unwrap();
+        let (new, old) = (only_entry(folder), folder.join("home/trash").join(name));
+        let items: Vec<String> =
+            serde_json::from_slice::<serde_json::Value>(&fs::read(new.join("manifest.json")).unwrap())
+                .unwrap()["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+        let manifest = format!(
+            "{{\"version\":1,\"session\":\"{SESSION}\",\"title\":null,\"deletedAt\":\"2026-01-02T03:04:05.006Z\",\"items\":[{}],\"indexEntry\":\"{{\\\"sessionId\\\":\\\"{SESSION}\\\"}}\"}}\n",
+            items.join(",")
+        );
+        fs::write(new.join("manifest.json"), manifest).unwrap();
+        fs::rename(new, old).unwrap();
+        let trashed = engine.in_trash(SESSION, Some(id)).unwrap();
+        assert!(trashed.size > 100 && engine.trashed() == [trashed.clone()]);
+        engine.restore(&trashed).unwrap();
+        assert_eq!(tree(&folder.join("root")), *made());
+        assert!(engine.trashed().is_empty());
+    }
+}
+
+#[test]
+fn every_deletion_makes_an_entry_that_can_be_restored_by_its_id() {
+    let world = world();
+    let folder = world.path();
+    let engine = real(folder);
+    let side = transcript(folder, SESSION).with_extension("").join("tool-results/x.txt");
+    let mut entries = Vec::new();
+    for turn in 0..5 {
+        fs::create_dir_all(side.parent().unwrap()).unwrap();
+        fs::write(&side, format!("output {turn}")).unwrap();
+        fs::write(transcript(folder, SESSION), message(&format!("turn {turn}"), None, SESSION, "")).unwrap();
+        entries.push(engine.delete(&session(folder), true).unwrap().entry);
+    }
+    assert!(entries.is_sorted() && entries.iter().collect::<HashSet<_>>().len() == 5, "{entries:?}");
+    assert_eq!(engine.in_trash(SESSION, None).unwrap().entry, entries[4]);
+    let error = engine.in_trash(SESSION, Some("none")).unwrap_err();
+    assert!(error.is_not_in_trash() && error.to_string().contains("`none`"), "{error}");
+    for (turn, entry) in entries.iter().enumerate() {
+        engine.restore(&engine.in_trash(&SESSION[..8], Some(entry)).unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&side).unwrap(), format!("output {turn}"));
+        assert!(fs::read_to_string(transcript(folder, SESSION)).unwrap().contains(&format!("turn {turn}")));
+        fs::remove_file(&side).unwrap();
+        fs::remove_file(transcript(folder, SESSION)).unwrap();
+        fs::remove_file(folder.join("root/projects/-p/agent-old.jsonl")).ok();
+    }
+    assert!(engine.trashed().is_empty());
 }
 
 #[test]
@@ -85,12 +202,64 @@ fn a_session_that_is_deleted_twice_is_in_the_trash_twice() {
     fs::write(transcript(folder, SESSION), message("second", None, SESSION, "")).unwrap();
     let second = engine.delete(&session(folder), true).unwrap();
     assert_eq!(engine.trashed().len(), 2);
-    assert_eq!(engine.in_trash(&SESSION[..4]).unwrap().folder, second.folder);
+    assert_eq!(engine.in_trash(&SESSION[..4], None).unwrap(), second);
     engine.purge(&second).unwrap();
-    engine.restore(&engine.in_trash(SESSION).unwrap()).unwrap();
-    assert!(!first.folder.exists());
+    engine.restore(&engine.in_trash(SESSION, Some(&first.entry)).unwrap()).unwrap();
+    assert_eq!(fs::read_dir(folder.join("home/trash")).unwrap().count(), 0);
     assert_eq!(tree(&folder.join("root")), *made());
-    assert!(engine.in_trash(SESSION).unwrap_err().is_not_in_trash());
+    assert!(engine.in_trash(SESSION, None).unwrap_err().is_not_in_trash());
+}
+
+/// Everything about a file or folder but its content: mode, time of the last change, where a link leads.
+#[cfg(unix)]
+fn attributes(folder: &Path) -> BTreeMap<PathBuf, (u32, SystemTime, Option<PathBuf>)> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let metadata = path.symlink_metadata().unwrap();
+        if metadata.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        let target = fs::read_link(&path).ok();
+        // The time of a link itself says nothing.
+        let modified = if target.is_some() { UNIX_EPOCH } else { metadata.modified().unwrap() };
+        found.insert(path, (metadata.permissions().mode(), modified, target));
+    }
+    found
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trash_on_another_disk_keeps_modes_times_links_and_long_names() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let world = world();
+    let folder = world.path();
+    let side = transcript(folder, SESSION).with_extension("");
+    let results = side.join("tool-results");
+    fs::write(results.join("x".repeat(255)), "long name").unwrap();
+    fs::write(results.join("茶".repeat(85)), "long name").unwrap();
+    symlink("x.txt", results.join("link")).unwrap();
+    symlink("/nowhere", results.join("dangling")).unwrap();
+    symlink("..", results.join("folder")).unwrap();
+    for (path, mode, age) in
+        [(results.join("x.txt"), 0o640, 100), (results.clone(), 0o755, 200), (side.clone(), 0o750, 300)]
+    {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let time = SystemTime::now() - Duration::from_secs(age);
+        fs::File::open(&path).unwrap().set_modified(time).unwrap();
+    }
+    let before = attributes(&side);
+    let disk = TwoDevices { disk: Arc::new(RealDisk), folder: folder.join("home") };
+    let engine = engine(folder, Arc::new(disk));
+    for _ in 0..2 {
+        let trashed = engine.delete(&session(folder), false).unwrap();
+        assert!(!side.exists());
+        engine.restore(&trashed).unwrap();
+        assert_eq!(attributes(&side), before);
+    }
+    let trash = folder.join("home/trash");
+    assert_eq!(fs::read_dir(trash).unwrap().count(), 0);
 }
 
 #[test]
@@ -188,6 +357,67 @@ fn recording_goes_on_where_the_session_lies_unless_that_is_in_doubt() {
     assert_eq!(error.candidates().len(), 3, "{error}");
 }
 
+/// Processes as they are seen outside of any container.
+const HOST: ProcessView = ProcessView { is_whole_machine: true, boot_time: 0 };
+/// Processes as they are seen in a container.
+const CONTAINER: ProcessView = ProcessView { is_whole_machine: false, boot_time: 1_000_000_000 };
+
+#[test]
+fn a_process_that_a_container_hides_leaves_it_unknown_whether_a_session_is_live() {
+    let world = world();
+    let folder = world.path();
+    let registry = folder.join("root/sessions");
+    fs::create_dir_all(&registry).unwrap();
+    let note = |session: &str, started: u64| {
+        fs::write(
+            registry.join("1.json"),
+            format!("{{\"pid\":{},\"sessionId\":\"{session}\",\"startedAt\":{started}000}}", i32::MAX),
+        )
+        .unwrap();
+    };
+    let engine = real(folder).with_processes(CONTAINER);
+    note(SESSION, CONTAINER.boot_time + 1);
+    let error = engine.delete(&session(folder), false).unwrap_err();
+    assert!(error.is_live() && error.to_string().contains("container"), "{error}");
+    assert!(engine.remove_entry(&session(folder), FIRST, 1000, false).unwrap_err().is_live());
+    assert_eq!(tree(&folder.join("root/projects")), tree_of_projects());
+    for (session_id, started) in [(SESSION, CONTAINER.boot_time - 1), (OTHER, CONTAINER.boot_time + 1)] {
+        note(session_id, started);
+        assert_eq!(engine.liveness(&session(folder)).unwrap(), Liveness::NotLive);
+    }
+    note(SESSION, CONTAINER.boot_time + 1);
+    engine.delete(&session(folder), true).unwrap();
+}
+
+fn tree_of_projects() -> Tree {
+    let folder = world();
+    tree(&folder.path().join("root/projects"))
+}
+
+#[test]
+fn a_registry_that_cannot_be_read_leaves_it_unknown_whether_a_session_is_live() {
+    let world = world();
+    let folder = world.path();
+    let registry = folder.join("root/sessions");
+    // Not a folder: no permission is needed to make it unreadable, which nothing is for root.
+    fs::write(&registry, "").unwrap();
+    let engine = real(folder).with_processes(HOST);
+    let error = engine.delete(&session(folder), false).unwrap_err();
+    assert!(error.is_live() && error.to_string().contains(&*registry.to_string_lossy()), "{error}");
+    fs::remove_file(&registry).unwrap();
+    assert_eq!(engine.liveness(&session(folder)).unwrap(), Liveness::NotLive);
+    #[cfg(unix)]
+    {
+        fs::create_dir(&registry).unwrap();
+        std::os::unix::fs::symlink("1.json", registry.join("1.json")).unwrap();
+        let doubt = engine.liveness(&session(folder)).unwrap();
+        assert!(
+            matches!(&doubt, Liveness::Unknown(Doubt::Unreadable { path, .. }) if path.ends_with("1.json"))
+        );
+    }
+    engine.delete(&session(folder), true).unwrap();
+}
+
 #[test]
 fn a_client_is_live_while_its_own_process_runs() {
     let world = world();
@@ -209,9 +439,10 @@ fn a_client_is_live_while_its_own_process_runs() {
         ("1.key", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\",\"startedAt\":{now}}}"), false),
     ] {
         fs::write(registry.join(name), &note).unwrap();
-        let expected = live.then_some(LiveWriter::Client { pid });
-        assert_eq!(real(folder).live_writer(&session(folder)).unwrap(), expected, "{note}");
-        let deleted = real(folder).delete(&session(folder), false);
+        let expected = if live { Liveness::Live(LiveWriter::Client { pid }) } else { Liveness::NotLive };
+        let engine = real(folder).with_processes(HOST);
+        assert_eq!(engine.liveness(&session(folder)).unwrap(), expected, "{note}");
+        let deleted = engine.delete(&session(folder), false);
         assert_eq!(deleted.as_ref().is_err_and(annals_engine::Error::is_live), live, "{note}");
         if let Ok(trashed) = deleted {
             real(folder).restore(&trashed).unwrap();
@@ -241,7 +472,7 @@ fn a_file_that_grows_is_live_and_one_that_just_stopped_is_not() {
         let error = result.unwrap_err();
         assert!(error.is_live() && error.to_string().ends_with("it is growing"), "{error}");
     });
-    assert_eq!(real(folder).live_writer(&session(folder)).unwrap(), None);
+    assert_eq!(real(folder).liveness(&session(folder)).unwrap(), Liveness::NotLive);
 }
 
 #[test]

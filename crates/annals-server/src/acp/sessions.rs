@@ -46,10 +46,7 @@ impl Server {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
         }
         // The protocol has it that what is gone already is no error.
-        match self.session(&params.session_id, None) {
-            Err(error) if error.code == ErrorCode::NotFound => {}
-            found => _ = self.engine.delete(&found?, false)?,
-        }
+        self.delete_session(&params.session_id, None)?;
         spell(&annals_proto::acp::Empty {})
     }
 

@@ -40,17 +40,32 @@ impl Server {
     }
 
     pub(super) fn delete(&self, params: &wire::SessionParams) -> Result<wire::DeleteResult, Error> {
-        match self.session(&params.session_id, params.workspace_path.as_deref()) {
-            Err(error) if error.code == ErrorCode::NotFound => Ok(wire::DeleteResult { deleted: false }),
-            found => {
-                self.engine.delete(&found?, false)?;
-                Ok(wire::DeleteResult { deleted: true })
-            }
+        let deleted = self.delete_session(&params.session_id, params.workspace_path.as_deref())?;
+        Ok(wire::DeleteResult { deleted })
+    }
+
+    /// Moves a session to the trash; returns whether there was one.
+    pub(crate) fn delete_session(&self, session: &str, workspace: Option<&str>) -> Result<bool, Error> {
+        let mut found = self.session(session, workspace);
+        let is_missing = |found: &Result<_, Error>| {
+            found.as_ref().is_err_and(|error: &Error| error.code == ErrorCode::NotFound)
+        };
+        // Restoring it may have been interrupted.
+        if is_missing(&found) && self.engine.finish_interrupted(session_id(session)?)? {
+            found = self.session(session, workspace);
+        }
+        if is_missing(&found) {
+            return Ok(false);
+        }
+        match self.engine.delete(&found?, false) {
+            // Somebody else was faster.
+            Err(error) if error.is_not_found() => Ok(false),
+            deleted => Ok(deleted.map(|_| true)?),
         }
     }
 
     pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::Changed, Error> {
-        let trashed = self.engine.in_trash(session_id(&params.session_id)?)?;
+        let trashed = self.engine.in_trash(session_id(&params.session_id)?, params.entry.as_deref())?;
         if !self.engine.has_place_for(&trashed) {
             return Err(Error::new(
                 ErrorCode::NotFound,
@@ -59,7 +74,7 @@ impl Server {
         }
         let path = self.engine.restore(&trashed)?;
         let file = TranscriptFile { path, session: Some(trashed.session), agent: None };
-        Ok(to_wire::changed("restore", &file))
+        Ok(wire::Changed { entry: Some(trashed.entry), ..to_wire::changed("restore", &file) })
     }
 
     pub(super) fn trash(&self) -> wire::TrashResult {

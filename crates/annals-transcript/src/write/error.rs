@@ -18,6 +18,8 @@ pub(crate) enum ErrorKind {
     Draft { number: usize, source: DraftError },
     #[error("entry {number} of the log: {source}")]
     Log { number: usize, source: DraftError },
+    #[error("the log is empty")]
+    EmptyLog,
     #[error("there is no entry `{id}`")]
     NoEntry { id: String },
     #[error("entry `{id}` begins a compaction, which the entries behind it need")]
@@ -63,6 +65,16 @@ impl Error {
     /// Returns whether somebody else writes to the file.
     pub fn is_busy(&self) -> bool {
         matches!(*self.0, ErrorKind::Locked { .. } | ErrorKind::Changed { .. })
+    }
+
+    /// Returns whether a log was refused because nothing is in it.
+    pub fn is_empty_log(&self) -> bool {
+        matches!(*self.0, ErrorKind::EmptyLog)
+    }
+
+    /// Returns whether the file is not there.
+    pub fn is_missing(&self) -> bool {
+        matches!(&*self.0, ErrorKind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// Returns whether the entry asked for is not there.

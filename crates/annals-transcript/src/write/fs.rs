@@ -326,7 +326,10 @@ mod tests {
             fs::create_dir(path("folder")).unwrap();
             fs::create_dir(path("empty")).unwrap();
             assert!(is_taken("a", "b") && is_taken("a", "folder") && is_taken("folder", "empty"));
-            assert_eq!((fs::read(path("a")).unwrap(), fs::read(path("b")).unwrap()), (b"a".into(), b"b".into()));
+            assert_eq!(
+                (fs::read(path("a")).unwrap(), fs::read(path("b")).unwrap()),
+                (b"a".into(), b"b".into())
+            );
             rename(&path("a"), &path("c")).unwrap();
             rename(&path("folder"), &path("renamed")).unwrap();
             assert!(!path("a").exists() && path("c").is_file() && path("renamed").is_dir());

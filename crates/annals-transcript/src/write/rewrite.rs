@@ -10,6 +10,7 @@ use super::error::{Error, ErrorKind};
 use super::fs::{Appending, Disk, Handle, State};
 use super::removal::Removal;
 use super::{DraftError, Open, Options, lock};
+use crate::json::Value;
 
 /// Puts a new file in the place of another: written beside it, synced, and then renamed. Until then nothing has changed.
 pub fn replace(
@@ -61,12 +62,12 @@ fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
 }
 
 /// Writes the successor of a file and, if `still` agrees at the last moment, puts it in its place.
-fn put(
+fn put<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
-    still: impl FnOnce() -> Result<(), Error>,
-) -> Result<(), Error> {
+    still: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
     let beside = beside(path);
     let written = (|| {
         let failed = || Error::disk("write", &beside);
@@ -78,7 +79,7 @@ fn put(
         file.sync().map_err(failed())?;
         drop(file);
         still()?;
-        disk.rename(&beside, path).map_err(Error::disk("replace", path))
+        Ok(disk.rename(&beside, path).map_err(Error::disk("replace", path))?)
     })();
     if written.is_err() {
         // What is left of it is harmless, and overwritten by the next attempt.
@@ -183,47 +184,66 @@ fn unchanged(path: &Path, before: Option<State>) -> Result<(), Error> {
 
 /// Replaces a transcript by a log from elsewhere, all of it or nothing; returns how many entries it has.
 ///
-/// Entries are JSON objects, written as they are, one a line. An empty log gives an empty file. If the log breaks off or
-/// holds anything else, the file stays as it was.
-pub fn hydrate(
+/// Entries are JSON objects, written as they are, one a line. If the log breaks off or holds anything else, the file stays
+/// as it was. So it does if the log is empty, unless that is allowed; objects without members are no entries in this
+/// respect, because servers answer so when they have nothing.
+///
+/// `keep_old` is called when all of the log is on disk, just before it takes the place of a file that is there.
+pub fn hydrate<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
-    patience: Duration,
-) -> Result<usize, Error> {
+    allow_empty: bool,
+    keep_old: impl FnOnce() -> Result<(), E>,
+) -> Result<usize, E> {
     let path = &real(path);
     let folder = path.parent().unwrap_or(Path::new("."));
     if !folder.is_dir() {
         disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
     }
     let before = State::of(path).map_err(Error::disk("read", path))?;
+    let patience = Options::default().patience;
     let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
     let mut count = 0;
     let write = |out: &mut dyn Write| {
-        count = copy_log(log, path, out)?;
+        count = copy_log(log, path, allow_empty, out)?;
         Ok(())
     };
     let _claim = claim(disk, path)?;
-    put(disk, path, write, || unchanged(path, before))?;
+    put(disk, path, write, || -> Result<(), E> {
+        if before.is_some() {
+            keep_old()?;
+        }
+        Ok(unchanged(path, before)?)
+    })?;
     Ok(count)
 }
 
 /// Reads a log as [`hydrate`] would; returns how many entries it has.
-pub fn rehearse(path: &Path, log: impl IntoIterator<Item = io::Result<Vec<u8>>>) -> Result<usize, Error> {
-    copy_log(log, path, &mut io::sink())
+pub fn rehearse(
+    path: &Path,
+    log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+    allow_empty: bool,
+) -> Result<usize, Error> {
+    copy_log(log, path, allow_empty, &mut io::sink())
 }
 
 fn copy_log(
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     path: &Path,
+    allow_empty: bool,
     out: &mut dyn Write,
 ) -> Result<usize, Error> {
-    let mut number = 0;
+    let (mut number, mut is_empty) = (0, true);
     for entry in log {
         let entry = entry.map_err(Error::disk("read the log for", path))?;
         number += 1;
         let line = object(&entry).map_err(|source| Error::new(ErrorKind::Log { number, source }))?;
+        is_empty &= Value::new(&line).is_none_or(|object| object.members().next().is_none());
         out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(Error::disk("write", path))?;
+    }
+    if is_empty && !allow_empty {
+        return Err(Error::new(ErrorKind::EmptyLog));
     }
     Ok(number)
 }

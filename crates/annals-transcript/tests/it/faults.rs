@@ -123,7 +123,7 @@ fn replacing_a_session_survives_any_fault() {
     let hydrate = |log: Vec<&'static str>| {
         move |disk: Arc<dyn Disk>, folder: &Path| {
             let log = log.iter().map(|line| Ok(line.as_bytes().to_vec()));
-            rewrite::hydrate(&*disk, &target(folder).path(), log, PATIENCE)
+            rewrite::hydrate::<Error>(&*disk, &target(folder).path(), log, true, || Ok(()))
         }
     };
     all_or_nothing(

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use annals_transcript::write::Error;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, Removed};
 
@@ -170,21 +171,60 @@ fn what_is_missing_too_large_or_locked_is_refused_with_the_reason() {
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
+/// Replaces a file by a log, which may be empty.
+fn hydrate(path: &Path, log: impl IntoIterator<Item = io::Result<Vec<u8>>>) -> Result<usize, Error> {
+    rewrite::hydrate(&RealDisk, path, log, true, || Ok(()))
+}
+
+#[test]
+fn an_empty_log_replaces_nothing_unless_that_is_allowed() {
+    let (folder, path) = file("old\n");
+    let log = |lines: &[&str]| lines.iter().map(|line| Ok(line.as_bytes().to_vec())).collect::<Vec<_>>();
+    for empty in [&[][..], &["{}"], &["{ }", "{}"]] {
+        let error =
+            rewrite::hydrate::<Error>(&RealDisk, &path, log(empty), false, || panic!("nothing is replaced"))
+                .unwrap_err();
+        assert!(error.is_empty_log(), "{error}");
+        assert!(rewrite::rehearse(&path, log(empty), false).unwrap_err().is_empty_log());
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(hydrate(&path, log(&["{}"])).unwrap(), 1);
+    assert_eq!(
+        rewrite::hydrate::<Error>(&RealDisk, &path, log(&["{\"a\":1}"]), false, || Ok(())).unwrap(),
+        1
+    );
+}
+
+#[test]
+fn the_old_file_is_kept_before_it_is_replaced_or_nothing_is() {
+    let (_folder, path) = file("old\n");
+    let log = || [Ok(b"{\"a\":1}".to_vec())];
+    let fails = || Err(Box::<dyn std::error::Error>::from("no room"));
+    assert!(rewrite::hydrate(&RealDisk, &path, log(), false, fails).is_err());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+    let sees_the_old = || {
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
+        Ok::<(), Error>(())
+    };
+    rewrite::hydrate(&RealDisk, &path, log(), false, sees_the_old).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
+}
+
 #[test]
 fn a_log_that_breaks_off_replaces_nothing() {
     let (folder, path) = file("old\n");
     let broken = [Ok(b"{}".to_vec()), Err(io::Error::other("the line went dead"))];
-    let error = rewrite::hydrate(&RealDisk, &path, broken, PATIENCE).unwrap_err();
+    let error = hydrate(&path, broken).unwrap_err();
     assert!(error.to_string().ends_with("the line went dead"), "{error}");
     for bad in ["[1]", "no", "{} {}", ""] {
-        let error =
-            rewrite::hydrate(&RealDisk, &path, [Ok(b"{}".to_vec()), Ok(bad.into())], PATIENCE).unwrap_err();
+        let error = hydrate(&path, [Ok(b"{}".to_vec()), Ok(bad.into())]).unwrap_err();
         assert_eq!(error.draft(), Some(2));
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     let new = folder.path().join("deep/new.jsonl");
-    assert_eq!(rewrite::hydrate(&RealDisk, &new, [], PATIENCE).unwrap(), 0);
+    assert_eq!(hydrate(&new, []).unwrap(), 0);
     assert_eq!(fs::read(&new).unwrap(), b"");
 }
 
@@ -196,6 +236,6 @@ fn a_file_that_grows_while_it_is_replaced_stays() {
         fs::OpenOptions::new().append(true).open(&path)?.write_all(b"new\n")?;
         Ok(b"{}".to_vec())
     });
-    assert!(rewrite::hydrate(&RealDisk, &path, log, PATIENCE).unwrap_err().is_busy());
+    assert!(hydrate(&path, log).unwrap_err().is_busy());
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\nnew\n");
 }

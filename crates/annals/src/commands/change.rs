@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use annals_engine::{Engine, Log, Recording, TranscriptFile};
+use annals_engine::{Engine, HydrateOptions, Hydrated, Liveness, Log, Recording, TranscriptFile};
 use annals_proto::Changed;
 use annals_server::to_wire::changed;
 use annals_transcript::write::Options;
@@ -80,17 +80,19 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let log = open_log(&args.from).map_err(|error| Failure::source(&args.from, &error))?;
     let file = TranscriptFile::at(&target.path());
     let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("make", "made") };
+    let options = HydrateOptions { force: args.safety.force, allow_empty: args.allow_empty };
+    let mut entry = None;
     let (entries, told) = if args.safety.dry_run {
-        let entries = engine.rehearse_hydrate(&target, log)?;
+        let entries = engine.rehearse_hydrate(&target, log, options)?;
         warn_of_refusal(engine, &file, args.safety)?;
         (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
     } else {
-        let entries = engine.hydrate(&target, log, args.safety.force)?;
+        let Hydrated { entries, replaced } = engine.hydrate(&target, log, options)?;
+        entry = replaced.map(|replaced| replaced.entry);
         (entries, format!("{did} {} with {}", name(&file), output::entries(entries)))
     };
-    let changed =
-        Changed { dry_run: args.safety.dry_run, entries: Some(entries), ..changed("hydrate", &file) };
-    tell(&changed, &told, global)
+    let dry_run = args.safety.dry_run;
+    tell(&Changed { dry_run, entries: Some(entries), entry, ..changed("hydrate", &file) }, &told, global)
 }
 
 /// Opens a log: standard input, an address, or a file.
@@ -113,8 +115,13 @@ fn warn_of_client(engine: &Engine, file: &TranscriptFile, risk: &str) {
 
 /// Says, where nothing is done yet, that it would be refused.
 pub(crate) fn warn_of_refusal(engine: &Engine, file: &TranscriptFile, safety: Safety) -> Result<(), Failure> {
-    if let Some(writer) = engine.live_writer(file)?.filter(|_| !safety.force) {
-        output::note(&format!("note: {writer}; this is refused without `--force`"));
+    let reason = match engine.liveness(file)? {
+        Liveness::Live(writer) => writer.to_string(),
+        Liveness::Unknown(doubt) => doubt.to_string(),
+        Liveness::NotLive => return Ok(()),
+    };
+    if !safety.force {
+        output::note(&format!("note: {}; this is refused without `--force`", clean(&reason)));
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! `annals delete` and `annals restore`.
 
-use std::io::Write;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-use annals_engine::{Engine, Trashed};
+use annals_engine::{Engine, TranscriptFile, Trashed};
 use annals_proto::Changed;
 use annals_server::to_wire::{self, changed};
 
@@ -13,15 +15,18 @@ use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
 
 pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<ExitCode, Failure> {
-    let file = match engine.session(&args.session) {
-        Err(error) if error.is_not_found() && args.purge => return purge(engine, args, global),
-        found => found?,
-    };
+    if args.purge
+        && let Some(trashed) = to_purge(engine, args)?
+    {
+        return purge(engine, &trashed, args.safety.dry_run, global);
+    }
+    let file = to_delete(engine, &args.session)?;
     let belongings = engine.belongings(&file)?;
     let size: u64 = belongings.iter().map(|belonging| belonging.size).sum();
     let what =
         format!("{} ({}, {})", name(&file), output::count(belongings.len(), "item"), output::size(size));
     let mut told = Vec::new();
+    let mut entry = None;
     if args.safety.dry_run {
         warn_of_refusal(engine, &file, args.safety)?;
         told.push(format!(
@@ -34,76 +39,116 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
                 .iter()
                 .map(|one| format!("  {}  {}", output::size(one.size), clean(&one.path.to_string_lossy()))),
         );
+    } else if args.purge {
+        confirm_purge(&what, args.yes)?;
+        engine.purge(&engine.delete(&file, args.safety.force)?)?;
+        told.push(format!("removed for good: {what}"));
     } else {
         let trashed = engine.delete(&file, args.safety.force)?;
-        if args.purge {
-            engine.purge(&trashed)?;
-            told.push(format!("removed for good: {what}"));
-        } else {
-            told.push(format!("moved to the trash: {what}"));
-            told.push(format!("`annals restore {}` brings it back", &trashed.session));
-        }
+        told.push(format!("moved to the trash: {what}"));
+        told.push(format!("`annals restore {}` brings it back", &trashed.session));
+        entry = Some(trashed.entry);
     }
     let moved = belongings.iter().map(|belonging| belonging.path.as_path().into()).collect();
-    let changed = Changed { dry_run: args.safety.dry_run, moved, ..changed("delete", &file) };
+    let changed = Changed { dry_run: args.safety.dry_run, entry, moved, ..changed("delete", &file) };
     tell(&changed, &told.join("\n"), global)
 }
 
-/// Removes a session from the trash for good.
-fn purge(engine: &Engine, args: &Delete, global: &Global) -> Result<ExitCode, Failure> {
-    let trashed = engine.in_trash(&args.session.to_string_lossy())?;
-    let dry_run = args.safety.dry_run;
+/// Returns the session on disk that an argument names. Restoring it may have been interrupted: that is finished first.
+fn to_delete(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Failure> {
+    match engine.session(selector) {
+        Err(error) if error.is_not_found() && engine.finish_interrupted(&selector.to_string_lossy())? => {
+            Ok(engine.session(selector)?)
+        }
+        found => Ok(found?),
+    }
+}
+
+/// Returns the entry of the trash that an argument names; none if a session on disk is meant.
+fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> {
+    if Path::new(&args.session).is_file() {
+        return Ok(None);
+    }
+    let selector = args.session.to_string_lossy();
+    let trashed = match engine.in_trash(&selector, args.entry.as_deref()) {
+        Err(error) if error.is_not_in_trash() && args.entry.is_none() => return Ok(None),
+        found => found?,
+    };
+    let on_disk = engine.session(&args.session).ok().and_then(|file| file.session);
+    if on_disk.is_some_and(|session| session != trashed.session) {
+        return Err(Failure::usage(
+            &format!("`{}` may be a session in the trash or another one on disk", clean(&selector)),
+            "name it by its whole id",
+        ));
+    }
+    Ok(Some(trashed))
+}
+
+/// Makes sure that somebody wants a session on disk to be removed for good.
+fn confirm_purge(what: &str, yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    let hint = "without `--purge` it goes to the trash";
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "a session that is not in the trash is removed for good with `--yes` only",
+            hint,
+        ));
+    }
+    if output::ask(&format!("remove for good, so that nothing brings it back: {what}?"))? {
+        return Ok(());
+    }
+    Err(Failure::usage("nothing was removed", hint))
+}
+
+/// Removes an entry from the trash for good.
+fn purge(engine: &Engine, trashed: &Trashed, dry_run: bool, global: &Global) -> Result<ExitCode, Failure> {
     if !dry_run {
-        engine.purge(&trashed)?;
+        engine.purge(trashed)?;
     }
     let told =
         if dry_run { "would remove from the trash for good:" } else { "removed from the trash for good:" };
-    let told = format!("{told} {}", clean(&trashed.session));
-    let path = trashed.transcript.as_path().into();
-    let changed = Changed {
-        dry_run,
-        session: Some(trashed.session.clone()),
-        path,
-        ..changed("delete", &file_of(&trashed))
-    };
-    tell(&changed, &told, global)
+    let told = format!("{told} {} ({})", clean(&trashed.session), trashed.entry);
+    let entry = Some(trashed.entry.clone());
+    tell(&Changed { dry_run, entry, ..changed("delete", &file_of(trashed)) }, &told, global)
 }
 
 pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Result<ExitCode, Failure> {
     let Some(session) = &args.session else { return list(engine, global) };
-    let trashed = engine.in_trash(&session.to_string_lossy())?;
+    let trashed = engine.in_trash(&session.to_string_lossy(), args.entry.as_deref())?;
     let told = if args.dry_run {
-        trashed.ensure_restorable()?;
+        engine.ensure_restorable(&trashed)?;
         format!("would restore {}", clean(&trashed.session))
     } else {
         let path = engine.restore(&trashed)?;
         format!("restored {} to {}", clean(&trashed.session), clean(&path.to_string_lossy()))
     };
-    tell(&Changed { dry_run: args.dry_run, ..changed("restore", &file_of(&trashed)) }, &told, global)
+    let entry = Some(trashed.entry.clone());
+    tell(&Changed { dry_run: args.dry_run, entry, ..changed("restore", &file_of(&trashed)) }, &told, global)
 }
 
-fn file_of(trashed: &Trashed) -> annals_engine::TranscriptFile {
-    annals_engine::TranscriptFile {
-        path: trashed.transcript.clone(),
-        session: Some(trashed.session.clone()),
-        agent: None,
-    }
+fn file_of(trashed: &Trashed) -> TranscriptFile {
+    TranscriptFile { path: trashed.transcript.clone(), session: Some(trashed.session.clone()), agent: None }
 }
 
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let all = engine.trashed();
     let mut out = output::stdout();
-    let mut table = Table::new(&["session", "~title", "?deleted", "??~/was in"]);
+    let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);
     for trashed in &all {
         if global.json {
             output::json_line(&mut out, &to_wire::trashed(trashed))?;
         } else {
-            let folder = trashed.transcript.parent().map(|folder| folder.to_string_lossy().into_owned());
+            // Entries of older versions do not say which project it was.
+            let project = trashed.project.as_deref().or(trashed.transcript.parent());
             table.row(&[
                 trashed.session.clone(),
+                trashed.entry.clone(),
                 trashed.title.clone().unwrap_or_default(),
                 output::time(trashed.deleted_at),
-                folder.unwrap_or_default(),
+                output::size(trashed.size),
+                project.map(|project| project.to_string_lossy().into_owned()).unwrap_or_default(),
             ]);
         }
     }

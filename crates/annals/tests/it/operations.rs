@@ -278,16 +278,131 @@ fn what_is_removed_for_good_is_gone() {
       6 B  [home]/.claude/file-history/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
       814 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
     ");
-    let told = json(&done(&home, &["delete", SESSION, "--purge", "--json"]));
+    let before = files(&home);
+    let ran = run(&home, &["delete", SESSION, "--purge"]);
+    assert_eq!((ran.code, files(&home) == before), (Some(2), true));
+    assert_snapshot!(ran.stderr, @"
+    annals: a session that is not in the trash is removed for good with `--yes` only
+    hint: without `--purge` it goes to the trash
+    ");
+    let told = json(&done(&home, &["delete", SESSION, "--purge", "--yes", "--json"]));
     assert_eq!((&told["done"], told["moved"].as_array().unwrap().len()), (&"delete".into(), 3));
     assert_eq!(files(&home), []);
     assert_eq!(run(&home, &["restore"]).code, Some(1));
     let home = self::home();
-    done(&home, &["delete", SESSION]);
-    assert_snapshot!(done(&home, &["delete", SESSION, "--purge", "--dry-run"]), @"would remove from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
-    assert_snapshot!(done(&home, &["delete", SESSION, "--purge"]), @"removed from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    let entry = deleted_entry(&home);
+    let shown = |text: String| text.replace(&entry, "[entry]");
+    assert_snapshot!(shown(done(&home, &["delete", SESSION, "--purge", "--dry-run"])), @"would remove from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 ([entry])");
+    assert_snapshot!(shown(done(&home, &["delete", SESSION, "--purge"])), @"removed from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 ([entry])");
     let ran = run(&home, &["delete", SESSION, "--purge"]);
     assert_eq!(ran.code, Some(1));
+}
+
+/// Deletes the session; returns the entry of the trash.
+fn deleted_entry(home: &Home) -> String {
+    json(&done(home, &["delete", SESSION, "--force", "--json"]))["entry"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn purging_a_session_that_is_in_the_trash_leaves_the_one_on_disk() {
+    let home = home();
+    deleted_entry(&home);
+    let text = "{\"type\":\"user\",\"uuid\":\"new\"}\n";
+    home.write(transcript(), text);
+    done(&home, &["delete", SESSION, "--purge"]);
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), text);
+    assert_eq!(run(&home, &["restore"]).code, Some(1));
+    let ran = run(&home, &["delete", SESSION, "--purge"]);
+    assert_eq!((ran.code, path(&home).exists()), (Some(2), true));
+    // A path means the file, whatever is in the trash.
+    deleted_entry(&home);
+    home.write(transcript(), text);
+    assert_eq!(run(&home, &["delete", path(&home).to_str().unwrap(), "--purge"]).code, Some(2));
+    // The beginning of an id may mean both.
+    home.write(format!(".claude/projects/-home-mia-tea/{OTHER}.jsonl"), text);
+    fs::remove_file(path(&home)).unwrap();
+    let ran = run(&home, &["delete", "3e11", "--purge"]);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"
+    annals: `3e11` may be a session in the trash or another one on disk
+    hint: name it by its whole id
+    ");
+}
+
+const OTHER: &str = "3e11ffff-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+#[test]
+fn every_deletion_is_listed_and_restored_by_its_entry() {
+    let home = home();
+    let mut entries = Vec::new();
+    for text in ["first", "second"] {
+        home.write(
+            transcript(),
+            format!("{{\"type\":\"user\",\"uuid\":\"{text}\",\"cwd\":\"/home/mia/tea\"}}\n"),
+        );
+        entries.push(deleted_entry(&home));
+    }
+    let listed = done(&home, &["restore", "--json"]);
+    let listed: Vec<_> = listed.lines().map(json).collect();
+    let ids: Vec<_> = listed.iter().map(|one| one["entry"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&entries[1], &entries[0]]);
+    assert_eq!((&listed[0]["project"], &listed[0]["session"]), (&"/home/mia/tea".into(), &SESSION.into()));
+    assert!(listed.iter().all(|one| one["size"].as_u64().unwrap() > 20), "{listed:?}");
+    let table = done(&home, &["restore"]);
+    assert!(entries.iter().all(|entry| table.contains(entry)) && table.contains("/home/mia/tea"), "{table}");
+    let told = json(&done(&home, &["restore", SESSION, "--entry", &entries[0], "--json"]));
+    assert_eq!(told["entry"], entries[0].as_str());
+    assert!(fs::read_to_string(path(&home)).unwrap().contains("first"));
+    deleted_entry(&home);
+    done(&home, &["delete", SESSION, "--purge", "--entry", &entries[1]]);
+    let ran = run(&home, &["restore", SESSION, "--entry", &entries[1]]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr.replace(&entries[1], "[entry]"), @"
+    annals: session `3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55` has no entry `[entry]` in the trash
+    hint: `annals restore` lists what is in the trash
+    ");
+}
+
+#[test]
+fn what_a_hydration_replaces_comes_back_from_the_trash() {
+    let home = home();
+    let before = fs::read(path(&home)).unwrap();
+    let log = home.write("log.jsonl", "{\"type\":\"user\",\"uuid\":\"n\"}\n");
+    let hydrate = ["hydrate", log.to_str().unwrap(), "--session", SESSION, "--json"];
+    let told = json(&done(&home, &hydrate));
+    assert_eq!(fs::read(path(&home)).unwrap(), fs::read(&log).unwrap());
+    let ran = run(&home, &["restore", SESSION]);
+    assert_eq!(ran.code, Some(2), "the new one is in the way: {}", ran.stderr);
+    done(&home, &["delete", SESSION, "--force"]);
+    done(&home, &["restore", SESSION, "--entry", told["entry"].as_str().unwrap()]);
+    assert_eq!(fs::read(path(&home)).unwrap(), before);
+}
+
+#[test]
+fn a_deletion_finishes_a_restore_that_was_killed() {
+    let home = home();
+    let before = files(&home);
+    let entry = home.path().join(format!("annals/trash/{SESSION}.{}", deleted_entry(&home)));
+    // As if only the side files had been moved back.
+    fs::rename(entry.join("0"), path(&home).with_extension("")).unwrap();
+    fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
+    done(&home, &["delete", SESSION]);
+    assert_eq!(files(&home), []);
+    done(&home, &["restore", SESSION]);
+    assert_eq!(files(&home), before);
+}
+
+#[test]
+fn files_that_two_projects_share_stay_until_the_last_copy_is_deleted() {
+    let home = home();
+    let copy = home.write(format!(".claude/projects/-copy/{SESSION}.jsonl"), fs::read(path(&home)).unwrap());
+    let shared = home.path().join(format!(".claude/file-history/{SESSION}/f@v1"));
+    done(&home, &["delete", path(&home).to_str().unwrap(), "--force"]);
+    assert!(shared.is_file() && copy.is_file());
+    done(&home, &["delete", SESSION, "--force"]);
+    assert!(!shared.exists());
+    done(&home, &["restore", SESSION]);
+    assert!(shared.is_file() && copy.is_file());
 }
 
 #[test]
@@ -360,14 +475,26 @@ fn a_session_is_made_and_replaced_from_files_and_pipes() {
     for (input, after) in [
         ("{\"loglines\":[{\"a\":1},{\"b\":[2]}]}", "{\"a\":1}\n{\"b\":[2]}\n"),
         ("\n{\n  \"loglines\": [\n    {\"a\":1}\n  ]\n}\n", "{\"a\":1}\n"),
-        ("{\"loglines\":[]}\n", ""),
-        ("", ""),
     ] {
         rest(&path(&home));
         let ran = feed(&home, &["hydrate", "-", "--session", SESSION], input.as_bytes());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{input}");
         assert_eq!(fs::read_to_string(path(&home)).unwrap(), after, "{input}");
     }
+    for empty in ["", "\n", "{}", "{\"loglines\":[]}\n"] {
+        fs::write(path(&home), log).unwrap();
+        rest(&path(&home));
+        for dry_run in [&[][..], &["--dry-run"]] {
+            let ran =
+                feed(&home, &[&["hydrate", "-", "--session", SESSION], dry_run].concat(), empty.as_bytes());
+            assert_eq!(ran.code, Some(2), "{empty}");
+            let told = "annals: the log is empty\nhint: nothing was changed; `--allow-empty` makes an empty session of it\n";
+            assert_eq!(ran.stderr, told);
+        }
+        assert_eq!(fs::read_to_string(path(&home)).unwrap(), log, "{empty}");
+    }
+    let ran = feed(&home, &["hydrate", "-", "--session", SESSION, "--allow-empty"], b"");
+    assert_eq!((ran.code, fs::read_to_string(path(&home)).unwrap().as_str()), (Some(0), ""));
     let mut messages = Vec::new();
     for bad in [
         "{}\nno json\n",
@@ -425,7 +552,11 @@ fn a_session_is_replaced_from_a_server_or_not_at_all() {
     };
     let two = "{\"a\":1}\n{\"b\":2}\n";
     for (what, answer) in [
-        ("not found", answer("404 Not Found", 2, "{}")),
+        ("not found", answer("404 Not Found", two.len(), two)),
+        ("no content", answer("204 No Content", 0, "")),
+        ("not modified", b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_vec()),
+        ("nothing", answer("200 OK", 0, "")),
+        ("an object with nothing in it", answer("200 OK", 2, "{}")),
         ("an error", answer("500 Internal Server Error", two.len(), two)),
         ("dropped between lines", answer("200 OK", 1000, two)),
         ("dropped within a line", b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":1}\n{\"b\"".to_vec()),
@@ -447,9 +578,12 @@ fn a_session_is_replaced_from_a_server_or_not_at_all() {
         (answer("200 OK", 27, "{\"loglines\":[{\"a\":1},{}]}  "), "{\"a\":1}\n{}\n"),
         (answer("200 OK", large.len(), &large), &large),
         (answer("200 OK", 0, ""), ""),
+        (answer("404 Not Found", 2, "{}"), ""),
     ] {
         rest(&path(&home));
-        assert_eq!(run(&home, &["hydrate", &serve(answer), "--session", SESSION]).code, Some(0));
+        let allow: &[&str] = if after.is_empty() { &["--allow-empty"] } else { &[] };
+        let ran = run(&home, &[&["hydrate", &serve(answer), "--session", SESSION], allow].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(fs::read_to_string(path(&home)).unwrap() == after);
     }
     assert_eq!(fs::read_dir(path(&home).parent().unwrap()).unwrap().count(), 2);

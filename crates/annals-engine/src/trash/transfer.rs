@@ -1,0 +1,248 @@
+//! Moving and copying files and folders, without replacing anything.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use annals_transcript::write::fs::{Appending, State};
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+
+/// How often a file or folder is copied again that changed while it was copied.
+const ATTEMPTS: usize = 5;
+
+impl Engine {
+    /// Moves a file or folder to a name that is free. To another file system it is copied under the temporary name, which
+    /// lies beside the new one; the copy gets its name when it is complete and synced, and only then is the original
+    /// removed.
+    pub(crate) fn move_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<(), Error> {
+        match self.disk().rename_new(from, to) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                self.copy_new(from, to, temporary)?.remove(self, from, to)
+            }
+            result => result.map_err(|source| cannot_create(to, source)),
+        }
+    }
+
+    /// Copies a file or folder to a name that is free, as it is at one moment.
+    pub(crate) fn copy_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<Copied, Error> {
+        let copied = self.copy_unchanged(from, temporary).and_then(|copied| {
+            self.disk().rename_new(temporary, to).map_err(|source| cannot_create(to, source))?;
+            Ok(copied)
+        });
+        let copied = copied.inspect_err(|_| {
+            // If this fails, too, the next attempt removes it.
+            let _ = self.remove_all(temporary);
+        })?;
+        let folder = to.parent().unwrap_or(Path::new("."));
+        self.disk().sync_folder(folder).map_err(|source| Error::write(folder, source))?;
+        Ok(copied)
+    }
+
+    /// Copies a file or folder again and again until it did not change meanwhile.
+    fn copy_unchanged(&self, from: &Path, to: &Path) -> Result<Copied, Error> {
+        for _ in 0..ATTEMPTS {
+            self.remove_all(to)?;
+            let before = Copied::look_at(from)?;
+            self.copy_all(from, to)?;
+            if Copied::look_at(from)? == before {
+                return Ok(before);
+            }
+        }
+        Err(changed(from))
+    }
+
+    /// Copies a file, or a folder with all that is in it, to a name that is free. Permissions and times are kept, links
+    /// stay links; pipes and sockets, which hold nothing, are left out.
+    pub(crate) fn copy_all(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        let metadata = from.symlink_metadata().map_err(|source| Error::read(from, source))?;
+        if metadata.is_symlink() {
+            let target = fs::read_link(from).map_err(|source| Error::read(from, source))?;
+            return self.disk().symlink(&target, to).map_err(|source| Error::write(to, source));
+        }
+        if metadata.is_dir() {
+            self.disk().create_new_folder(to).map_err(|source| Error::write(to, source))?;
+            for path in children(from).map_err(|source| Error::read(from, source))? {
+                self.copy_all(&path, &to.join(path.file_name().unwrap_or_default()))?;
+            }
+            self.disk().sync_folder(to).map_err(|source| Error::write(to, source))?;
+        } else if metadata.is_file() {
+            self.copy_file(from, to)?;
+        } else {
+            return Ok(());
+        }
+        self.copy_attributes(&metadata, to).map_err(|source| Error::write(to, source))
+    }
+
+    fn copy_file(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        let mut source = File::open(from).map_err(|source| Error::read(from, source))?;
+        let mut copy = self.disk().create(to, None).map_err(|source| Error::write(to, source))?;
+        let mut buffer = io::BufWriter::with_capacity(256 * 1024, Appending(&mut *copy));
+        io::copy(&mut source, &mut buffer).and_then(|_| buffer.flush()).map_err(|e| Error::write(to, e))?;
+        drop(buffer);
+        copy.sync().map_err(|source| Error::write(to, source))
+    }
+
+    pub(super) fn copy_attributes(&self, original: &Metadata, copy: &Path) -> io::Result<()> {
+        self.disk().set_attributes(copy, original.permissions(), original.modified()?)
+    }
+
+    /// Appends to a copy what was appended to its original since it was copied.
+    fn copy_rest(&self, original: &mut File, copy: &Path) -> io::Result<()> {
+        let mut rest = Vec::new();
+        original.seek(SeekFrom::Start(copy.metadata()?.len()))?;
+        original.read_to_end(&mut rest)?;
+        if !rest.is_empty() {
+            let mut copy = self.disk().open(copy)?;
+            Appending(&mut *copy).write_all(&rest)?;
+            copy.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file, or a folder with all that is in it, if it is there.
+    pub(crate) fn remove_all(&self, path: &Path) -> Result<(), Error> {
+        let failed = |source| Error::write(path, source);
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed(error)),
+            Ok(metadata) if !metadata.is_dir() => self.disk().remove_file(path).map_err(failed),
+            Ok(_) => {
+                children(path).map_err(failed)?.iter().try_for_each(|path| self.remove_all(path))?;
+                self.disk().remove_folder(path).map_err(failed)
+            }
+        }
+    }
+}
+
+/// A file or folder as it was when it was copied: every path below it, the folder itself first.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Copied(Vec<(PathBuf, Kind, State)>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    File,
+    Other,
+}
+
+impl Copied {
+    fn look_at(path: &Path) -> Result<Self, Error> {
+        let mut found = Vec::new();
+        let mut waiting = vec![path.to_owned()];
+        while let Some(path) = waiting.pop() {
+            let metadata = path.symlink_metadata().map_err(|source| Error::read(&path, source))?;
+            let kind = match metadata.file_type() {
+                kind if kind.is_dir() => Kind::Folder,
+                kind if kind.is_file() => Kind::File,
+                _ => Kind::Other,
+            };
+            if kind == Kind::Folder {
+                let mut below = children(&path).map_err(|source| Error::read(&path, source))?;
+                below.sort();
+                waiting.extend(below);
+            }
+            found.push((path, kind, metadata.into()));
+        }
+        Ok(Self(found))
+    }
+
+    /// Removes what was copied from `from` to `to`. What was appended meanwhile is copied as well; what was replaced or
+    /// added meanwhile stays where it is, and is an error.
+    fn remove(&self, engine: &Engine, from: &Path, to: &Path) -> Result<(), Error> {
+        for (path, kind, state) in self.0.iter().rev() {
+            let failed = |source: io::Error| match source.kind() {
+                io::ErrorKind::DirectoryNotEmpty => changed(path),
+                _ => Error::write(path, source),
+            };
+            match kind {
+                Kind::Folder => engine.disk().remove_folder(path).map_err(failed)?,
+                Kind::Other => engine.disk().remove_file(path).map_err(failed)?,
+                Kind::File => {
+                    let below = path.strip_prefix(from).unwrap_or(Path::new(""));
+                    let copy = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+                    remove_copied_file(engine, path, *state, &copy)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a file of which there is a copy. It stays open meanwhile, so that what others append until its name is gone
+/// is copied, too.
+fn remove_copied_file(engine: &Engine, path: &Path, state: State, copy: &Path) -> Result<(), Error> {
+    let cannot_read = |source| Error::read(path, source);
+    let mut file = File::open(path).map_err(cannot_read)?;
+    let now: State = file.metadata().map_err(cannot_read)?.into();
+    if now != state && compare(copy, path).map_err(cannot_read)? == Comparison::Different {
+        return Err(changed(path));
+    }
+    let copy_failed = |source| Error::write(copy, source);
+    engine.copy_rest(&mut file, copy).map_err(copy_failed)?;
+    engine.disk().remove_file(path).map_err(|source| Error::write(path, source))?;
+    engine.copy_rest(&mut file, copy).map_err(copy_failed)
+}
+
+fn changed(path: &Path) -> Error {
+    Error::new(ErrorKind::ChangedWhileCopied { path: path.to_owned() })
+}
+
+fn cannot_create(path: &Path, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::InTheWay { path: path.to_owned() }),
+        _ => Error::write(path, source),
+    }
+}
+
+/// Returns what lies in a folder; nothing if it is not there.
+pub(super) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
+}
+
+/// How the file in one place relates to that in another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// Both have the same bytes, or lead to the same place.
+    Same,
+    /// The second begins with all of the first.
+    Extended,
+    /// Neither.
+    Different,
+}
+
+/// Compares two files or links.
+pub(super) fn compare(first: &Path, second: &Path) -> io::Result<Comparison> {
+    let (a, b) = (first.symlink_metadata()?, second.symlink_metadata()?);
+    let same = |is_same: bool| if is_same { Comparison::Same } else { Comparison::Different };
+    if a.is_symlink() || b.is_symlink() {
+        return Ok(same(a.is_symlink() && b.is_symlink() && fs::read_link(first)? == fs::read_link(second)?));
+    }
+    if !a.is_file() || !b.is_file() || a.len() > b.len() {
+        return Ok(Comparison::Different);
+    }
+    let begins_alike = begins_with(&mut File::open(second)?, &mut File::open(first)?)?;
+    Ok(if begins_alike && a.len() < b.len() { Comparison::Extended } else { same(begins_alike) })
+}
+
+/// Returns whether a file begins with all bytes of another.
+fn begins_with(file: &mut File, beginning: &mut File) -> io::Result<bool> {
+    let (mut expected, mut found) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    loop {
+        let length = beginning.read(&mut expected)?;
+        if length == 0 {
+            return Ok(true);
+        }
+        match file.read_exact(&mut found[..length]) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            result => result?,
+        }
+        if found[..length] != expected[..length] {
+            return Ok(false);
+        }
+    }
+}
