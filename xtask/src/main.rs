@@ -9,6 +9,7 @@ mod fuzz;
 mod listener;
 mod oracle;
 mod protocols;
+mod race;
 mod schema;
 mod tidy;
 
@@ -50,6 +51,8 @@ enum Chore {
     Oracle(oracle::Args),
     /// Have real clients talk to the server
     Protocols(protocols::Args),
+    /// Run operations on one session at the same time, and kill them, and look for anything lost
+    Race(race::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Oracle(args) => oracle::run(&args),
         Chore::Protocols(args) => protocols::run(&args),
+        Chore::Race(args) => race::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

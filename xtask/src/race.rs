@@ -1,0 +1,88 @@
+//! `cargo x race`: operations on one session at the same time, and operations that are killed.
+//!
+//! Every file and line of a session, and everything that an operation adds, carries a mark of its own. Whatever the
+//! operations do to each other, every mark must be found afterwards in a live session, in an entry of the trash or in a
+//! fork, unless a purge reported that it removed it; and nothing may be left that only an interrupted operation leaves.
+
+mod operation;
+mod run;
+mod world;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{Outcome, call, project};
+use operation::Operation;
+use run::{Race, Trouble};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// How often each pair runs; runs take turns at all places of the trash and all states of the session
+    #[arg(long, default_value_t = 100)]
+    runs: u64,
+    /// Only this race: two operations such as `delete+restore`, `serve` or `kill-delete`
+    #[arg(long, value_name = "RACE")]
+    only: Option<String>,
+    /// The seed of the first run; each further run has the next one
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The annals to run [default: a debug build]
+    #[arg(long, value_name = "FILE")]
+    annals: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    let annals = if let Some(annals) = &args.annals {
+        annals.canonicalize()?
+    } else {
+        call(env!("CARGO"), &["build", "--quiet", "--package", "annals"])?;
+        project().join("target/debug/annals")
+    };
+    let races: Vec<_> =
+        races().filter(|race| args.only.as_ref().is_none_or(|only| race.is_named(only))).collect();
+    if races.is_empty() {
+        return Err("there is no such race".into());
+    }
+    let bar = ProgressBar::new(args.runs * races.len() as u64)
+        .with_style(ProgressStyle::with_template("{msg:20} {bar:30} {pos}/{len} {eta}")?);
+    let mut results = BTreeMap::new();
+    for race in &races {
+        bar.set_message(race.name());
+        let mut troubles = Vec::new();
+        for seed in args.seed..args.seed + args.runs {
+            troubles.extend(run::run(*race, seed, &annals)?);
+            bar.inc(1);
+        }
+        results.insert(race.name(), troubles);
+    }
+    bar.finish_and_clear();
+    report(&results, args.runs)
+}
+
+/// Every pair of operations, requests that are sent to one server at once, and every operation that is killed.
+fn races() -> impl Iterator<Item = Race> {
+    let all: &'static [Operation] = &Operation::ALL;
+    let with = |first: Operation| move |second: &Operation| Race::Pair(first, *second);
+    let pairs = (0..all.len()).flat_map(move |number| all[number..].iter().map(with(all[number])));
+    pairs.chain([Race::Server]).chain(all.iter().map(|operation| Race::Kill(*operation)))
+}
+
+/// Prints what came of each race; troubles are an error that says how to see them again.
+fn report(results: &BTreeMap<String, Vec<Trouble>>, runs: u64) -> Outcome {
+    println!("{:20} {:>6} {:>8}", "race", "runs", "troubles");
+    for (name, troubles) in results {
+        println!("{name:20} {runs:>6} {:>8}", troubles.len());
+    }
+    let total: usize = results.values().map(Vec::len).sum();
+    if total == 0 {
+        return Ok(());
+    }
+    for (name, troubles) in results {
+        for trouble in troubles.iter().take(3) {
+            println!("\ncargo x race --only {name} --seed {} --runs 1\n{}", trouble.seed, trouble.text);
+        }
+    }
+    Err(format!("{total} runs lost something or left something unfinished").into())
+}

@@ -1,0 +1,135 @@
+//! The operations that race.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
+
+use serde_json::Value;
+
+use super::world::{Mark, PROJECT, SESSION, World};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// An operation on a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Delete,
+    Restore,
+    Purge,
+    Fork,
+    Rename,
+    Tag,
+    Archive,
+    Record,
+    Hydrate,
+}
+
+impl Operation {
+    pub(super) const ALL: [Self; 9] = [
+        Self::Delete,
+        Self::Restore,
+        Self::Purge,
+        Self::Fork,
+        Self::Rename,
+        Self::Tag,
+        Self::Archive,
+        Self::Record,
+        Self::Hydrate,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Restore => "restore",
+            Self::Purge => "purge",
+            Self::Fork => "fork",
+            Self::Rename => "rename",
+            Self::Tag => "tag",
+            Self::Archive => "archive",
+            Self::Record => "record",
+            Self::Hydrate => "hydrate",
+        }
+    }
+
+    /// Starts the operation as a process.
+    pub(super) fn start(self, world: &mut World, annals: &Path) -> Result<Running> {
+        let mark = world.new_mark();
+        let log = world.folder().join(format!("{mark}.jsonl"));
+        let log_path = log.to_string_lossy();
+        let args: &[&str] = match self {
+            Self::Delete => &["delete", SESSION, "--force"],
+            Self::Restore => &["restore", SESSION],
+            Self::Purge => &["delete", SESSION, "--purge", "--yes", "--force"],
+            Self::Fork => &["fork", SESSION, "--with-side-files"],
+            Self::Rename => &["rename", SESSION, &mark],
+            Self::Tag => &["tag", SESSION, &mark],
+            Self::Archive => &["archive", SESSION],
+            Self::Record => &["record", "--session", SESSION, "--project", PROJECT],
+            Self::Hydrate => &["hydrate", &log_path, "--session", SESSION, "--project", PROJECT, "--force"],
+        };
+        let line =
+            format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n");
+        if self == Self::Hydrate {
+            std::fs::write(&log, &line)?;
+        }
+        let mut command = world.command(annals);
+        command.args(args).arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let mut stdin = child.stdin.take().ok_or("the process has no standard input")?;
+        if self == Self::Record {
+            // A process that is killed reads nothing any more.
+            let _ = stdin.write_all(line.as_bytes());
+        }
+        Ok(Running { operation: self, mark, child })
+    }
+
+    /// Returns whether the mark of an operation that went well must be found afterwards.
+    fn leaves_mark(self) -> bool {
+        matches!(self, Self::Rename | Self::Tag | Self::Record | Self::Hydrate)
+    }
+}
+
+/// An operation that goes on.
+pub(super) struct Running {
+    operation: Operation,
+    mark: Mark,
+    pub(super) child: Child,
+}
+
+impl Running {
+    /// Waits for the end.
+    pub(super) fn finish(self) -> Result<Finished> {
+        let Output { status, stdout, stderr } = self.child.wait_with_output()?;
+        let told = serde_json::from_slice(&stdout).unwrap_or_default();
+        Ok(Finished {
+            operation: self.operation,
+            mark: self.mark,
+            code: status.code(),
+            told,
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        })
+    }
+}
+
+/// An operation that came to its end, or was killed.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) operation: Operation,
+    mark: Mark,
+    /// Its exit code; none if it was killed.
+    pub(super) code: Option<i32>,
+    /// What it printed.
+    pub(super) told: Value,
+    pub(super) stderr: String,
+}
+
+impl Finished {
+    pub(super) fn went_well(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// Returns the mark that must be found because the operation reported success.
+    pub(super) fn promised(&self) -> Option<&Mark> {
+        (self.went_well() && self.operation.leaves_mark()).then_some(&self.mark)
+    }
+}
