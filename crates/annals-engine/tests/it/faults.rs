@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_engine::{Engine, Fork, Meta};
+use annals_engine::{Engine, Fork, HydrateOptions, Meta};
 use annals_transcript::write::fs::Disk;
 use annals_transcript::write::{Agent, Target};
 use testkit::faults::{Fault, FaultyDisk, TwoDevices, every_fault, every_moment};
@@ -188,6 +188,36 @@ fn nothing_else_is_lost(folder: &Path, context: &str) {
     for (path, content) in belongings() {
         let is_there = all.values().flatten().any(|there| there.starts_with(&content));
         assert!(is_there, "{context}: {path} is gone: {all:#?}");
+    }
+}
+
+#[test]
+fn replacing_from_a_log_survives_any_fault_and_keeps_what_it_replaces() {
+    let old = belongings().pop().unwrap().1;
+    let new = "{\"type\":\"user\",\"uuid\":\"new\"}\n";
+    for (devices, _) in DEVICES {
+        let hydrate = |disk, folder: &Path| {
+            let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap();
+            let log = [Ok(new.trim_end().as_bytes().to_vec())];
+            let engine = engine(folder, devices(disk, folder));
+            engine
+                .hydrate(&target, log, HydrateOptions { force: true, ..HydrateOptions::default() })
+                .map_err(|error| error.to_string())
+        };
+        let faults = every_fault(make, hydrate, |folder, fault, result| {
+            let context = format!("{fault:?}: {result:?}");
+            let there = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+            assert!(there == new || there == old && result.is_err(), "{context}: {there}");
+            nothing_is_lost(folder, 1, &context);
+            hydrate(sound(), folder).expect("it can be done again");
+            let engine = real(folder);
+            engine.delete(&session(folder), true).unwrap();
+            let entries: Vec<_> = engine.trashed().into_iter().rev().map(|trashed| trashed.entry).collect();
+            // The oldest is what was there at first.
+            engine.restore(&engine.in_trash(SESSION, Some(&entries[0])).unwrap()).unwrap();
+            assert_eq!(fs::read_to_string(transcript(folder, SESSION)).unwrap(), old, "{context}");
+        });
+        assert!(faults > 50, "{faults}");
     }
 }
 
