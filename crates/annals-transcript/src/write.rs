@@ -70,6 +70,8 @@ pub struct Recorder {
     written: usize,
     /// The newest time that a draft was given.
     newest: Timestamp,
+    /// The open lock file of the session, if there is one.
+    session_lock: Option<Box<dyn Handle>>,
 }
 
 /// How a recorder writes.
@@ -155,6 +157,7 @@ impl Recorder {
             pending_ids: HashMap::new(),
             written: 0,
             newest: Timestamp::MIN,
+            session_lock: None,
         };
         recorder.look()?;
         Ok(recorder)
@@ -394,11 +397,32 @@ impl Recorder {
         if self.pending.is_empty() {
             return Ok(());
         }
+        self.lock_session()?;
+        let written = self.write_to_transcript(sync);
+        if let Some(lock) = &mut self.session_lock
+            && lock.unlock().is_err()
+        {
+            // Closing the file gives the lock back in any case.
+            self.session_lock = None;
+        }
+        written
+    }
+
+    /// Takes the lock of the session. Its file stays open from one write to the next: it is never replaced, and opening
+    /// it again would cost more than the lock.
+    fn lock_session(&mut self) -> Result<(), Error> {
+        let Some(path) = self.options.session_lock.as_deref() else { return Ok(()) };
+        if let Some(lock) = &mut self.session_lock
+            && lock.try_lock_shared().map_err(Error::disk("lock", path))?
+        {
+            return Ok(());
+        }
+        self.session_lock = Some(lock_file(&*self.disk, path, Access::Shared, self.options.patience)?);
+        Ok(())
+    }
+
+    fn write_to_transcript(&mut self, sync: bool) -> Result<(), Error> {
         let path = self.target.path();
-        let session_lock = self.options.session_lock.as_deref();
-        let _session = session_lock
-            .map(|lock| lock_file(&*self.disk, lock, Access::Shared, self.options.patience))
-            .transpose()?;
         let state = State::of(&path).map_err(Error::disk("read", &path))?;
         let speaks = |pending: &Pending| matches!(pending.draft.kind, Kind::User | Kind::Assistant);
         if state.is_none() && !self.pending.iter().any(speaks) {

@@ -370,6 +370,11 @@ impl Handle for FaultyHandle {
         self.file.try_lock_shared()
     }
 
+    fn unlock(&mut self) -> io::Result<()> {
+        self.disk.step()?;
+        self.file.unlock()
+    }
+
     fn state(&self) -> io::Result<State> {
         self.disk.step()?;
         self.file.state()

@@ -49,6 +49,8 @@ pub trait Handle: Read + Seek + fmt::Debug + Send {
     fn try_lock(&mut self) -> io::Result<bool>;
     /// Takes the file together with others that do the same, but with nobody who took it by `try_lock`.
     fn try_lock_shared(&mut self) -> io::Result<bool>;
+    /// Gives back what was taken, before the handle is dropped.
+    fn unlock(&mut self) -> io::Result<()>;
     /// Returns the state of the file.
     fn state(&self) -> io::Result<State>;
 }
@@ -264,6 +266,10 @@ impl Handle for RealHandle {
 
     fn try_lock_shared(&mut self) -> io::Result<bool> {
         was_free(self.lock.as_ref().unwrap_or(&self.file).try_lock_shared())
+    }
+
+    fn unlock(&mut self) -> io::Result<()> {
+        self.lock.as_ref().unwrap_or(&self.file).unlock()
     }
 
     fn state(&self) -> io::Result<State> {
