@@ -157,10 +157,12 @@ impl Engine {
     pub(crate) fn keep_copy(&self, file: &TranscriptFile) -> Result<Trashed, Error> {
         let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&file.path))?;
         let item = entry.transcript().expect("the transcript was given");
+        // A link stays what it is; the file that it leads to is the one that is replaced.
+        let original = resolve(item.path);
         // A second name keeps also what others append until the very moment in which the file is replaced.
-        let kept = match self.disk().link(item.path, &item.place) {
+        let kept = match self.disk().link(&original, &item.place) {
             Ok(()) => Ok(()),
-            Err(_) => self.copy_new(item.path, &item.place, &entry.folder.join(COPY)).map(|_| ()),
+            Err(_) => self.copy_new(&original, &item.place, &entry.folder.join(COPY)).map(|_| ()),
         };
         kept.and_then(|()| self.set_stage(entry.name.clone(), Stage::Complete))
             .map(Trashed::from)
@@ -174,12 +176,13 @@ impl Engine {
         let session = file.session.clone().unwrap_or_default();
         let trash = self.home().trash();
         let earlier = entry::names(&trash).filter(|name| name.session == session);
-        let last = earlier.filter_map(|name| Some(Entry::read(&trash, name)?.manifest.deleted_at)).max();
         let a_moment = SignedDuration::from_millis(1);
+        let after = |name: Name| Entry::read(&trash, name)?.manifest.deleted_at.checked_add(a_moment).ok();
+        let after_last = earlier.filter_map(after).max();
         let mut manifest = Manifest {
             title: title(&file.path).map(|title| title.text),
             project: ends(&file.path).and_then(|lite| lite.cwd),
-            deleted_at: last.map_or_else(Timestamp::now, |last| Timestamp::now().max(last + a_moment)),
+            deleted_at: after_last.unwrap_or(Timestamp::MIN).max(Timestamp::now()),
             size: Some(size),
             items,
             index_entry: index_file::entry(file),

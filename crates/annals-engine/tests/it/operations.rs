@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use annals_engine::{Doubt, Fork, LiveWriter, Liveness, Meta, ProcessView, Recording};
+use annals_engine::{Doubt, Fork, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording};
 use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::RealDisk;
 use annals_transcript::write::{Agent, Options, Target};
@@ -260,6 +260,25 @@ fn a_trash_on_another_disk_keeps_modes_times_links_and_long_names() {
     }
     let trash = folder.join("home/trash");
     assert_eq!(fs::read_dir(trash).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_transcript_that_a_link_leads_to_is_kept_when_it_is_replaced() {
+    let world = world();
+    let folder = world.path();
+    let (path, elsewhere) = (transcript(folder, SESSION), folder.join("elsewhere.jsonl"));
+    let old = fs::read_to_string(&path).unwrap();
+    fs::rename(&path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    let target = Target::session(path.parent().unwrap(), SESSION).unwrap();
+    let engine = real(folder);
+    let log = [Ok(b"{\"type\":\"user\"}".to_vec())];
+    let replaced = engine.hydrate(&target, log, HydrateOptions::default()).unwrap().replaced.unwrap();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "{\"type\":\"user\"}\n");
+    fs::remove_file(&path).unwrap();
+    engine.restore(&replaced).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), old);
 }
 
 #[test]
