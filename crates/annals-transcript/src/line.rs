@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use crate::entry::{Entry, LineState};
+use crate::entry::{Entry, LineState, Problem};
+use crate::json::{Progress, Spanning, Value};
 
 /// Where an entry starts in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,10 +52,28 @@ pub struct Reader<R> {
     filled: usize,
     /// Where the next entry starts.
     at: Position,
+    looked_ahead: LookAhead,
 }
 
 /// Enough for nearly every line, small enough to stay in cache.
 const CHUNK: usize = 256 * 1024;
+
+/// How many bytes were read ahead from lines that begin an object, without finding its end.
+#[derive(Debug, Default)]
+struct LookAhead {
+    in_vain: u64,
+}
+
+impl LookAhead {
+    /// Returns whether one more line may be tried. The bound keeps the work on hostile files linear; a file with as many torn
+    /// lines as it takes to reach it is no transcript.
+    fn is_allowed(&self, at: Position) -> bool {
+        self.in_vain <= (1 << 20) + 4 * at.offset
+    }
+}
+
+/// An object that spans lines is read as one up to this length: what is torn must not fill the memory.
+const LONGEST_SPAN: usize = 64 * 1024 * 1024;
 
 /// What a hole looks like.
 static NULS: [u8; CHUNK / 4] = [0; CHUNK / 4];
@@ -64,6 +83,8 @@ static NULS: [u8; CHUNK / 4] = [0; CHUNK / 4];
 enum Piece {
     /// A line, with its end or at the end of the source.
     Line,
+    /// Lines that an object spans.
+    Lines,
     /// What stands of a line before a hole.
     BeforeHole,
     /// A part of a hole.
@@ -86,6 +107,7 @@ impl<R: Read> Reader<R> {
             piece: Piece::Line,
             filled: 0,
             at,
+            looked_ahead: LookAhead::default(),
         }
     }
 
@@ -96,17 +118,75 @@ impl<R: Read> Reader<R> {
                 return Ok(None);
             }
             self.state = LineState::default();
+            let line = &self.buffer[self.line.clone()];
+            if self.piece == Piece::Line && self.looked_ahead.is_allowed(self.at) && is_begun(line, self.at) {
+                self.extend_over_lines()?;
+            }
         }
         let line = &self.buffer[self.line.clone()];
         let entry = match self.piece {
             Piece::Hole => Entry::of_hole(line, self.at),
-            Piece::Line | Piece::BeforeHole => Entry::first_in(line, self.at, &mut self.state),
+            Piece::Line | Piece::Lines | Piece::BeforeHole => Entry::first_in(line, self.at, &mut self.state),
         };
         let length = entry.bytes().len();
         self.line.start += length;
         self.at.offset += length as u64;
-        self.at.line += u64::from(self.line.is_empty() && self.piece == Piece::Line);
+        self.at.line += match self.piece {
+            Piece::Line => u64::from(self.line.is_empty()),
+            Piece::Lines => newlines(entry.bytes()),
+            Piece::BeforeHole | Piece::Hole => 0,
+        };
         Ok(Some(entry))
+    }
+
+    /// Takes more lines to the current one if it begins an object that ends in a later line.
+    fn extend_over_lines(&mut self) -> io::Result<()> {
+        let mut object = Spanning::default();
+        let mut end = 0;
+        let mut next = self.line.len();
+        while next <= LONGEST_SPAN {
+            let start = self.line.start;
+            match object.read(&self.buffer[start + end..start + next]) {
+                Progress::Broken => break,
+                Progress::Closed(_) if end == 0 => break,
+                Progress::Closed(length) => {
+                    if is_object(&self.buffer[start..start + end + length]) {
+                        self.line.end = start + next;
+                        self.piece = Piece::Lines;
+                        return Ok(());
+                    }
+                    break;
+                }
+                Progress::Open => {
+                    end = next;
+                    match self.line_end_behind(end)? {
+                        Some(behind) => next = behind,
+                        None => break,
+                    }
+                }
+            }
+        }
+        self.looked_ahead.in_vain += end as u64;
+        Ok(())
+    }
+
+    /// Returns where the line ends that begins so many bytes behind the start of the current one; none if there is none.
+    fn line_end_behind(&mut self, from: usize) -> io::Result<Option<usize>> {
+        let mut searched = from;
+        loop {
+            let unsearched = &self.buffer[self.line.start + searched..self.filled];
+            if let Some(newline) = memchr::memchr(b'\n', unsearched) {
+                return Ok(Some(searched + newline + 1));
+            }
+            searched += unsearched.len();
+            // The current line moves to the front, as in `read_line`.
+            self.buffer.copy_within(self.line.start..self.filled, 0);
+            self.filled -= self.line.start;
+            self.line = 0..self.line.len();
+            if self.fill()? == 0 {
+                return Ok((searched > from).then_some(searched));
+            }
+        }
     }
 
     /// Returns where the next entry starts: at the end of the source, its length and number of lines plus one.
@@ -177,13 +257,36 @@ pub struct Entries<'a> {
     /// What is known of the current line.
     state: LineState,
     at: Position,
+    looked_ahead: LookAhead,
 }
 
 impl<'a> Entries<'a> {
     /// Reads from the start of a file's bytes.
     pub fn of(bytes: &'a [u8]) -> Self {
         let at = Position { offset: 0, line: 1 };
-        Self { rest: bytes, line: &[], state: LineState::default(), at }
+        Self { rest: bytes, line: &[], state: LineState::default(), at, looked_ahead: LookAhead::default() }
+    }
+
+    /// Returns how many bytes the next lines have: those that an object spans, or one.
+    fn next_length(&mut self) -> usize {
+        let line = first_line(self.rest).len();
+        if !self.looked_ahead.is_allowed(self.at) || !is_begun(&self.rest[..line], self.at) {
+            return line;
+        }
+        let mut object = Spanning::default();
+        let mut end = 0;
+        loop {
+            let next = first_line(&self.rest[end..]);
+            match object.read(next) {
+                Progress::Open if !next.is_empty() && end < LONGEST_SPAN => end += next.len(),
+                Progress::Closed(length) if end > 0 && is_object(&self.rest[..end + length]) => {
+                    return end + next.len();
+                }
+                Progress::Open | Progress::Closed(_) | Progress::Broken => break,
+            }
+        }
+        self.looked_ahead.in_vain += end as u64;
+        line
     }
 
     /// Passes over the next lines as long as nobody needs them.
@@ -200,6 +303,27 @@ impl<'a> Entries<'a> {
     }
 }
 
+/// Returns whether a line begins an object and does not end it.
+fn is_begun(line: &[u8], at: Position) -> bool {
+    let begins = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    // A sound line ends in a brace; whether any other one is begun, a closer look tells.
+    begins
+        && line.trim_ascii_end().last() != Some(&b'}')
+        && matches!(
+            Entry::first_in(line, at, &mut LineState::default()).problem(),
+            Some(Problem::Torn | Problem::Unclosed)
+        )
+}
+
+/// Returns whether bytes are one object and JSON in every detail.
+fn is_object(bytes: &[u8]) -> bool {
+    Value::new(bytes).is_some_and(|value| value.is_object() && value.is_valid())
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
 /// Returns the first line of what may be many, with its end.
 pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)]
@@ -210,7 +334,7 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         if self.line.is_empty() {
-            (self.line, self.rest) = self.rest.split_at(first_line(self.rest).len());
+            (self.line, self.rest) = self.rest.split_at(self.next_length());
             self.state = LineState::default();
             if self.line.is_empty() {
                 return None;
@@ -218,9 +342,10 @@ impl<'a> Iterator for Entries<'a> {
         }
         let entry = Entry::first_in(self.line, self.at, &mut self.state);
         let length = entry.bytes().len();
+        let is_last = length == self.line.len();
         self.line = &self.line[length..];
         self.at.offset += length as u64;
-        self.at.line += u64::from(self.line.is_empty());
+        self.at.line += newlines(entry.bytes()).max(u64::from(is_last));
         Some(entry)
     }
 }
@@ -300,6 +425,41 @@ mod tests {
             let found: Vec<_> =
                 found.iter().map(|(offset, line, bytes)| (*offset, *line, &bytes[..])).collect();
             assert_eq!(found, expected, "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_spans_lines_is_one_entry() {
+        let file = b"{}\n{\n  \"type\": \"user\",\n  \"x\": [\n    1\n  ]\n}{\"b\":2}\n{\"a\":\n{}\n\ntail";
+        let expected: [(u64, u64, &[u8]); 7] = [
+            (0, 1, b"{}\n"),
+            (3, 2, b"{\n  \"type\": \"user\",\n  \"x\": [\n    1\n  ]\n}"),
+            (43, 7, b"{\"b\":2}\n"),
+            (51, 8, b"{\"a\":\n"),
+            (57, 9, b"{}\n"),
+            (60, 10, b"\n"),
+            (61, 11, b"tail"),
+        ];
+        for piece in [1, 2, 3, 7, 1000] {
+            let found = entries(file, piece);
+            let found: Vec<_> =
+                found.iter().map(|(offset, line, bytes)| (*offset, *line, &bytes[..])).collect();
+            assert_eq!(found, expected, "in pieces of {piece}");
+        }
+        let in_memory: Vec<_> =
+            Entries::of(file).map(|entry| (entry.at().offset, entry.at().line, entry.bytes())).collect();
+        assert_eq!(in_memory, expected);
+    }
+
+    /// Lines that begin an object and never end it are looked at a bounded number of times each.
+    #[test]
+    fn a_torn_line_swallows_no_good_one() {
+        let good = b"{\"type\":\"user\",\"uuid\":\"a\"}\n";
+        for torn in [&b"{\"a\":\n"[..], b"{\"a\":[\n", b"{\"a\":\"x\n", b"{\n"] {
+            let file = [torn, good, torn, torn, good, good].concat();
+            let kinds: Vec<Kind> = Entries::of(&file).map(|entry| entry.kind()).collect();
+            let expected = [Kind::Noise, Kind::User, Kind::Noise, Kind::Noise, Kind::User, Kind::User];
+            assert_eq!(kinds, expected);
         }
     }
 

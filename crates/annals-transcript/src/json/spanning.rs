@@ -1,0 +1,183 @@
+//! Objects that span lines, as `jq` and editors write them: read line by line, given up at the first line that cannot go on.
+
+/// An object whose beginning was read.
+///
+/// Only the grammar between values is followed, so that a sound line behind a torn one is recognised as what it is. The
+/// whole object is to be checked once it is closed.
+#[derive(Debug, Default)]
+pub(crate) struct Spanning {
+    /// What is open, outermost first.
+    open: Vec<Container>,
+    next: Expected,
+}
+
+/// What became of the object with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It goes on in the next line.
+    Open,
+    /// It ends in this line, so many bytes behind its start.
+    Closed(usize),
+    /// The line does not go on with it.
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Container {
+    Object,
+    Array,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Expected {
+    #[default]
+    Value,
+    /// A key, or the end of an object that is empty so far.
+    KeyOrEnd,
+    Key,
+    Colon,
+    /// A value, or the end of an array that is empty so far.
+    ValueOrEnd,
+    CommaOrEnd,
+}
+
+/// Deeper objects are not followed. Of all lines that begin an object which is never closed, no more than this many can be
+/// followed at the same time, so that the work on hostile files stays linear.
+const DEEPEST: usize = 128;
+
+impl Spanning {
+    /// Reads the next line of the object. The first one is that in which it begins.
+    pub(crate) fn read(&mut self, line: &[u8]) -> Progress {
+        let mut at = 0;
+        while let Some(&byte) = line.get(at) {
+            let length = match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => Some(1),
+                b'"' => string_length(&line[at..]).filter(|_| self.accepts_string()),
+                b'{' | b'[' | b'}' | b']' | b':' | b',' => self.accepts_symbol(byte).then_some(1),
+                _ => Some(scalar_length(&line[at..])).filter(|&length| length > 0 && self.accepts_scalar()),
+            };
+            let Some(length) = length else { return Progress::Broken };
+            at += length;
+            if self.open.is_empty() && self.next == Expected::CommaOrEnd {
+                return Progress::Closed(at);
+            }
+        }
+        if self.open.is_empty() { Progress::Broken } else { Progress::Open }
+    }
+
+    fn accepts_string(&mut self) -> bool {
+        let (accepted, next) = match self.next {
+            Expected::Key | Expected::KeyOrEnd => (true, Expected::Colon),
+            Expected::Value | Expected::ValueOrEnd => (!self.open.is_empty(), Expected::CommaOrEnd),
+            Expected::Colon | Expected::CommaOrEnd => (false, self.next),
+        };
+        self.next = next;
+        accepted
+    }
+
+    fn accepts_scalar(&mut self) -> bool {
+        let accepted = matches!(self.next, Expected::Value | Expected::ValueOrEnd) && !self.open.is_empty();
+        self.next = Expected::CommaOrEnd;
+        accepted
+    }
+
+    fn accepts_symbol(&mut self, symbol: u8) -> bool {
+        match (symbol, self.next, self.open.last()) {
+            (b'{', Expected::Value | Expected::ValueOrEnd, _) => {
+                self.opens(Container::Object, Expected::KeyOrEnd)
+            }
+            (b'[', Expected::Value | Expected::ValueOrEnd, Some(_)) => {
+                self.opens(Container::Array, Expected::ValueOrEnd)
+            }
+            (b'}', Expected::KeyOrEnd | Expected::CommaOrEnd, Some(Container::Object))
+            | (b']', Expected::ValueOrEnd | Expected::CommaOrEnd, Some(Container::Array)) => {
+                self.open.pop();
+                self.next = Expected::CommaOrEnd;
+                true
+            }
+            (b',', Expected::CommaOrEnd, Some(Container::Object)) => self.goes_on(Expected::Key),
+            (b':', Expected::Colon, _) | (b',', Expected::CommaOrEnd, Some(Container::Array)) => {
+                self.goes_on(Expected::Value)
+            }
+            _ => false,
+        }
+    }
+
+    fn opens(&mut self, container: Container, next: Expected) -> bool {
+        self.open.push(container);
+        self.goes_on(next) && self.open.len() <= DEEPEST
+    }
+
+    fn goes_on(&mut self, next: Expected) -> bool {
+        self.next = next;
+        true
+    }
+}
+
+/// Returns the length of a string with its quotes; none if it does not end in the line.
+fn string_length(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// Returns how many bytes look like a number or a literal.
+fn scalar_length(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &[&str]) -> Vec<Progress> {
+        let mut object = Spanning::default();
+        lines.iter().map(|line| object.read(format!("{line}\n").as_bytes())).collect()
+    }
+
+    #[test]
+    fn an_object_ends_where_its_bracket_closes() {
+        use Progress::{Closed, Open};
+        assert_eq!(
+            read(&["{", "  \"a\": [", "    1,", "  {}", "  ]", "},"]),
+            [Open, Open, Open, Open, Open, Closed(1)]
+        );
+        assert_eq!(read(&["{\"a\":", "{\"b\":true}", "}"]), [Open, Open, Closed(1)]);
+        assert_eq!(read(&["{\"a\":{}", ",\"b\":\"\\\"\"} rest"]), [Open, Closed(10)]);
+        assert_eq!(read(&["{\"a\":1}"]), [Closed(7)]);
+    }
+
+    #[test]
+    fn a_sound_line_does_not_go_on_with_a_torn_one() {
+        let sound = "{\"type\":\"user\",\"uuid\":\"a\"}";
+        for torn in [
+            "{",
+            "{\"a\"",
+            "{\"a\":1",
+            "{\"a\":1,",
+            "{\"a\":tru",
+            "{\"a\":{\"b\":1}",
+            "{\"a\":\"x",
+            "{\"a\":\"x\\",
+            "{\"a\":[1",
+            "x",
+            "}",
+        ] {
+            assert!(read(&[torn, sound]).contains(&Progress::Broken), "{torn}");
+        }
+        for torn in ["{\"a\":", "{\"a\":[", "{\"a\":[1,"] {
+            assert_eq!(read(&[torn, sound, sound]).last(), Some(&Progress::Broken), "{torn}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let lines = vec!["{\"a\":"; 1000];
+        assert_eq!(read(&lines)[DEEPEST], Progress::Broken);
+    }
+}
