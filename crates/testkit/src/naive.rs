@@ -462,7 +462,11 @@ impl File {
         let is_spoken = self.is_spoken(last);
         let newest = first_newest(self.entries.iter().filter(|entry| !entry.is_side()));
         let is_newest = newest.is_some_and(|newest| newest.id == last.id);
-        if is_spoken && (self.is_leaf_named() || is_newest) {
+        if is_spoken && self.named_leaf.is_some() {
+            let only = self.only_last_message().filter(|_| !self.is_named_leaf_usable());
+            return Some(only.unwrap_or(last));
+        }
+        if is_spoken && is_newest {
             return Some(last);
         }
         let is_below = |entry: &&Entry| entry.id != last.id && holds(&self.written_chain(entry), last);
@@ -472,9 +476,24 @@ impl File {
     }
 
     /// Returns whether the last named leaf is unknown or has a message on its chain.
-    fn is_leaf_named(&self) -> bool {
-        let Some(leaf) = &self.named_leaf else { return false };
-        self.entry(leaf).is_none_or(|leaf| self.is_spoken(leaf))
+    fn is_named_leaf_usable(&self) -> bool {
+        let leaf = self.named_leaf.as_ref().and_then(|leaf| self.entry(leaf));
+        leaf.is_none_or(|leaf| self.is_spoken(leaf))
+    }
+
+    /// Returns the message that no other message follows, if there is only one.
+    fn only_last_message(&self) -> Option<&Entry> {
+        let message_above = |entry: &Entry| {
+            let chain = self.written_chain(entry);
+            // In a circle of one, the entry itself is above.
+            let parent = self.parent(entry);
+            let above = chain.into_iter().skip(1).find(|above| above.is_message());
+            above.or(parent.filter(|parent| parent.id == entry.id)).map(|above| above.id.clone())
+        };
+        let messages = || self.entries.iter().filter(|entry| entry.is_message());
+        let followed: Vec<String> = messages().filter_map(message_above).collect();
+        let mut last = messages().filter(|entry| !followed.contains(&entry.id));
+        last.next().filter(|_| last.next().is_none())
     }
 
     /// Decides whether the leaf that a `last-prompt` names counts in place of the choice.

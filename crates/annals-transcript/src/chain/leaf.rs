@@ -46,7 +46,9 @@ impl Chooser<'_> {
         let found = match (self.loaded.relinked, &tips[..]) {
             (true, &[only]) => Some(only),
             (true, _) => spoken_last,
-            (false, _) if spoken_last.is_some() && self.is_leaf_named() => spoken_last,
+            (false, _) if spoken_last.is_some() && self.loaded.last_named_leaf.is_some() => {
+                self.only_last_message().filter(|_| !self.is_named_leaf_usable()).or(spoken_last)
+            }
             (false, _) => last.and_then(|last| self.newest_from(last)),
         };
         found
@@ -97,12 +99,28 @@ impl Chooser<'_> {
         slots.into_iter().filter(|&slot| self.is_main(slot) && self.is_spoken(slot)).collect()
     }
 
-    /// Returns whether a `last-prompt` names a leaf. One that is in the file but has no message on its chain does not count;
-    /// one that is not in the file does.
-    fn is_leaf_named(&mut self) -> bool {
-        self.loaded
-            .last_named_leaf
-            .is_some_and(|id| self.loaded.slot(id).is_none_or(|slot| self.is_spoken(slot)))
+    /// Returns whether the leaf that the last `last-prompt` names has a message on its chain, or is not in the file.
+    fn is_named_leaf_usable(&mut self) -> bool {
+        let named = self.loaded.last_named_leaf.and_then(|id| self.loaded.slot(id));
+        named.is_none_or(|slot| self.is_spoken(slot))
+    }
+
+    /// Returns the message that no other message follows, if there is only one such message.
+    fn only_last_message(&self) -> Option<usize> {
+        let speaks = |slot: &usize| self.loaded.node(self.session, *slot).speaks();
+        // Whether a message follows a slot, or, for other entries, whether a message below was led past it.
+        let mut is_followed = vec![false; self.loaded.slots.len()];
+        for message in self.loaded.kept().filter(speaks) {
+            let mut above = self.loaded.parent(message);
+            while let Some(slot) = above
+                && !std::mem::replace(&mut is_followed[slot], true)
+                && !speaks(&slot)
+            {
+                above = self.loaded.parent(slot);
+            }
+        }
+        let mut last = self.loaded.kept().filter(speaks).filter(|&slot| !is_followed[slot]);
+        last.next().filter(|_| last.next().is_none())
     }
 
     /// Returns whether a slot is a message, and a tip or above one with no other message between.
