@@ -462,6 +462,7 @@ fn move_results_behind_calls(session: &Session, drafts: &mut Vec<Draft<'_>>) {
         interrupts.push(interrupts[place] + u32::from(interrupting));
         boundaries.push(boundaries[place] + u32::from(draft.speaker == Speaker::Boundary));
     }
+    let beginnings = beginnings(session, drafts);
     // What moves, with the line that it moves behind.
     let mut moved: Vec<(usize, usize)> = Vec::new();
     for (place, draft) in drafts.iter().enumerate() {
@@ -471,6 +472,10 @@ fn move_results_behind_calls(session: &Session, drafts: &mut Vec<Draft<'_>>) {
             if is_called_before { None } else { calls.first_above(id.index(), place) }
         };
         let Some(call) = draft.results().filter_map(later).min() else { continue };
+        // The call is sent with the first line of its reply.
+        if beginnings[call] < place {
+            continue;
+        }
         let last_line = drafts[call].named_reply().map_or(call, |id| last_lines[id.index()] as usize);
         if interrupts[last_line] == interrupts[place + 1] && boundaries[last_line] == boundaries[call] {
             moved.push((last_line, place));
@@ -523,14 +528,33 @@ fn drop_unanswered_calls(session: &Session, drafts: &mut Vec<Draft<'_>>, answere
     });
 }
 
-/// Returns where the lines of the last reply stand. As in the request, a line that comes after another reply belongs to
-/// the message that its own reply began.
+/// Returns for each draft where the first one of its message stands: a line that comes after another reply belongs to the
+/// message that its own reply began.
+fn beginnings(session: &Session, drafts: &[Draft<'_>]) -> Vec<usize> {
+    let (places, roles, members) = spoken_messages(session, drafts);
+    let mut beginnings: Vec<usize> = (0..drafts.len()).collect();
+    for message in 0..roles.len() {
+        let mut lines = members.members(message).map(|member| places[member]).peekable();
+        let first = lines.peek().copied().unwrap_or_default();
+        lines.for_each(|line| beginnings[line] = first);
+    }
+    beginnings
+}
+
+/// Returns where the lines of the last reply stand.
 fn last_reply(session: &Session, drafts: &[Draft<'_>]) -> Vec<usize> {
+    let (places, roles, members) = spoken_messages(session, drafts);
+    let last = roles.iter().rposition(|&role| role == Role::Assistant);
+    last.into_iter().flat_map(|last| members.members(last)).map(|member| places[member]).collect()
+}
+
+/// Merges what is said into messages, as for the request. Returns where the drafts stand that are said, who speaks in each
+/// message, and which of those drafts it is made of.
+fn spoken_messages(session: &Session, drafts: &[Draft<'_>]) -> (Vec<usize>, Vec<Role>, Groups) {
     let is_spoken = |draft: &Draft| !matches!(draft.speaker, Speaker::Attachment | Speaker::Boundary);
     let places: Vec<usize> = (0..drafts.len()).filter(|&place| is_spoken(&drafts[place])).collect();
     let (roles, members) = merge(session, places.iter().map(|&place| &drafts[place]));
-    let last = roles.iter().rposition(|&role| role == Role::Assistant);
-    last.into_iter().flat_map(|last| members.members(last)).map(|member| places[member]).collect()
+    (places, roles, members)
 }
 
 /// Returns whether a turn stands in the middle of its tool calls: something came back already, and either a result is

@@ -834,6 +834,10 @@ fn last_line_of_later_call(list: &[Entry], place: usize) -> Option<usize> {
     let goes_on = |entry: &Entry| matches!(entry.kind(), "assistant" | "attachment") || entry.is_result();
     let makes_call = |entry: &Entry| entry.calls().iter().any(|call| results.contains(call));
     let call = place + 1 + list[place + 1..].iter().position(makes_call)?;
+    // The call is sent with the first line of its reply.
+    if messages_of(list).iter().any(|message| message.contains(&call) && message[0] < place) {
+        return None;
+    }
     let last_line = list.iter().rposition(|entry| entry.is_of_reply(&list[call])).unwrap_or(call);
     let reaches_call = list[place + 1..call].iter().all(|entry| goes_on(entry) || entry.is_boundary());
     let reaches_end = list[call..last_line].iter().all(goes_on);
@@ -866,8 +870,19 @@ fn is_answered(entries: &[Entry], call: &String) -> bool {
     entries.iter().any(|entry| entry.results().contains(call))
 }
 
+/// Returns the places of the entries that each message of the request would be made of.
+fn messages_of(entries: &[Entry]) -> Vec<Vec<usize>> {
+    drafts_of(entries).into_iter().map(|draft| draft.entries).collect()
+}
+
 /// Returns the places of the entries that the last reply of the request would be made of.
 fn last_reply(entries: &[Entry]) -> Vec<usize> {
+    let mut replies = drafts_of(entries).into_iter().filter(|draft| draft.role == "assistant");
+    replies.next_back().map(|last| last.entries).unwrap_or_default()
+}
+
+/// Merges entries as for the request, with their places as orders.
+fn drafts_of(entries: &[Entry]) -> Vec<Draft> {
     let mut numbered: Vec<Entry> = Vec::new();
     for (place, entry) in entries.iter().enumerate() {
         if entry.kind() != "attachment" && !entry.is_boundary() {
@@ -876,8 +891,7 @@ fn last_reply(entries: &[Entry]) -> Vec<usize> {
             numbered.push(entry);
         }
     }
-    let drafts = merged(numbered);
-    drafts.into_iter().rfind(|draft| draft.role == "assistant").map(|last| last.entries).unwrap_or_default()
+    merged(numbered)
 }
 
 /// Returns whether a turn stands in its tool loop: it holds a result or context, and either a result is the last thing

@@ -16,7 +16,7 @@ def objects(line):
     found = []
     at = 0
     while True:
-        while at < len(line) and line[at] in " \t\r\0":
+        while at < len(line) and line[at] in " \t\r\n\0":
             at += 1
         if at == len(line):
             return found
@@ -34,6 +34,33 @@ def objects(line):
             return found
         if isinstance(value, dict):
             found.append(value)
+
+
+def spans(lines):
+    """Returns the lines, those that one object spans as one."""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if line.lstrip(" \t\r").startswith("{") and not is_whole(line):
+            rest = "\n".join(lines[at:])
+            try:
+                _, end = decoder.raw_decode(rest, len(rest) - len(rest.lstrip(" \t\r")))
+                count = rest.count("\n", 0, end) + 1
+            except (ValueError, RecursionError):
+                count = 1
+            yield "\n".join(lines[at : at + count])
+            at += count
+        else:
+            yield line
+            at += 1
+
+
+def is_whole(line):
+    try:
+        decoder.raw_decode(line, len(line) - len(line.lstrip(" \t\r")))
+        return True
+    except (ValueError, RecursionError):
+        return False
 
 
 MESSAGES = {"user", "assistant", "system", "attachment", "progress"}
@@ -54,8 +81,8 @@ def count(path):
     number = len(lines) - (lines[-1] == b"")
     if data.startswith(b"\xef\xbb\xbf"):
         lines[0] = lines[0][3:]
-    for line in lines:
-        for entry in objects(line.decode("utf-8", "replace")):
+    for line in spans([line.decode("utf-8", "replace") for line in lines]):
+        for entry in objects(line):
             kind = entry.get("type")
             types[kind if isinstance(kind, str) else "(none)"] += 1
             message = entry.get("message")
