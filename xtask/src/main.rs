@@ -47,7 +47,7 @@ enum Chore {
     Bench(bench::Args),
     /// Fuzz a target, or all of them, for a while
     Fuzz(fuzz::Args),
-    /// Have the real client resume what annals writes, and its SDKs list it
+    /// Have the real client resume what annals writes, or transcripts that are changed at random, and its SDKs list it
     Oracle(oracle::Args),
     /// Have real clients talk to the server
     Protocols(protocols::Args),

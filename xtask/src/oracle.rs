@@ -3,6 +3,7 @@
 //! Every scenario has a home of its own. Most make sessions there with the built `annals`, have the client resume them, and
 //! compare what the client then sends to a mock of the model's API with `annals show --view model` and with what was
 //! meant. Others compare whole lists with those of the SDKs, or what the client wrote with what `annals tail` reported.
+//! With `--mutate` real transcripts that are changed at random take the place of the scenarios, see [`mutate`].
 
 mod changed;
 mod client;
@@ -11,12 +12,13 @@ mod drafts;
 mod followed;
 mod listed;
 mod lists;
+mod mutate;
 mod recorded;
 mod served;
 mod shapes;
 mod trial;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -36,6 +38,11 @@ pub(crate) struct Args {
     /// Fail if the client cannot be had
     #[arg(long)]
     required: bool,
+    /// Compare this build of annals instead of the current source
+    #[arg(long, value_name = "FILE")]
+    annals: Option<PathBuf>,
+    #[command(flatten)]
+    mutate: mutate::Options,
     /// Only scenarios whose name has this in it
     only: Option<String>,
 }
@@ -56,7 +63,6 @@ impl std::fmt::Display for Skipped {
 impl std::error::Error for Skipped {}
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    let start = Instant::now();
     let folder = args.client.clone().unwrap_or_else(|| project().with_file_name("shared/oracle/client"));
     let this = std::env::current_exe()?;
     let target = this.parent().and_then(|folder| folder.parent()).ok_or("not in a target folder")?;
@@ -68,10 +74,25 @@ pub(crate) fn run(args: &Args) -> Outcome {
             return Ok(());
         }
     };
+    let annals = match &args.annals {
+        Some(annals) => annals.canonicalize()?,
+        None => built_annals(&this)?,
+    };
+    if args.mutate.with_scenarios() {
+        run_scenarios(&client, &annals, args.only.as_deref())?;
+    }
+    args.mutate.run(&client, &annals, target)
+}
+
+/// Builds annals as this program was built, and returns the path of the binary.
+fn built_annals(this: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     call(env!("CARGO"), &["build", "--quiet", "--package", "annals", "--profile", profile])?;
-    let annals = this.with_file_name("annals");
+    Ok(this.with_file_name("annals"))
+}
 
+fn run_scenarios(client: &Client, annals: &Path, only: Option<&str>) -> Outcome {
+    let start = Instant::now();
     let scenarios: Vec<Scenario> = [
         recorded::SCENARIOS,
         changed::SCENARIOS,
@@ -82,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     ]
     .concat()
     .into_iter()
-    .filter(|(name, _)| args.only.as_ref().is_none_or(|only| name.contains(only)))
+    .filter(|(name, _)| only.is_none_or(|only| name.contains(only)))
     .collect();
     if scenarios.is_empty() {
         return Err("there is no such scenario".into());
@@ -91,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         .par_iter()
         .with_max_len(1)
         .map(|(name, scenario)| {
-            let outcome = Trial::new(&client, &annals).and_then(|trial| scenario(&trial));
+            let outcome = Trial::new(client, annals).and_then(|trial| scenario(&trial));
             match &outcome {
                 Ok(()) => println!("{name}: ok"),
                 Err(difference) => println!("{name}: {difference}"),

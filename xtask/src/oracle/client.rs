@@ -1,6 +1,7 @@
 //! The real client, installed in a scratch folder, and the mock of the model's API that it talks to.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,11 +55,15 @@ impl Client {
         }
         let mock = fs::read_to_string(scratch.join("mock.pid"))?.trim().to_owned();
         let client = Self { folder, scratch, port, mock };
-        let home = client.scratch.join("home");
-        client
-            .run(&home, &home, &["--version"])
-            .map_err(|error| format!("the client does not run: {error}"))?;
+        client.version().map_err(|error| format!("the client does not run: {error}"))?;
         Ok(client)
+    }
+
+    /// Returns the client's version: `2.1.325`.
+    pub(crate) fn version(&self) -> Result<String> {
+        let home = self.scratch.join("home");
+        let said = self.run(&home, &home, &["--version"])?;
+        Ok(said.split_whitespace().next().unwrap_or_default().to_owned())
     }
 
     /// Returns a command that runs the client with a home, in a folder; it ends after two minutes at the latest.
@@ -80,26 +85,33 @@ impl Client {
         Err(format!("{}: {}{}", output.status, text(&output.stdout), text(&output.stderr)).into())
     }
 
-    /// Returns how many requests there were so far.
-    pub(crate) fn request_count(&self) -> usize {
-        self.index().len()
+    /// Returns a position in the mock's index: requests that come later stand behind it.
+    pub(crate) fn index_length(&self) -> u64 {
+        fs::metadata(self.index_file()).map_or(0, |index| index.len())
     }
 
-    /// Returns the requests of a session's main loop since then: their lines in the index of the mock.
-    pub(crate) fn requests(&self, session: &str, since: usize) -> Vec<Json> {
+    /// Returns the requests of a session's main loop behind a position: their lines in the index of the mock.
+    pub(crate) fn requests(&self, session: &str, since: u64) -> Vec<Json> {
         let is_turn = |request: &Json| {
-            request["session"] == session
-                && request["tools"].as_u64() > Some(0)
+            request["tools"].as_u64() > Some(0)
                 && request["path"].as_str().is_some_and(|path| path.starts_with("/v1/messages?"))
         };
-        self.index().into_iter().skip(since).filter(is_turn).collect()
+        self.all_requests(session, since).into_iter().filter(is_turn).collect()
+    }
+
+    /// Deletes the bodies of a session's requests, which fill the disk where there are thousands of sessions.
+    pub(crate) fn forget_requests(&self, session: &str, since: u64) {
+        for request in self.all_requests(session, since) {
+            if let Ok(body) = self.body_file(&request) {
+                // A body that is already gone needs no deletion.
+                let _ = fs::remove_file(body);
+            }
+        }
     }
 
     /// Returns the messages of a request.
     pub(crate) fn messages(&self, request: &Json) -> Result<Vec<Json>> {
-        let number = request["n"].as_u64().ok_or("a request without number")?;
-        let body = fs::read(self.logs().join(format!("{number:04}.json")))?;
-        let mut body: Json = serde_json::from_slice(&body)?;
+        let mut body: Json = serde_json::from_slice(&fs::read(self.body_file(request)?)?)?;
         Ok(serde_json::from_value(body["messages"].take())?)
     }
 
@@ -117,10 +129,28 @@ impl Client {
         self.scratch.join("logs")
     }
 
-    /// Returns the lines of the mock's index; one that is being written is passed over.
-    fn index(&self) -> Vec<Json> {
-        let index = fs::read_to_string(self.logs().join("index.jsonl")).unwrap_or_default();
-        index.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    fn index_file(&self) -> PathBuf {
+        self.logs().join("index.jsonl")
+    }
+
+    fn body_file(&self, request: &Json) -> Result<PathBuf> {
+        let number = request["n"].as_u64().ok_or("a request without number")?;
+        Ok(self.logs().join(format!("{number:04}.json")))
+    }
+
+    /// Returns the lines of the mock's index about a session; a line that is being written is ignored.
+    fn all_requests(&self, session: &str, since: u64) -> Vec<Json> {
+        let mut index = Vec::new();
+        let read = File::open(self.index_file()).and_then(|mut file| {
+            file.seek(SeekFrom::Start(since))?;
+            file.read_to_end(&mut index)
+        });
+        // Without an index there was no request yet.
+        if read.is_err() {
+            return Vec::new();
+        }
+        let lines = index.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        lines.filter(|request: &Json| request["session"] == session).collect()
     }
 }
 

@@ -301,7 +301,7 @@ fn rewound(trial: &Trial<'_>) -> Outcome {
 /// both know where it goes on.
 fn beside(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[user("Hello"), says("1", "Hi")])?;
-    let since = trial.client().request_count();
+    let since = trial.client().index_length();
     let mut client = trial.client_begins_to_go_on(&session, "Go on SCRIPT:tools")?;
     let mut number = 0;
     while client.try_wait()?.is_none() {

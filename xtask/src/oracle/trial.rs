@@ -181,7 +181,7 @@ impl Trial<'_> {
         let (root, project) = (home.path().join(".claude"), home.path().join("project"));
         fs::create_dir(&project)?;
         output_for(Command::new("cp").arg("-R").arg(self.root()).arg(&root), "")?;
-        let since = self.client.request_count();
+        let since = self.client.index_length();
         self.client.run(home.path(), &project, &["-p", PROBE, "--resume", session])?;
         let requests = self.client.requests(session, since);
         let request = requests.first().ok_or("the client resumed, but sent nothing")?;
@@ -237,8 +237,8 @@ impl Trial<'_> {
     }
 }
 
-/// What the client is asked when it resumes.
-const PROBE: &str = "PROBE SCRIPT:qa";
+/// What the client is asked when it resumes; no transcript has this text.
+pub(crate) const PROBE: &str = "ZZPROBE SCRIPT:qa";
 
 /// Messages that reach the model: for each its role and its parts.
 #[derive(Debug)]
