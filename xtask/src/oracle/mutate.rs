@@ -5,7 +5,7 @@
 //! [`compare::NAMED`]) is reduced to a small file with invented texts and written to a folder of its own.
 
 mod change;
-mod compare;
+pub(crate) mod compare;
 mod file;
 mod judge;
 mod label;

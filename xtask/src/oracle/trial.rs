@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use testkit::command::Home;
 
 use super::client::Client;
+use super::mutate::compare::{Messages, Verdict, blocks, compare};
 use crate::Outcome;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -185,13 +186,16 @@ impl Trial<'_> {
         self.client.run(home.path(), &project, &["-p", PROBE, "--resume", session])?;
         let requests = self.client.requests(session, since);
         let request = requests.first().ok_or("the client resumed, but sent nothing")?;
-        let client = Sent::by_client(&self.client.messages(request)?);
-        let annals = Sent::by_annals(&self.annals(&["show", session, "--view", "model"])?);
-        client.is_like(&annals.0)?;
+        let sent = self.client.messages(request)?;
+        let shown = self.annals(&["show", session, "--view", "model"])?;
+        let verdict = compare(&[], &Messages::of_client(&sent), &Messages::of_annals(&shown));
+        if let Verdict::Different(difference) = verdict {
+            return Err(difference.shown.into());
+        }
         if !fs::read(transcript_in(&root, session)?)?.starts_with(&fs::read(self.transcript(session)?)?) {
             return Err("the client changed what was there".into());
         }
-        Ok(client)
+        Ok(Sent::by_client(&sent))
     }
 }
 
@@ -252,7 +256,7 @@ impl Sent {
             !text.starts_with("<system-reminder>") && text != PROBE
         };
         let spelled = messages.iter().filter(|message| message["role"] != "system").filter_map(|message| {
-            let parts: Vec<_> = parts(&message["content"]).into_iter().filter(is_said).collect();
+            let parts: Vec<_> = blocks(&message["content"]).into_iter().filter(is_said).collect();
             (!parts.is_empty()).then(|| spell(&message["role"], &parts))
         });
         let mut spelled: Vec<String> = spelled.collect();
@@ -263,15 +267,19 @@ impl Sent {
         Self(spelled)
     }
 
-    fn by_annals(messages: &[Json]) -> Self {
-        Self(messages.iter().map(|message| spell(&message["role"], &parts(&message["parts"]))).collect())
-    }
-
     /// Makes sure that these are the messages; of each, the beginning is enough. Line breaks that join texts do not
     /// matter.
     pub(crate) fn is(&self, expected: &[&str]) -> Outcome {
-        let begins = |message: &str, with: &str| message.replace("\n | ", " | ").starts_with(with);
-        first_difference(&self.0, expected, begins, "meant")
+        for index in 0..self.0.len().max(expected.len()) {
+            let (sent, meant) = (self.0.get(index), expected.get(index));
+            let begins = |(sent, meant): (&String, &&str)| sent.replace("\n | ", " | ").starts_with(meant);
+            if !sent.zip(meant).is_some_and(begins) {
+                let sent: String = sent.map_or("(nothing)", String::as_str).chars().take(300).collect();
+                let meant = meant.unwrap_or(&"(nothing)");
+                return Err(format!("message {}\n    client  {sent}\n    meant   {meant}", index + 1).into());
+            }
+        }
+        Ok(())
     }
 
     /// Makes sure that these are the last messages.
@@ -279,29 +287,6 @@ impl Sent {
         let skipped = self.0.len().saturating_sub(expected.len());
         Sent(self.0[skipped..].to_vec()).is(expected)
     }
-
-    fn is_like(&self, annals: &[String]) -> Outcome {
-        first_difference(&self.0, annals, |message, other| message == other, "annals")
-    }
-}
-
-fn first_difference<S: AsRef<str>>(
-    client: &[String],
-    other: &[S],
-    same: fn(&str, &str) -> bool,
-    name: &str,
-) -> Outcome {
-    let at = |index: usize| (client.get(index).map(String::as_str), other.get(index).map(AsRef::as_ref));
-    for index in 0..client.len().max(other.len()) {
-        let (client, other) = at(index);
-        if !client.zip(other).is_some_and(|(client, other)| same(client, other)) {
-            let short =
-                |text: Option<&str>| text.unwrap_or("(nothing)").chars().take(300).collect::<String>();
-            let (client, other) = (short(client), short(other));
-            return Err(format!("message {}\n    client  {client}\n    {name:6}  {other}", index + 1).into());
-        }
-    }
-    Ok(())
 }
 
 /// Spells a message: `assistant: Let me see | call toolu_1 Bash {…}`.
@@ -311,21 +296,12 @@ fn spell(role: &Json, parts: &[Json]) -> String {
         "thinking" => format!("thinking {}", text(&part["thinking"])),
         "tool_use" => format!("call {} {} {}", text(&part["id"]), text(&part["name"]), part["input"]),
         "tool_result" => {
-            let said: String = self::parts(&part["content"]).iter().map(|part| text(&part["text"])).collect();
+            let said: String = blocks(&part["content"]).iter().map(|part| text(&part["text"])).collect();
             format!("result {} {said}", text(&part["tool_use_id"]))
         }
         other => other.to_owned(),
     });
     format!("{}: {}", text(role), spelled.collect::<Vec<_>>().join(" | "))
-}
-
-/// Returns the blocks of a content that may be mere text.
-fn parts(content: &Json) -> Vec<Json> {
-    match content {
-        Json::Array(parts) => parts.clone(),
-        Json::String(_) => vec![serde_json::json!({"type": "text", "text": content})],
-        _ => Vec::new(),
-    }
 }
 
 /// Returns the text of a value; none is empty.
