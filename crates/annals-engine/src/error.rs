@@ -28,6 +28,10 @@ pub(crate) enum ErrorKind {
     ChangedWhileCopied { path: PathBuf },
     #[error("`{session}` is being removed for good: its transcript is gone")]
     HalfPurged { session: String },
+    #[error(
+        "the manifest of `{session}` in the trash names files outside of its config folder; nothing was moved"
+    )]
+    StrayManifest { session: String },
     #[error("no entry, or more than one, begins with `{id}`")]
     NoEntry { id: String },
     #[error("`{selector}` may be any of {} sessions", candidates.len())]

@@ -233,17 +233,27 @@ fn note(path: &Path) -> Result<Option<Note>, Doubt> {
             modified: modified.and_then(seconds),
         })
     };
-    Ok(parse())
+    let found = parse();
+    // A note that cannot be understood, of a process that runs: nobody knows which session that process has open.
+    let pid = if found.is_none() { named().and_then(|pid: u64| pid.try_into().ok()) } else { None };
+    match pid.and_then(start_of_process) {
+        Some(_) => Err(Doubt::Unreadable { path: path.to_owned(), reason: "it is not complete".to_owned() }),
+        None => Ok(found),
+    }
+}
+
+/// Returns when the process of this number was started, in seconds since 1970; none if there is no such process.
+fn start_of_process(pid: u32) -> Option<u64> {
+    let pid = Pid::from_u32(pid);
+    let mut system = System::new();
+    system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
+    system.process(pid).map(sysinfo::Process::start_time)
 }
 
 /// Returns whether the process is still the one that wrote the note: a number may have gone to another since.
 fn is_running(note: &Note) -> bool {
-    let pid = Pid::from_u32(note.pid);
-    let mut system = System::new();
-    system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
-    system.process(pid).is_some_and(|process| {
-        note.started.is_none_or(|noted| process.start_time() <= noted.saturating_add(LEEWAY))
-    })
+    let is_it = |started: u64| note.started.is_none_or(|noted| started <= noted.saturating_add(LEEWAY));
+    start_of_process(note.pid).is_some_and(is_it)
 }
 
 fn is_growing(path: &Path) -> io::Result<bool> {

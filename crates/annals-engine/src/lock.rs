@@ -1,8 +1,9 @@
 //! The lock of a session.
 //!
-//! An operation that changes a session or the trash takes its locks in one order: the lock of the session, the lock of
-//! the transcript, the entry of the trash. Operations that move or replace files take the first one exclusively, those
-//! that only add to a session share it.
+//! An operation that changes a session or the trash takes its locks in one order: first the lock of the session, then, if
+//! the transcript is on disk, the lock of the transcript. Operations that move or replace files take the first one
+//! exclusively, those that only add to a session share it. Whoever holds it exclusively also owns the session's entries of
+//! the trash; the stage in the name of an entry's folder says what was going on with it.
 //!
 //! The lock of a session is a file under the folder of annals, one for each root and session id, so that it exists
 //! whether the session is on disk, in the trash or nowhere. It is empty and never removed: a process that waits for it

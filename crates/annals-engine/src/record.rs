@@ -105,6 +105,7 @@ impl Engine {
         }
         let found: Vec<_> = self.sessions_with_id(session).into_iter().map(|file| file.path).collect();
         match &found[..] {
+            [] if self.finish_interrupted(session)? => self.folder_of(session, project),
             [] => Ok(usual),
             [one] => Ok(one.parent().map_or(usual, Path::to_owned)),
             several => Err(Error::ambiguous(session, several.iter().map(|path| (session, path)))),

@@ -114,14 +114,20 @@ impl Log {
     pub fn read(source: impl Read + 'static) -> io::Result<Self> {
         let mut source = BufReader::new(source);
         let mut first = Vec::new();
-        while first.trim_ascii().is_empty() && source.read_until(b'\n', &mut first)? > 0 {}
+        while first.trim_ascii().is_empty() && read_bounded_line(&mut source, &mut first)? > 0 {}
         if Value::new(&first).is_none() {
             // An object that is spread over several lines, or no JSON at all.
-            source.read_to_end(&mut first)?;
+            source.by_ref().take(LONGEST_LINE + 1).read_to_end(&mut first)?;
+            ensure_bounded(first.len())?;
         }
         let list = Value::new(&first).and_then(|value| value.get("loglines")).filter(|list| list.is_array());
         let is_blank = |line: &[u8]| line.trim_ascii().is_empty();
-        let rest = source.split(b'\n').filter(move |line| !line.as_ref().is_ok_and(|line| is_blank(line)));
+        let rest = std::iter::from_fn(move || {
+            let mut line = Vec::new();
+            let read = read_bounded_line(&mut source, &mut line);
+            read.map(|count| (count > 0).then_some(line)).transpose()
+        });
+        let rest = rest.filter(move |line| !line.as_ref().is_ok_and(|line| is_blank(line)));
         let beginning: Vec<_> = match list {
             // What follows the list is read as entries, too: whatever it is, it is not passed over.
             Some(list) if Value::new(&first).is_some_and(Value::is_valid) => {
@@ -148,6 +154,22 @@ impl Log {
             response => Self::read(response.map_err(io::Error::other)?.into_body().into_reader()),
         }
     }
+}
+
+/// No entry of a log is longer than this: a source that never ends must not fill the memory.
+const LONGEST_LINE: u64 = 256 * 1024 * 1024;
+
+/// Reads a line, with its end; returns how many bytes it has.
+fn read_bounded_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let count = source.take(LONGEST_LINE + 1).read_until(b'\n', line)?;
+    ensure_bounded(line.len())?;
+    Ok(count)
+}
+
+fn ensure_bounded(length: usize) -> io::Result<()> {
+    let is_bounded = length as u64 <= LONGEST_LINE;
+    let too_long = || io::Error::new(io::ErrorKind::InvalidData, "the log has a line of more than 256 MiB");
+    is_bounded.then_some(()).ok_or_else(too_long)
 }
 
 impl Iterator for Log {

@@ -205,7 +205,9 @@ impl Engine {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(Error::write(&folder, source)),
             }
-            manifest.deleted_at += a_moment;
+            // Behind the end of the calendar, where only a damaged manifest leads, any time will do that is free.
+            manifest.deleted_at =
+                manifest.deleted_at.checked_add(a_moment).unwrap_or_else(|_| Timestamp::now());
         }
     }
 
@@ -240,6 +242,14 @@ impl Engine {
         let mut found: Vec<_> = self.entries().map(Trashed::from).collect();
         found.sort_by(|a, b| b.deleted_at.cmp(&a.deleted_at).then_with(|| a.session.cmp(&b.session)));
         found
+    }
+
+    /// Returns the folders in the trash whose manifests cannot be read. What is in them stays there.
+    pub fn unreadable_entries(&self) -> Vec<PathBuf> {
+        let trash = self.home().trash();
+        let complete = entry::names(&trash).filter(|name| name.stage == Stage::Complete);
+        let unreadable = complete.filter(|name| Entry::read(&trash, name.clone()).is_none());
+        unreadable.map(|name| name.folder(&trash, Stage::Complete)).collect()
     }
 
     fn entries(&self) -> impl Iterator<Item = Entry> + use<> {
@@ -332,6 +342,16 @@ impl Engine {
         self.remove_all(&folder)
     }
 
+    /// Finds the session that an operation is to change. If restoring it was interrupted, that is finished first.
+    pub fn session_to_change(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
+        match self.session(selector) {
+            Err(error) if error.is_not_found() && self.finish_interrupted(&selector.to_string_lossy())? => {
+                self.session(selector)
+            }
+            found => found,
+        }
+    }
+
     /// Finishes what was interrupted of those sessions in these folders of the client that a name may mean; returns whether
     /// there was anything. A session whose restoring was interrupted is found on disk afterwards.
     pub fn finish_interrupted(&self, selector: &str) -> Result<bool, Error> {
@@ -352,12 +372,22 @@ impl Engine {
         let trash = self.home().trash();
         for name in entry::names(&trash).filter(|name| name.session == session) {
             let folder = name.folder(&trash, name.stage);
-            let is_empty = || !folder.join(MANIFEST).exists() && !folder.join("0").exists();
-            if name.stage == Stage::Purging || name.stage == Stage::Moving && is_empty() {
-                self.remove_all(&folder)?;
-            }
+            // Both are only tidied up, and a failure must not keep others from working with the session.
+            let _ = match name.stage {
+                Stage::Purging => self.remove_all(&folder),
+                Stage::Moving if !folder.join(MANIFEST).exists() => self.remove_begun(&folder),
+                Stage::Moving | Stage::Complete => Ok(()),
+            };
         }
         Ok(())
+    }
+
+    /// Removes the folder of an entry that has no manifest yet. It may be one that a deletion in another root, under another
+    /// lock, has just made: it stays if its manifest is being written or if there is anything else in it. If it is removed
+    /// before that, the deletion fails without having moved anything.
+    fn remove_begun(&self, folder: &Path) -> Result<(), Error> {
+        rewrite::remove_abandoned(&**self.disk(), &folder.join(MANIFEST))?;
+        self.disk().remove_folder(folder).map_err(|source| Error::write(folder, source))
     }
 
     /// Returns whether an operation on the session was interrupted, if nobody holds its lock exclusively.
@@ -381,6 +411,7 @@ impl Engine {
     /// as the beginning of a file that has grown since, is removed from the entry. If something else stands in the place
     /// of an item, that item stays in the entry, which is complete then; the path is returned.
     fn put_back(&self, entry: &Entry) -> Result<Option<PathBuf>, Error> {
+        ensure_confined(entry)?;
         let in_the_way = |item: &entry::Item<'_>| in_the_way(&item.place, item.path, Accept::Beginnings);
         let another_transcript = entry.transcript().and_then(|item| in_the_way(&item));
         let mut left = another_transcript;
@@ -388,7 +419,9 @@ impl Engine {
             for item in entry.items() {
                 let temporary = entry.temporary(&item);
                 self.remove_all(&temporary)?;
-                left = left.or(self.put_back_item(&item.place, item.path, &temporary)?);
+                // Every item is put back that can be, whatever is in the way of another.
+                let taken = self.put_back_item(&item.place, item.path, &temporary)?;
+                left = left.or(taken);
             }
         }
         if left.is_some() {
@@ -468,6 +501,7 @@ impl Engine {
 }
 
 fn ensure_restorable(entry: &Entry) -> Result<(), Error> {
+    ensure_confined(entry)?;
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
     let half_purged = || Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() });
     let transcript = entry.transcript().ok_or_else(half_purged)?;
@@ -478,6 +512,11 @@ fn ensure_restorable(entry: &Entry) -> Result<(), Error> {
         Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
         None => Ok(()),
     }
+}
+
+fn ensure_confined(entry: &Entry) -> Result<(), Error> {
+    let session = entry.manifest.session.clone();
+    if entry.is_confined() { Ok(()) } else { Err(Error::new(ErrorKind::StrayManifest { session })) }
 }
 
 /// What may be in the place of a file that is moved back.

@@ -106,11 +106,7 @@ impl Duplicates {
 
 /// Returns the last of some lines that Claude Code loads into a conversation.
 fn last_read(session: &Session, lines: &[NodeIndex]) -> Option<NodeIndex> {
-    let is_loaded = |line: &&NodeIndex| {
-        let node = &session.nodes()[**line];
-        node.kind.is_message() && node.is_seen_by_client()
-    };
-    lines.iter().rev().find(is_loaded).copied()
+    lines.iter().rev().find(|&&line| session.nodes()[line].is_loaded_by_client()).copied()
 }
 
 /// Returns what is compared to tell whether two lines of an entry say the same: the type, and the bytes of the content of

@@ -166,7 +166,7 @@ impl<R: Read> Reader<R> {
                 }
             }
         }
-        self.looked_ahead.in_vain += end as u64;
+        self.looked_ahead.in_vain += next as u64;
         Ok(())
     }
 
@@ -278,14 +278,14 @@ impl<'a> Entries<'a> {
         loop {
             let next = first_line(&self.rest[end..]);
             match object.read(next) {
-                Progress::Open if !next.is_empty() && end < LONGEST_SPAN => end += next.len(),
+                Progress::Open if !next.is_empty() && end + next.len() <= LONGEST_SPAN => end += next.len(),
                 Progress::Closed(length) if end > 0 && is_object(&self.rest[..end + length]) => {
                     return end + next.len();
                 }
                 Progress::Open | Progress::Closed(_) | Progress::Broken => break,
             }
         }
-        self.looked_ahead.in_vain += end as u64;
+        self.looked_ahead.in_vain += (end + first_line(&self.rest[end..]).len()) as u64;
         line
     }
 

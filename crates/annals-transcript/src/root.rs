@@ -11,7 +11,7 @@ use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
 use crate::links::Links;
-use crate::session::{BlockKind, Node, Session};
+use crate::session::{BlockKind, NO_ENTRY, Node, Session};
 
 /// A root in the middle of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,9 +221,6 @@ fn is_rewind(links: &Links<'_>, opening: NodeIndex) -> bool {
     let behind = links.session.nodes()[opening + 1..].iter();
     behind.take_while(|node| !speaks(node)).any(is_note)
 }
-
-/// The id that stands for no entry.
-const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Returns whether somebody speaks in an entry of the main line.
 fn speaks(node: &Node) -> bool {

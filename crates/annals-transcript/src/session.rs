@@ -486,6 +486,9 @@ fn is_human_turn(entry: &Entry<'_>) -> bool {
     })
 }
 
+/// The id that a `last-prompt` names to say that no entry is meant.
+pub(crate) const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
+
 /// Returns a count as an index; files with more entries than that do not exist.
 pub(crate) fn index(count: usize) -> u32 {
     u32::try_from(count).expect("a transcript has fewer than four billion entries")

@@ -5,13 +5,15 @@
 //! the suffix `.moving`; an entry that is being removed for good has `.purging`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Component, Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
 use annals_transcript::project::is_session_id;
 use jiff::Timestamp;
 
 use crate::error::{Error, ErrorKind};
+use crate::live::root_of;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
@@ -109,9 +111,27 @@ impl Entry {
     }
 
     /// Returns the name under which an item is copied before it gets its own: in the folder that it is copied to, and
-    /// the same at every attempt, so that the next one removes what an earlier one left.
+    /// the same at every attempt, so that the next one removes what an earlier one left. No other entry has the same name,
+    /// also not in the trash of another `ANNALS_HOME`, since entries are restored at the same time.
     pub(super) fn temporary(&self, item: &Item<'_>) -> PathBuf {
-        item.path.with_file_name(format!(".{}.{}.annals", self.name.id, item.number))
+        let mut trash = DefaultHasher::new();
+        self.folder.parent().hash(&mut trash);
+        let Name { session, id, .. } = &self.name;
+        item.path.with_file_name(format!(".{session}.{id}.{}.{:x}.annals", item.number, trash.finish()))
+    }
+
+    /// Returns whether every item belongs to the config folder of the transcript. A manifest that somebody else wrote may
+    /// name any path.
+    pub(super) fn is_confined(&self) -> bool {
+        let Some(transcript) = self.transcript() else { return true };
+        let is_plain = |path: &Path| {
+            path.is_absolute()
+                && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))
+        };
+        let is_named_so = transcript.path.file_stem().is_some_and(|name| *name == *self.name.session);
+        let root = root_of(transcript.path).or_else(|| transcript.path.parent().map(Path::to_owned));
+        let is_inside = |path: &Path| root.as_ref().is_some_and(|root| path.starts_with(root));
+        is_named_so && self.items().all(|item| is_plain(item.path) && is_inside(item.path))
     }
 }
 

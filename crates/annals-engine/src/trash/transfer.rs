@@ -101,14 +101,30 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes a file, or a folder with all that is in it, if it is there.
+    /// Lets us remove what is in a folder of ours: a copy keeps the permissions of the original, which may forbid it.
+    fn make_writable(&self, folder: &Path, metadata: &Metadata) -> io::Result<()> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mut permissions = metadata.permissions();
+            if permissions.mode() & 0o700 != 0o700 {
+                permissions.set_mode(permissions.mode() | 0o700);
+                return self.disk().set_attributes(folder, permissions, metadata.modified()?);
+            }
+        }
+        let _ = (folder, metadata);
+        Ok(())
+    }
+
+    /// Removes a file of ours, or a folder with all that is in it, if it is there.
     pub(crate) fn remove_all(&self, path: &Path) -> Result<(), Error> {
         let failed = |source| Error::write(path, source);
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(failed(error)),
             Ok(metadata) if !metadata.is_dir() => self.disk().remove_file(path).map_err(failed),
-            Ok(_) => {
+            Ok(metadata) => {
+                self.make_writable(path, &metadata).map_err(failed)?;
                 children(path).map_err(failed)?.iter().try_for_each(|path| self.remove_all(path))?;
                 self.disk().remove_folder(path).map_err(failed)
             }
@@ -176,7 +192,9 @@ fn remove_copied_file(engine: &Engine, path: &Path, state: State, copy: &Path) -
     let cannot_read = |source| Error::read(path, source);
     let mut file = File::open(path).map_err(cannot_read)?;
     let now: State = file.metadata().map_err(cannot_read)?.into();
-    if now != state && compare(copy, path).map_err(cannot_read)? == Comparison::Different {
+    // The bytes are compared, not only what is known of the file: this is the last moment in which both are there.
+    let is_same_copy = compare(copy, path).map_err(cannot_read)? != Comparison::Different;
+    if !is_same_copy || now != state && now.length < state.length {
         return Err(changed(path));
     }
     let copy_failed = |source| Error::write(copy, source);

@@ -9,7 +9,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use annals_engine::{Doubt, Fork, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording};
+use annals_engine::{
+    Doubt, Fork, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, TranscriptFile,
+};
 use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::RealDisk;
 use annals_transcript::write::{Agent, Options, Target};
@@ -262,6 +264,130 @@ fn a_trash_on_another_disk_keeps_modes_times_links_and_long_names() {
     assert_eq!(fs::read_dir(trash).unwrap().count(), 0);
 }
 
+/// All entries of older versions have the id 1, so that only the session tells their copies apart.
+#[test]
+fn sessions_of_one_project_are_restored_from_another_disk_at_the_same_time() {
+    let world = world();
+    let folder = world.path();
+    let disk = || TwoDevices { disk: Arc::new(RealDisk), folder: folder.join("home") };
+    let ids: Vec<String> = (0..8).map(|number| format!("{number:08x}-0000-4000-8000-000000000000")).collect();
+    let text = |id: &str| message(FIRST, None, id, "").repeat(2000);
+    let one = engine(folder, Arc::new(disk()));
+    for id in &ids {
+        fs::write(transcript(folder, id), text(id)).unwrap();
+        let trashed = one.delete(&TranscriptFile::at(&transcript(folder, id)), true).unwrap();
+        let trash = folder.join("home/trash");
+        fs::rename(trash.join(format!("{id}.{}", trashed.entry)), trash.join(id)).unwrap();
+    }
+    thread::scope(|scope| {
+        for id in &ids {
+            let engine = engine(folder, Arc::new(disk()));
+            scope.spawn(move || engine.restore(&engine.in_trash(id, None).unwrap()).unwrap());
+        }
+    });
+    for id in &ids {
+        assert!(fs::read_to_string(transcript(folder, id)).unwrap() == text(id), "{id}");
+    }
+    assert!(one.trashed().is_empty());
+}
+
+/// A copy keeps the permissions of a folder, which may forbid to remove what is in it.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_does_not_keep_the_trash_from_being_emptied() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world();
+    let folder = world.path();
+    let results = transcript(folder, SESSION).with_extension("").join("tool-results");
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o500)).unwrap();
+    let engine = real(folder);
+    let trashed = engine.delete(&session(folder), false).unwrap();
+    engine.purge(&trashed).unwrap();
+    assert_eq!(fs::read_dir(folder.join("home/trash")).unwrap().count(), 0);
+}
+
+/// A folder without manifest may be one that a deletion in another root has just made.
+#[test]
+fn what_another_deletion_has_begun_to_write_is_not_removed() {
+    let world = world();
+    let folder = world.path();
+    let begun = folder.join("home/trash").join(format!("{SESSION}.20260101T000000000.moving"));
+    let manifest = begun.join(".manifest.json.annals");
+    fs::create_dir_all(&begun).unwrap();
+    let file = fs::File::create(&manifest).unwrap();
+    file.lock().unwrap();
+    let engine = real(folder);
+    let trashed = engine.delete(&session(folder), true).unwrap();
+    engine.restore(&trashed).unwrap();
+    assert!(manifest.is_file(), "its writer holds it");
+    drop(file);
+    engine.delete(&session(folder), true).unwrap();
+    assert!(!begun.exists(), "what an interrupted deletion left is removed");
+    fs::create_dir_all(&begun).unwrap();
+    fs::write(begun.join("0"), "something else").unwrap();
+    engine.restore(&engine.in_trash(SESSION, None).unwrap()).unwrap();
+    assert!(begun.join("0").is_file());
+}
+
+#[test]
+fn a_manifest_that_leads_out_of_the_config_folder_is_refused() {
+    for stray in ["../../../evil", "rel/here.txt", "/tmp/elsewhere/x"] {
+        let world = world();
+        let folder = world.path();
+        let engine = real(folder);
+        let trashed = engine.delete(&session(folder), false).unwrap();
+        let manifest = only_entry(folder).join("manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let stray = match stray.strip_prefix("..") {
+            Some(_) => folder.join("root/projects/-p").join(stray).display().to_string(),
+            None => stray.to_owned(),
+        };
+        let first = folder.join("root/projects/-p").join(SESSION).display().to_string();
+        fs::write(&manifest, text.replacen(&format!("\"{first}\""), &format!("\"{stray}\""), 1)).unwrap();
+        let before = tree(&folder.join("root"));
+        let error = engine.restore(&trashed).unwrap_err();
+        assert!(error.to_string().contains("outside of its config folder"), "{error}");
+        assert!(tree(&folder.join("root")) == before && !folder.join("evil").exists());
+    }
+}
+
+#[test]
+fn deletions_at_the_end_of_the_calendar_find_a_free_entry() {
+    let world = world();
+    let folder = world.path();
+    let engine = real(folder);
+    for _ in 0..4 {
+        engine.delete(&session(folder), true).unwrap();
+        for entry in fs::read_dir(folder.join("home/trash")).unwrap() {
+            let manifest = entry.unwrap().path().join("manifest.json");
+            let value: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+            let text = fs::read_to_string(&manifest).unwrap();
+            let time = value["deletedAt"].as_str().unwrap();
+            fs::write(&manifest, text.replace(time, "9999-12-30T22:00:00.999Z")).unwrap();
+        }
+        let path = transcript(folder, SESSION);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, message(FIRST, None, SESSION, "")).unwrap();
+    }
+    assert_eq!(engine.trashed().len(), 4);
+}
+
+#[test]
+fn a_note_that_is_cut_off_leaves_it_unknown_which_session_its_process_has_open() {
+    let world = world();
+    let folder = world.path();
+    let registry = folder.join("root/sessions");
+    fs::create_dir(&registry).unwrap();
+    let engine = real(folder).with_processes(HOST);
+    fs::write(registry.join(format!("{}.json", std::process::id())), "{\"pid\":1,\"sess").unwrap();
+    assert!(matches!(engine.liveness(&session(folder)).unwrap(), Liveness::Unknown(_)));
+    assert!(engine.delete(&session(folder), false).unwrap_err().is_live());
+    fs::remove_dir_all(&registry).unwrap();
+    fs::create_dir(&registry).unwrap();
+    fs::write(registry.join("4194999.json"), "{\"pid\":4194999,\"sess").unwrap();
+    assert_eq!(engine.liveness(&session(folder)).unwrap(), Liveness::NotLive, "that process is gone");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_transcript_that_a_link_leads_to_is_kept_when_it_is_replaced() {
@@ -454,7 +580,7 @@ fn a_client_is_live_while_its_own_process_runs() {
         ("1.json", format!("{{\"pid\":{pid},\"sessionId\":\"{OTHER}\",\"startedAt\":{now}}}"), false),
         ("1.json", format!("{{\"pid\":{dead},\"sessionId\":\"{SESSION}\",\"startedAt\":{now}}}"), false),
         ("1.json", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\",\"startedAt\":1000000}}"), false),
-        ("1.json", "not json".to_owned(), false),
+        (&format!("{dead}.json"), "not json".to_owned(), false),
         ("1.key", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\",\"startedAt\":{now}}}"), false),
     ] {
         fs::write(registry.join(name), &note).unwrap();

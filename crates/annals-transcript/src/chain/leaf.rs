@@ -6,10 +6,7 @@ use super::gather::{self, Reach};
 use super::load::{LastPrompt, Loaded};
 use super::walk;
 use crate::groups::Groups;
-use crate::session::Session;
-
-/// The id that stands for no entry.
-const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
+use crate::session::{NO_ENTRY, Session};
 
 pub(super) fn choose(session: &Session, loaded: &Loaded, children: &Groups) -> Option<usize> {
     let mut chooser = Chooser { session, loaded, children, spoken: vec![None; loaded.slots.len()] };

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::entry::{Flag, Kind};
 use crate::json::{Value, quote};
+use crate::session::NO_ENTRY;
 use crate::{Entry, Problem};
 
 /// An entry to be recorded: a JSON object with a `type`, and what else the caller knows.
@@ -449,9 +450,6 @@ fn optional(id: Option<&str>) -> String {
 pub(super) fn spell_time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
-
-/// The id that stands for no entry.
-pub(crate) const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Checks that fields that the client reads are what it expects.
 fn check(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {

@@ -6,14 +6,13 @@ use std::io::{self, Read, SeekFrom};
 
 use uuid::Uuid;
 
-use super::draft::NO_ENTRY;
 use super::fs::{Handle, State};
 use crate::chain::Chain;
 use crate::entry::view::LastPrompt;
 use crate::entry::{Entry, Flag};
 use crate::json::JsonStr;
 use crate::line::{Position, Reader, read_span};
-use crate::session::Session;
+use crate::session::{NO_ENTRY, Session};
 
 /// The entries of a transcript by id, and its end.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ pub fn replace(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     let _claim = claim(disk, path)?;
-    put(disk, path, |out| write(out).map_err(Error::disk("write", path)), || Ok(()))
+    put(disk, path, Place::Any, |out| write(out).map_err(Error::disk("write", path)), || Ok(()))
 }
 
 /// Puts in the place of a small file what `change` makes of it, or of nothing if it is not there. Of several who do so
@@ -36,7 +36,8 @@ pub fn update(
     };
     match change(there.as_deref()) {
         Some(new) => {
-            put(disk, path, |out| out.write_all(&new).map_err(Error::disk("write", path)), || Ok(()))
+            let write = |out: &mut dyn Write| out.write_all(&new).map_err(Error::disk("write", path));
+            put(disk, path, Place::Any, write, || Ok(()))
         }
         None => disk.remove_file(&beside(path)).map_err(Error::disk("remove", &beside(path))),
     }
@@ -61,10 +62,30 @@ fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
     })
 }
 
+/// Removes what an interrupted [`replace`] left beside a file, unless somebody is writing it right now.
+pub fn remove_abandoned(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+    let beside = beside(path);
+    if !beside.exists() {
+        return Ok(());
+    }
+    let _claim = lock(disk, &beside, Open::IfThere, Duration::ZERO)?;
+    disk.remove_file(&beside).map_err(Error::disk("remove", &beside))
+}
+
+/// What may be where a file is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// A file, which is replaced, or nothing.
+    Any,
+    /// Nothing: a file that has appeared meanwhile is somebody else's and stays.
+    Free,
+}
+
 /// Writes the successor of a file and, if `still` agrees at the last moment, puts it in its place.
 fn put<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
+    place: Place,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
     still: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
@@ -79,7 +100,11 @@ fn put<E: From<Error>>(
         file.sync().map_err(failed())?;
         drop(file);
         still()?;
-        Ok(disk.rename(&beside, path).map_err(Error::disk("replace", path))?)
+        let renamed = match place {
+            Place::Any => disk.rename(&beside, path),
+            Place::Free => disk.rename_new(&beside, path),
+        };
+        Ok(renamed.map_err(Error::disk("replace", path))?)
     })();
     if written.is_err() {
         // What is left of it is harmless, and overwritten by the next attempt.
@@ -143,7 +168,7 @@ pub fn remove_entry(
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
     let _claim = claim(disk, path)?;
-    put(disk, path, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
+    put(disk, path, Place::Any, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
     Ok(Removed::Rewritten)
 }
 
@@ -210,7 +235,8 @@ pub fn hydrate<E: From<Error>>(
         Ok(())
     };
     let _claim = claim(disk, path)?;
-    put(disk, path, write, || -> Result<(), E> {
+    let place = if before.is_some() { Place::Any } else { Place::Free };
+    put(disk, path, place, write, || -> Result<(), E> {
         if before.is_some() {
             keep_old()?;
         }

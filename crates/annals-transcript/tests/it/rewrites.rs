@@ -3,11 +3,13 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use annals_transcript::write::Error;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, Removed};
+use testkit::faults::every_moment;
 
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -238,4 +240,27 @@ fn a_file_that_grows_while_it_is_replaced_stays() {
     });
     assert!(hydrate(&path, log).unwrap_err().is_busy());
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\nnew\n");
+}
+
+/// The file of another program that appears just before the log would take its place is not replaced.
+#[test]
+fn a_session_that_appears_while_a_log_is_written_is_kept() {
+    const OTHERS: &str = "{\"type\":\"user\",\"uuid\":\"others\"}\n";
+    fn appear(folder: &Path) {
+        fs::write(folder.join("s.jsonl"), OTHERS).unwrap();
+    }
+    let hydrate = |disk: Arc<dyn Disk>, folder: &Path| {
+        let log = [Ok(b"{\"type\":\"user\",\"uuid\":\"ours\"}".to_vec())];
+        rewrite::hydrate(&*disk, &folder.join("s.jsonl"), log, false, || Ok::<_, Error>(()))
+    };
+    let moments = every_moment(
+        |_| {},
+        hydrate,
+        appear,
+        |folder, _, result| {
+            let text = fs::read_to_string(folder.join("s.jsonl")).unwrap();
+            assert!(text == OTHERS, "{result:?}: {text}");
+        },
+    );
+    assert!(moments > 3, "{moments}");
 }

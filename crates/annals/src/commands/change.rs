@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::{self, clean};
 
 pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = engine.session_to_change(&args.session)?;
     engine.rename(&file, &args.title)?;
     warn_of_client(engine, &file, "it may write its own title again");
     let title = args.title.trim().to_owned();
@@ -25,7 +25,7 @@ pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<
 }
 
 pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = engine.session_to_change(&args.session)?;
     engine.tag(&file, args.new.as_deref())?;
     warn_of_client(engine, &file, "it may write its own tag again");
     let tag = args.new.as_deref().unwrap_or_default().trim().to_owned();
@@ -42,7 +42,7 @@ pub(crate) fn archive(
     archived: bool,
     global: &Global,
 ) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = engine.session_to_change(&args.session)?;
     engine.set_archived(&file, archived)?;
     let (done, told) =
         if archived { ("archive", "archived") } else { ("unarchive", "took out of the archive:") };
@@ -50,7 +50,7 @@ pub(crate) fn archive(
 }
 
 pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = engine.session_to_change(&args.session)?;
     let id = engine.entry_id(&file, &args.uuid)?;
     let dry_run = args.safety.dry_run;
     let limit = args.limit.saturating_mul(1 << 20);

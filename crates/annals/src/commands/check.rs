@@ -38,7 +38,9 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
             _ => format!("{} in {files} of {of}", output::count(problems, "problem")),
         });
     }
-    let code = code.or((problems > 0).then_some(FOUND_NOTHING));
+    let mut findings = reports.iter().flat_map(|report| &report.findings);
+    let is_trouble = findings.any(|finding| finding.issue.severity() > Severity::Info);
+    let code = code.or(is_trouble.then_some(FOUND_NOTHING));
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 

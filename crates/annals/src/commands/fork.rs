@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{self, clean};
 
 pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = engine.session_to_change(&args.session)?;
     let fork =
         Fork { up_to: args.up_to.clone(), title: args.title.clone(), with_side_files: args.with_side_files };
     let forked = engine.fork(&file, &fork)?;

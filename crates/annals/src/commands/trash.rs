@@ -1,6 +1,5 @@
 //! `annals delete` and `annals restore`.
 
-use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,7 +10,7 @@ use annals_server::to_wire::{self, changed};
 
 use super::change::{name, tell, warn_of_refusal};
 use crate::args::{Delete, Global, Restore};
-use crate::failure::{FOUND_NOTHING, Failure};
+use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
 
 pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<ExitCode, Failure> {
@@ -20,7 +19,7 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
     {
         return purge(engine, &trashed, args.safety.dry_run, global);
     }
-    let file = to_delete(engine, &args.session)?;
+    let file = engine.session_to_change(&args.session)?;
     let belongings = engine.belongings(&file)?;
     let size: u64 = belongings.iter().map(|belonging| belonging.size).sum();
     let what =
@@ -52,16 +51,6 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
     let moved = belongings.iter().map(|belonging| belonging.path.as_path().into()).collect();
     let changed = Changed { dry_run: args.safety.dry_run, entry, moved, ..changed("delete", &file) };
     tell(&changed, &told.join("\n"), global)
-}
-
-/// Returns the session on disk that an argument names. Restoring it may have been interrupted: that is finished first.
-fn to_delete(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Failure> {
-    match engine.session(selector) {
-        Err(error) if error.is_not_found() && engine.finish_interrupted(&selector.to_string_lossy())? => {
-            Ok(engine.session(selector)?)
-        }
-        found => Ok(found?),
-    }
 }
 
 /// Returns the entry of the trash that an argument names; none if a session on disk is meant.
@@ -152,7 +141,11 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
             ]);
         }
     }
-    if all.is_empty() {
+    let unreadable = engine.unreadable_entries();
+    for folder in &unreadable {
+        output::note(&format!("cannot read the manifest of {}", output::clean(&folder.to_string_lossy())));
+    }
+    if all.is_empty() && unreadable.is_empty() {
         output::note("the trash is empty");
         return Ok(ExitCode::from(FOUND_NOTHING));
     }
@@ -160,5 +153,5 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
         table.print(&mut out)?;
     }
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
