@@ -60,7 +60,7 @@ pub struct ToolCount {
 impl Stats {
     /// Counts an entry.
     pub fn add(&mut self, entry: &Entry<'_>) {
-        self.lines = entry.at().line;
+        self.lines = entry.last_line();
         self.bytes += entry.bytes().len() as u64;
         if entry.kind() == Kind::Noise {
             return;

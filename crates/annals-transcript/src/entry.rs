@@ -132,6 +132,12 @@ impl<'a> Entry<'a> {
         self.at
     }
 
+    /// Returns the line that the entry ends in. Only an object that spans lines ends in another than it starts in.
+    pub fn last_line(&self) -> u64 {
+        let inner = self.bytes.strip_suffix(b"\n").unwrap_or(self.bytes);
+        self.at.line + memchr::memchr_iter(b'\n', inner).count() as u64
+    }
+
     /// Returns what was read at the top of the object.
     pub fn head(&self) -> &Head<'a> {
         &self.head
