@@ -716,6 +716,10 @@ fn pair_results<'s>(
         match role {
             Role::Assistant => {
                 parts.extend(drafts.clone().flat_map(Draft::parts));
+                if drafts.clone().nth(1).is_some() {
+                    // Only a reply of one line keeps blank text.
+                    parts.retain(|part| !part.kind().is_some_and(is_blank));
+                }
                 sort_reply(&mut parts);
                 messages.push_results(&calls.close());
                 drop_unsendable(&mut parts);

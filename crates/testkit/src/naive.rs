@@ -722,7 +722,12 @@ fn request(gathered: &[&Entry]) -> Vec<Message> {
     let entries = behind_last_boundary(entries);
     let entries: Vec<Entry> = entries.into_iter().filter(|entry| !is_unsent(entry)).collect();
     let mut drafts = merged(with_attachments_moved_up(entries));
-    drafts.iter_mut().filter(|draft| draft.role == "assistant").for_each(sort_blocks);
+    for draft in drafts.iter_mut().filter(|draft| draft.role == "assistant") {
+        // Only a reply of one line keeps blank text.
+        let is_one_line = draft.entries.len() == 1;
+        draft.blocks.retain(|block| is_one_line || !is_blank(block));
+        sort_blocks(draft);
+    }
     paired(drafts).iter().map(spelled).collect()
 }
 
