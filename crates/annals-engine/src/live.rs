@@ -234,9 +234,13 @@ fn note(path: &Path) -> Result<Option<Note>, Doubt> {
         })
     };
     let found = parse();
-    // A note that cannot be understood, of a process that runs: nobody knows which session that process has open.
-    let pid = if found.is_none() { named().and_then(|pid: u64| pid.try_into().ok()) } else { None };
-    match pid.and_then(start_of_process) {
+    // A note that is cut off, of a process that was started before the note was written and still runs: nobody knows which
+    // session that process has open.
+    let is_cut_off = !Value::new(&bytes).is_some_and(Value::is_valid);
+    let pid = if is_cut_off { named().and_then(|pid: u64| pid.try_into().ok()) } else { None };
+    let written = modified.and_then(seconds).unwrap_or(u64::MAX);
+    let is_its_own = |started: &u64| *started <= written.saturating_add(LEEWAY);
+    match pid.and_then(start_of_process).filter(is_its_own) {
         Some(_) => Err(Doubt::Unreadable { path: path.to_owned(), reason: "it is not complete".to_owned() }),
         None => Ok(found),
     }

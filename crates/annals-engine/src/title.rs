@@ -1,7 +1,7 @@
 //! Names that people give to sessions: titles, tags, the archive.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use annals_transcript::json::quote;
 use annals_transcript::write::{self, Draft, Options, Target, rewrite};
@@ -54,12 +54,23 @@ impl Engine {
     }
 }
 
+/// Returns the absolute form of a path. Where it leads up (`..`), the folder that it leads to takes the place of what it
+/// spells; links are kept otherwise, since they tell which config folder is meant.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let leads_up = path.components().any(|part| part == Component::ParentDir);
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if leads_up => Ok(parent.canonicalize()?.join(name)),
+        _ => Ok(path),
+    }
+}
+
 /// Returns a session's own transcript as something to write to.
 pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.as_deref().filter(|_| file.agent.is_none()).ok_or_else(not_a_session)?;
     // What belongs to the session is found from here, and by whoever restores it from anywhere.
-    let path = std::path::absolute(&file.path).map_err(|source| Error::read(&file.path, source))?;
+    let path = absolute(&file.path).map_err(|source| Error::read(&file.path, source))?;
     let target = Target::session(path.parent().unwrap_or(Path::new(".")), session)?;
     // The file may be a copy under another name, which the client would not take for the session.
     if target.path() == path && fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file()) {

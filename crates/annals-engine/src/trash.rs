@@ -317,6 +317,7 @@ impl Engine {
     pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
         let _session = self.lock_session(&trashed.transcript, &trashed.session, Access::Exclusive)?;
         let mut entry = self.entry(trashed)?;
+        ensure_confined(&entry)?;
         if entry.name.stage == Stage::Complete {
             self.finish_moves(&trashed.transcript, &trashed.session)?;
             ensure_restorable(&entry)?;
@@ -402,7 +403,8 @@ impl Engine {
             .filter(move |name| name.session == session && name.stage == Stage::Moving)
             .collect::<Vec<_>>();
         let entries = names.into_iter().filter_map(move |name| Entry::read(&trash, name));
-        entries.filter(move |entry| {
+        // A manifest that names other paths is left to people: it must not keep others from working with the session.
+        entries.filter(Entry::is_confined).filter(move |entry| {
             entry.transcript().is_some_and(|item| self.session_lock(item.path, session) == lock)
         })
     }
@@ -411,7 +413,6 @@ impl Engine {
     /// as the beginning of a file that has grown since, is removed from the entry. If something else stands in the place
     /// of an item, that item stays in the entry, which is complete then; the path is returned.
     fn put_back(&self, entry: &Entry) -> Result<Option<PathBuf>, Error> {
-        ensure_confined(entry)?;
         let in_the_way = |item: &entry::Item<'_>| in_the_way(&item.place, item.path, Accept::Beginnings);
         let another_transcript = entry.transcript().and_then(|item| in_the_way(&item));
         let mut left = another_transcript;
@@ -462,6 +463,7 @@ impl Engine {
             Ok(paths.iter().filter_map(|path| path.file_name().map(OsStr::to_owned)).collect())
         };
         let metadata = place.metadata().map_err(|source| Error::read(place, source))?;
+        self.make_writable(place, &metadata).map_err(|source| Error::write(place, source))?;
         let own = names(place)?;
         let mut left = None;
         for name in &own {

@@ -5,11 +5,10 @@
 //! the suffix `.moving`; an entry that is being removed for good has `.purging`.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
-use annals_transcript::project::is_session_id;
+use annals_transcript::project::{is_session_id, resolve};
 use jiff::Timestamp;
 
 use crate::error::{Error, ErrorKind};
@@ -114,25 +113,52 @@ impl Entry {
     /// the same at every attempt, so that the next one removes what an earlier one left. No other entry has the same name,
     /// also not in the trash of another `ANNALS_HOME`, since entries are restored at the same time.
     pub(super) fn temporary(&self, item: &Item<'_>) -> PathBuf {
-        let mut trash = DefaultHasher::new();
-        self.folder.parent().hash(&mut trash);
+        let trash = fingerprint(&resolve(self.folder.parent().unwrap_or(&self.folder)).to_string_lossy());
         let Name { session, id, .. } = &self.name;
-        item.path.with_file_name(format!(".{session}.{id}.{}.{:x}.annals", item.number, trash.finish()))
+        item.path.with_file_name(format!(".{session}.{id}.{}.{trash:x}.annals", item.number))
     }
 
-    /// Returns whether every item belongs to the config folder of the transcript. A manifest that somebody else wrote may
-    /// name any path.
+    /// Returns whether every item has a path that a session's files have: a manifest that somebody else wrote may name any.
     pub(super) fn is_confined(&self) -> bool {
         let Some(transcript) = self.transcript() else { return true };
-        let is_plain = |path: &Path| {
-            path.is_absolute()
-                && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))
-        };
-        let is_named_so = transcript.path.file_stem().is_some_and(|name| *name == *self.name.session);
-        let root = root_of(transcript.path).or_else(|| transcript.path.parent().map(Path::to_owned));
-        let is_inside = |path: &Path| root.as_ref().is_some_and(|root| path.starts_with(root));
-        is_named_so && self.items().all(|item| is_plain(item.path) && is_inside(item.path))
+        self.items().all(|item| is_plain(item.path) && self.may_be(item.path, transcript.path))
     }
+
+    /// Returns whether a path is the transcript's, one beside it, or one that Claude Code keeps by the id of the session.
+    fn may_be(&self, path: &Path, transcript: &Path) -> bool {
+        let session = &self.name.session;
+        let name = |path: &Path| {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let (own, folder) = (name(path), path.parent().map(name).unwrap_or_default());
+        let is_beside = path.parent() == transcript.parent();
+        let is_agents =
+            own.starts_with("agent-") && [".jsonl", ".meta.json"].iter().any(|end| own.ends_with(end));
+        if is_beside && (own == *session || own == format!("{session}.jsonl") || is_agents) {
+            return true;
+        }
+        let is_kept_by_id = match &*folder {
+            "file-history" | "tasks" | "session-env" => own == *session,
+            "debug" => own == format!("{session}.txt"),
+            "todos" => own.starts_with(&format!("{session}-agent-")),
+            _ => false,
+        };
+        let root = path.parent().and_then(Path::parent);
+        is_kept_by_id
+            && root_of(transcript).is_none_or(|own| root.is_some_and(|root| resolve(root) == resolve(&own)))
+    }
+}
+
+/// Returns whether a path is absolute and leads nowhere but down.
+fn is_plain(path: &Path) -> bool {
+    let leads_up = |part: Component<'_>| matches!(part, Component::ParentDir | Component::CurDir);
+    path.is_absolute() && !path.components().any(leads_up)
+}
+
+/// Returns a number for a text that is the same in every process and release.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A file or folder that belongs to an entry.

@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// Lets us remove what is in a folder of ours: a copy keeps the permissions of the original, which may forbid it.
-    fn make_writable(&self, folder: &Path, metadata: &Metadata) -> io::Result<()> {
+    pub(super) fn make_writable(&self, folder: &Path, metadata: &Metadata) -> io::Result<()> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -167,7 +167,13 @@ impl Copied {
     /// Removes what was copied from `from` to `to`. What was appended meanwhile is copied as well; what was replaced or
     /// added meanwhile stays where it is, and is an error.
     fn remove(&self, engine: &Engine, from: &Path, to: &Path) -> Result<(), Error> {
-        for (path, kind, state) in self.0.iter().rev() {
+        if from.starts_with(engine.home().trash()) {
+            for (path, _, _) in self.0.iter().filter(|(_, kind, _)| *kind == Kind::Folder) {
+                let metadata = path.metadata().map_err(|source| Error::read(path, source))?;
+                engine.make_writable(path, &metadata).map_err(|source| Error::write(path, source))?;
+            }
+        }
+        for (path, kind, _) in self.0.iter().rev() {
             let failed = |source: io::Error| match source.kind() {
                 io::ErrorKind::DirectoryNotEmpty => changed(path),
                 _ => Error::write(path, source),
@@ -178,7 +184,7 @@ impl Copied {
                 Kind::File => {
                     let below = path.strip_prefix(from).unwrap_or(Path::new(""));
                     let copy = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
-                    remove_copied_file(engine, path, *state, &copy)?;
+                    remove_copied_file(engine, path, &copy)?;
                 }
             }
         }
@@ -188,13 +194,12 @@ impl Copied {
 
 /// Removes a file of which there is a copy. It stays open meanwhile, so that what others append until its name is gone
 /// is copied, too.
-fn remove_copied_file(engine: &Engine, path: &Path, state: State, copy: &Path) -> Result<(), Error> {
+fn remove_copied_file(engine: &Engine, path: &Path, copy: &Path) -> Result<(), Error> {
     let cannot_read = |source| Error::read(path, source);
     let mut file = File::open(path).map_err(cannot_read)?;
-    let now: State = file.metadata().map_err(cannot_read)?.into();
     // The bytes are compared, not only what is known of the file: this is the last moment in which both are there.
     let is_same_copy = compare(copy, path).map_err(cannot_read)? != Comparison::Different;
-    if !is_same_copy || now != state && now.length < state.length {
+    if !is_same_copy {
         return Err(changed(path));
     }
     let copy_failed = |source| Error::write(copy, source);

@@ -306,6 +306,31 @@ fn a_folder_that_cannot_be_written_does_not_keep_the_trash_from_being_emptied() 
     assert_eq!(fs::read_dir(folder.join("home/trash")).unwrap().count(), 0);
 }
 
+/// If the originals cannot be removed, the copies are, and the session is where it was.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_emptied_stays_where_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world();
+    let folder = world.path();
+    let results = transcript(folder, SESSION).with_extension("").join("tool-results");
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o500)).unwrap();
+    let may_remove = fs::write(results.join("probe"), "").is_ok();
+    let _ = fs::remove_file(results.join("probe"));
+    let disk = TwoDevices { disk: Arc::new(RealDisk), folder: folder.join("home") };
+    let engine = engine(folder, Arc::new(disk));
+    let before = tree(&folder.join("root"));
+    // Root may remove anything.
+    match engine.delete(&session(folder), false) {
+        Ok(trashed) if may_remove => drop(engine.restore(&trashed).unwrap()),
+        result => assert!(!may_remove && result.is_err()),
+    }
+    assert_eq!(tree(&folder.join("root")), before);
+    assert!(engine.trashed().is_empty());
+    engine.rename(&session(folder), "Still at work").unwrap();
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 /// A folder without manifest may be one that a deletion in another root has just made.
 #[test]
 fn what_another_deletion_has_begun_to_write_is_not_removed() {
@@ -330,24 +355,54 @@ fn what_another_deletion_has_begun_to_write_is_not_removed() {
 }
 
 #[test]
-fn a_manifest_that_leads_out_of_the_config_folder_is_refused() {
-    for stray in ["../../../evil", "rel/here.txt", "/tmp/elsewhere/x"] {
-        let world = world();
-        let folder = world.path();
+fn a_manifest_that_leads_elsewhere_is_refused_and_blocks_nothing() {
+    let world = world();
+    let folder = world.path();
+    let side = folder.join("root/projects/-p").join(SESSION).display().to_string();
+    let root = folder.join("root").display().to_string();
+    for stray in [
+        format!("{root}/projects/-p/../../../evil"),
+        "rel/here.txt".to_owned(),
+        format!("{root}/.bashrc"),
+        format!("{root}/projects/-p/{OTHER}"),
+        format!("{}/tasks/{SESSION}", folder.display()),
+    ] {
         let engine = real(folder);
-        let trashed = engine.delete(&session(folder), false).unwrap();
-        let manifest = only_entry(folder).join("manifest.json");
+        let trashed = engine.delete(&session(folder), true).unwrap();
+        let entry = only_entry(folder);
+        let manifest = entry.join("manifest.json");
         let text = fs::read_to_string(&manifest).unwrap();
-        let stray = match stray.strip_prefix("..") {
-            Some(_) => folder.join("root/projects/-p").join(stray).display().to_string(),
-            None => stray.to_owned(),
-        };
-        let first = folder.join("root/projects/-p").join(SESSION).display().to_string();
-        fs::write(&manifest, text.replacen(&format!("\"{first}\""), &format!("\"{stray}\""), 1)).unwrap();
+        fs::write(&manifest, text.replacen(&format!("\"{side}\""), &format!("\"{stray}\""), 1)).unwrap();
         let before = tree(&folder.join("root"));
         let error = engine.restore(&trashed).unwrap_err();
-        assert!(error.to_string().contains("outside of its config folder"), "{error}");
-        assert!(tree(&folder.join("root")) == before && !folder.join("evil").exists());
+        assert!(error.to_string().contains("names files"), "{error}");
+        assert!(tree(&folder.join("root")) == before && !folder.join("evil").exists(), "{stray}");
+        // As if it had been interrupted, with another session of that id on disk.
+        fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
+        fs::write(transcript(folder, SESSION), message(FIRST, None, SESSION, "")).unwrap();
+        engine.rename(&session(folder), "Still at work").unwrap();
+        engine.purge(&engine.trashed()[0]).unwrap();
+        fs::remove_dir_all(folder.join("root")).unwrap();
+        make(folder);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_deleted_by_an_odd_path_is_restored() {
+    let world = world();
+    let folder = world.path();
+    let link = folder.join("link");
+    std::os::unix::fs::symlink(folder.join("root/projects/-p"), &link).unwrap();
+    fs::create_dir(folder.join("root/projects/-q")).unwrap();
+    let before = tree(&folder.join("root"));
+    for path in [folder.join("root/projects/-q/../-p"), link] {
+        let engine = real(folder);
+        let file = TranscriptFile::at(&path.join(format!("{SESSION}.jsonl")));
+        let trashed = engine.delete(&file, true).unwrap();
+        assert!(!transcript(folder, SESSION).exists());
+        engine.restore(&trashed).unwrap();
+        assert_eq!(tree(&folder.join("root")), before, "{}", path.display());
     }
 }
 
@@ -385,7 +440,17 @@ fn a_note_that_is_cut_off_leaves_it_unknown_which_session_its_process_has_open()
     fs::remove_dir_all(&registry).unwrap();
     fs::create_dir(&registry).unwrap();
     fs::write(registry.join("4194999.json"), "{\"pid\":4194999,\"sess").unwrap();
-    assert_eq!(engine.liveness(&session(folder)).unwrap(), Liveness::NotLive, "that process is gone");
+    let own = registry.join(format!("{}.json", std::process::id()));
+    fs::write(&own, "").unwrap();
+    let years_ago = SystemTime::now() - Duration::from_secs(100_000_000);
+    fs::File::options().append(true).open(&own).unwrap().set_modified(years_ago).unwrap();
+    fs::write(registry.join("1.json"), "{\"newer\":true}").unwrap();
+    let liveness = engine.liveness(&session(folder)).unwrap();
+    assert_eq!(
+        liveness,
+        Liveness::NotLive,
+        "one process is gone, one number has a new process, one note is whole"
+    );
 }
 
 #[cfg(unix)]

@@ -157,9 +157,18 @@ impl Disk for RealDisk {
     }
 
     fn set_attributes(&self, path: &Path, permissions: Permissions, modified: SystemTime) -> io::Result<()> {
-        let file = File::open(path)?;
-        file.set_modified(modified)?;
-        file.set_permissions(permissions)
+        match File::open(path) {
+            Ok(file) => {
+                file.set_modified(modified)?;
+                file.set_permissions(permissions)
+            }
+            // The permissions that it has do not let it be opened; those that it gets may.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                fs::set_permissions(path, permissions)?;
+                File::open(path)?.set_modified(modified)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
