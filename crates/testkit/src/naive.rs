@@ -419,30 +419,27 @@ impl File {
 
     /// Returns the entry that the conversation ends with.
     fn leaf(&self) -> Option<&Entry> {
-        let choice = self.choice();
+        let by_last_line = self.choice_by_last_line();
         if let Some(last) = &self.last_prompt
             && let Some(named) = last.leaf.as_ref().filter(|leaf| *leaf != NO_ENTRY)
             && let Some(leaf) = self.entry(named)
             && self.is_spoken(leaf)
-            && self.overrules(last, leaf, choice)
+            && self.overrules(last, leaf, by_last_line)
         {
             return Some(leaf);
         }
-        choice
+        let spoken_tips = self.tips().into_iter().filter(|tip| !tip.is_side() && self.is_spoken(tip));
+        let last_left = if self.pruned { self.entries.last() } else { None };
+        by_last_line.or(first_newest(spoken_tips)).or(last_left)
     }
 
-    /// Returns the leaf as places and times say.
-    fn choice(&self) -> Option<&Entry> {
-        let tips = self.tips();
-        let by_last_line = match (self.relinked, &tips[..]) {
+    /// Returns the leaf as the last line says.
+    fn choice_by_last_line(&self) -> Option<&Entry> {
+        match (self.relinked, &self.tips()[..]) {
             (true, [only]) => Some(*only),
             (true, _) => self.last_main_line().filter(|last| self.is_spoken(last)),
             (false, _) => self.last_main_line().and_then(|last| self.choice_at_last_line(last)),
-        };
-        let spoken_tips = tips.into_iter().filter(|tip| !tip.is_side() && self.is_spoken(tip));
-        let newest_tip = first_newest(spoken_tips);
-        let last_left = if self.pruned { self.entries.last() } else { None };
-        by_last_line.or(newest_tip).or(last_left)
+        }
     }
 
     /// Returns the entries without any child.

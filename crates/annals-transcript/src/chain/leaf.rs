@@ -10,14 +10,17 @@ use crate::session::{NO_ENTRY, Session};
 
 pub(super) fn choose(session: &Session, loaded: &Loaded, children: &Groups) -> Option<usize> {
     let mut chooser = Chooser { session, loaded, children, spoken: vec![None; loaded.slots.len()] };
-    let choice = chooser.by_place();
+    let tips: Vec<usize> = loaded.kept().filter(|&slot| children.count(slot) == 0).collect();
+    let by_last_line = chooser.by_last_line(&tips);
     let leaf =
         loaded.last_prompt.and_then(|last| last.leaf).filter(|&id| session.id_texts().get(id) != NO_ENTRY);
     match loaded.last_prompt.zip(leaf.and_then(|id| loaded.slot(id))) {
-        Some((last, named)) if chooser.is_spoken(named) && chooser.overrules(choice, last, named) => {
+        Some((last, named)) if chooser.is_spoken(named) && chooser.overrules(by_last_line, last, named) => {
             Some(named)
         }
-        _ => choice,
+        _ => by_last_line
+            .or_else(|| chooser.newest_tip(tips))
+            .or_else(|| loaded.kept().next_back().filter(|_| loaded.pruned)),
     }
 }
 
@@ -35,22 +38,18 @@ struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// Chooses by where entries stand and when they were written.
-    fn by_place(&mut self) -> Option<usize> {
-        let tips: Vec<usize> = self.loaded.kept().filter(|&slot| self.children.count(slot) == 0).collect();
+    /// Chooses by the last line of the file; none if no message stands on its chain.
+    fn by_last_line(&mut self, tips: &[usize]) -> Option<usize> {
         let last = self.last_main_line();
         let spoken_last = last.filter(|&last| self.is_spoken(last));
-        let found = match (self.loaded.relinked, &tips[..]) {
+        match (self.loaded.relinked, tips) {
             (true, &[only]) => Some(only),
             (true, _) => spoken_last,
             (false, _) if spoken_last.is_some() && self.loaded.last_named_leaf.is_some() => {
                 self.only_last_message().filter(|_| !self.is_named_leaf_usable()).or(spoken_last)
             }
             (false, _) => last.and_then(|last| self.newest_from(last)),
-        };
-        found
-            .or_else(|| self.newest_tip(tips))
-            .or_else(|| self.loaded.kept().next_back().filter(|_| self.loaded.pruned))
+        }
     }
 
     /// Returns the last line of the file that is not a subagent's.
@@ -136,7 +135,7 @@ impl Chooser<'_> {
         false
     }
 
-    /// Decides whether a `last-prompt` overrules the choice.
+    /// Decides whether a `last-prompt` overrules the choice by the last line; it does if there is none.
     fn overrules(&self, choice: Option<usize>, last: LastPrompt, named: usize) -> bool {
         let Some(choice) = choice else { return true };
         let final_word = last.explicit && !last.overtaken;
