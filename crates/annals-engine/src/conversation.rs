@@ -126,23 +126,28 @@ impl<'s> Conversation<'s> {
     /// Returns how a call ended.
     pub fn state(&self, call: &Call) -> Result<State, Error> {
         match call.result {
-            Some((node, _)) => Ok(self.result_states(node)?.get(call.is_error())),
+            Some((node, _)) => self.result_state(node, call.is_error()),
             None if call.is_given_up() => Ok(State::Interrupted),
             None => Ok(State::Pending),
         }
     }
 
-    fn result_states(&self, index: NodeIndex) -> Result<ResultStates, Error> {
-        if let Some(&states) = self.result_states.borrow().get(&index) {
-            return Ok(states);
+    /// Returns the state of a call that an entry answers. Only an entry with several results is asked more than once, so only
+    /// such an entry is kept.
+    fn result_state(&self, index: NodeIndex, is_error: bool) -> Result<State, Error> {
+        if let Some(states) = self.result_states.borrow().get(&index) {
+            return Ok(states.get(is_error));
         }
         let session = self.snapshot.session();
         let node = &session.nodes()[index];
-        let states = ResultStates::of(&Entry::new(&self.snapshot.body(node)?));
-        if session.blocks(node).len() > 1 {
-            self.result_states.borrow_mut().insert(index, states);
+        let body = self.snapshot.body(node)?;
+        let entry = Entry::new(&body);
+        if session.blocks(node).len() <= 1 {
+            return Ok(State::of(Some(&entry), is_error));
         }
-        Ok(states)
+        let states = ResultStates::of(&entry);
+        self.result_states.borrow_mut().insert(index, states);
+        Ok(states.get(is_error))
     }
 }
 

@@ -54,18 +54,21 @@ pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut characters = text.chars().peekable();
     std::iter::from_fn(move || {
         let character = characters.next()?;
-        let is_harmful = match character {
-            JOINER | NON_JOINER => {
-                !before.is_some_and(can_be_joined) || !characters.peek().copied().is_some_and(can_be_joined)
-            }
-            selector if is_variation_selector(selector) => {
-                before.is_none_or(|before: char| before.is_whitespace() || is_variation_selector(before))
-            }
-            other => is_always_harmful(other),
-        };
+        let is_harmful = is_harmful(before, character, characters.peek().copied());
         before = Some(character);
         Some((character, is_harmful))
     })
+}
+
+/// Returns whether a character is harmful between two others.
+fn is_harmful(before: Option<char>, character: char, next: Option<char>) -> bool {
+    match character {
+        JOINER | NON_JOINER => !before.is_some_and(can_be_joined) || !next.is_some_and(can_be_joined),
+        selector if is_variation_selector(selector) => {
+            before.is_none_or(|before| before.is_whitespace() || is_variation_selector(before))
+        }
+        other => is_always_harmful(other),
+    }
 }
 
 const NON_JOINER: char = '\u{200C}';
@@ -100,13 +103,21 @@ fn is_always_harmful(character: char) -> bool {
 }
 
 /// Returns whether there is a harmful character in a text. Most have not even a byte with which the spelling of one begins.
-/// Both passes look at every byte, as the compiler makes loops without an early end much faster.
+/// The first two passes look at every byte, as the compiler makes loops without an early end much faster; the third one looks
+/// only at characters that may be harmful.
 pub fn has_harmful(text: &str) -> bool {
     let is_plain = |byte: &u8| (0x20..0x7F).contains(byte);
     let begins = |byte: &u8| matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1 | 0xE2 | 0xEF | 0xF3);
     text.as_bytes().iter().fold(false, |found, byte| found | !is_plain(byte))
         && text.as_bytes().iter().fold(false, |found, byte| found | begins(byte))
-        && judged(text).any(|(_, is_harmful)| is_harmful)
+        && text.bytes().enumerate().filter(|(_, byte)| begins(byte)).any(|(at, _)| is_harmful_at(text, at))
+}
+
+/// Returns whether the character that begins at a place of a text is harmful.
+fn is_harmful_at(text: &str, at: usize) -> bool {
+    let (before, from) = text.split_at(at);
+    let mut from = from.chars();
+    from.next().is_some_and(|character| is_harmful(before.chars().next_back(), character, from.next()))
 }
 
 #[cfg(test)]
