@@ -19,7 +19,7 @@ fn every_transcript_gives_its_bytes_back() {
         while let Some(entry) = reader.read().unwrap() {
             assert_eq!(entry.at().offset, bytes.len() as u64, "{}", path.display());
             bytes.extend_from_slice(entry.bytes());
-            lines = entry.at().line;
+            lines = entry.last_line();
         }
         assert_eq!(bytes, file, "{}", path.display());
         let newlines = memchr::memchr_iter(b'\n', &file).count() as u64;
