@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use annals_engine::{Engine, Home, Roots};
-use annals_server::rpc::{Frame, Frames, Id, Incoming, answer};
-use annals_server::{Context, Options, Server};
+use annals_api::rpc::{Frame, Frames, Id, Incoming, answer};
+use annals_api::Cancelled;
+use annals_server::{Options, Server};
 use libfuzzer_sys::fuzz_target;
 
 const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
@@ -34,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
         let answered = match Incoming::read(&line) {
             Err((id, error)) => answer(&id, &Err(error)),
             Ok(Incoming::Request(request)) => {
-                let outcome = SERVER.dispatch(&request.method, &request.params, &Context::default());
+                let outcome = SERVER.dispatch(&request.method, &request.params, &Cancelled::default());
                 answer(&request.id, &outcome)
             }
             Ok(Incoming::Notification { .. } | Incoming::Response) => answer(&Id::Null, &Ok(Default::default())),

@@ -16,6 +16,8 @@ mod turn;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use annals_api::rpc::{Error, Id, Outcome, Params, Request};
+use annals_api::{Cancelled, session_id, spell};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{
     AgentCapabilities, Empty, Implementation, InitializeParams, InitializeResult, Method, OpenParams,
@@ -23,18 +25,17 @@ use annals_proto::acp::{
 };
 use tokio::sync::oneshot;
 
-use crate::connection::{Done, work};
-use crate::dispatch::{Context, session_id, spell};
-use crate::rpc::{Error, Id, Outcome, Params, Request};
-use crate::server::{Cancelled, Server};
+use crate::protocol::{Accepted, Answer, Peer, Protocol};
+use crate::server::Server;
 use agent::{Agent, Link};
 use follow::Following;
 use replay::Opening;
-pub(crate) use turn::Turn;
+use turn::Turn;
 
 /// What one client has told of itself, and the sessions that it has open.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Acp {
+    server: Arc<Server>,
     client: Mutex<Option<Client>>,
     /// Sessions that are being opened, by the requests that ask for it.
     opening: Mutex<HashMap<Id, (String, Cancelled)>>,
@@ -52,13 +53,53 @@ struct Client {
 }
 
 /// A session that is open, or is being opened or closed: whoever does that holds it.
-pub(crate) type Slot = Option<Following>;
+type Slot = Option<Following>;
+
+impl Protocol for Acp {
+    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted {
+        let Some(method) = Method::from_name(&request.method) else {
+            return Accepted::NotMine(request, peer);
+        };
+        match self.turn_of(method, &request, &peer.cancelled) {
+            Ok(turn) => Accepted::work(async move { self.answer(method, request, turn, peer).await }),
+            Err(error) => Accepted::Refused(error),
+        }
+    }
+
+    fn notified(&self, method: &str, params: &Params) {
+        if method == annals_proto::acp::CANCEL {
+            self.cancel(params);
+            self.cancel_elsewhere(params);
+        }
+    }
+
+    fn answered(&self, line: &[u8]) {
+        // Only the agent may have sent the request.
+        if let Some(link) = self.running() {
+            link.answer(line);
+        }
+    }
+
+    fn close(&self) {
+        // Nobody answers any more what an agent may ask, so it is ended, and none is started from now on.
+        self.agent.get_or_init(|| Agent::new(Vec::new())).end();
+    }
+}
 
 impl Acp {
-    /// Hears a request before it is worked on, in the order in which requests come, and gives it its turn if it needs one.
-    /// Fails if it comes before `initialize`.
-    pub(crate) fn hear(&self, request: &Request, cancelled: &Cancelled) -> Result<Option<Turn>, Error> {
-        let Some(method) = Method::from_name(&request.method) else { return Ok(None) };
+    pub(crate) fn new(server: Arc<Server>) -> Self {
+        let (client, opening, open) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { server, client, opening, open, agent: OnceLock::new() }
+    }
+
+    /// Gives a request its turn at the session that it names, if it needs one, in the order in which requests arrive. Fails
+    /// if it comes before `initialize`.
+    fn turn_of(
+        &self,
+        method: Method,
+        request: &Request,
+        cancelled: &Cancelled,
+    ) -> Result<Option<Turn>, Error> {
         if method == Method::Initialize {
             let params: InitializeParams = request.params.read()?;
             let compactions = params.client_capabilities.pointer("/session/compaction");
@@ -89,54 +130,47 @@ impl Acp {
     }
 
     /// Stops what is being done for a session.
-    pub(crate) fn cancel(&self, params: &Params) {
+    fn cancel(&self, params: &Params) {
         let Ok(session) = named(params) else { return };
         let opening = lock(&self.opening);
         opening.values().filter(|(opened, _)| *opened == session).for_each(|(_, request)| request.cancel());
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(
-        &self,
-        server: Arc<Server>,
-        method: Method,
-        request: Request,
-        turn: Option<Turn>,
-        context: Context,
-    ) -> Done {
+    async fn answer(&self, method: Method, request: Request, turn: Option<Turn>, peer: Peer) -> Answer {
         match method {
-            Method::Initialize => Done::only(spell(&initialize(&server))),
-            Method::Authenticate | Method::Logout => Done::only(spell(&Empty {})),
+            Method::Initialize => spell(&initialize(&self.server)).into(),
+            Method::Authenticate | Method::Logout => spell(&Empty {}).into(),
             Method::Load | Method::Resume => {
-                let opened = self.open(server, method == Method::Load, &request.params, turn, &context).await;
+                let opened = self.open(method == Method::Load, &request.params, turn, &peer).await;
                 lock(&self.opening).remove(&request.id);
                 self.tidy_up();
-                opened.unwrap_or_else(|error| Done::only(Err(error)))
+                opened.unwrap_or_else(Answer::from)
             }
             Method::Close => match self.link_of(&request.params) {
                 Some(link) => {
-                    let closed = self.close_elsewhere(&link, &request, turn, &context).await;
-                    closed.unwrap_or_else(|error| Done::only(Err(error)))
+                    let closed = self.close_elsewhere(&link, &request, turn, &peer).await;
+                    closed.unwrap_or_else(Answer::from)
                 }
-                None => Done::only(self.close(turn, &context.cancelled).await),
+                None => self.close(turn, &peer.cancelled).await.into(),
             },
             Method::New | Method::Prompt | Method::SetMode | Method::SetConfigOption
-                if server.agent.get().is_some() =>
+                if self.server.agent.get().is_some() =>
             {
-                let passed_on = self.pass_on(server, method, &request, turn, &context).await;
+                let passed_on = self.pass_on(method, &request, turn, &peer).await;
                 self.tidy_up();
-                passed_on.unwrap_or_else(|error| Done::only(Err(error)))
+                passed_on.unwrap_or_else(Answer::from)
             }
             Method::Delete => {
-                let deleted = self.delete(server, request.params, turn, context).await;
-                deleted.unwrap_or_else(|error| Done::only(Err(error)))
+                let deleted = self.delete(request.params, turn, &peer.cancelled).await;
+                deleted.unwrap_or_else(Answer::from)
             }
-            Method::List => work(server, context, move |server| server.acp_list(&request.params)).await,
-            Method::New => Done::only(sessions::begins_elsewhere(&request.params)),
+            Method::List => self.work(&peer.cancelled, move |server| server.acp_list(&request.params)).await,
+            Method::New => sessions::begins_elsewhere(&request.params).into(),
             Method::Prompt | Method::SetMode | Method::SetConfigOption => {
                 drop(turn);
                 self.tidy_up();
-                work(server, context, move |server| server.acp_goes_on_elsewhere(&request.params)).await
+                self.work(&peer.cancelled, move |server| server.acp_goes_on_elsewhere(&request.params)).await
             }
         }
     }
@@ -145,23 +179,21 @@ impl Acp {
     /// anew.
     async fn open(
         &self,
-        server: Arc<Server>,
         from_start: bool,
         params: &Params,
         turn: Option<Turn>,
-        context: &Context,
-    ) -> Result<Done, Error> {
+        peer: &Peer,
+    ) -> Result<Answer, Error> {
         let params: OpenParams = params.read()?;
         let session = session_id(&params.session_id)?.to_owned();
-        let outgoing = context.outgoing()?;
         let knows_compactions = lock(&self.client).as_ref().is_some_and(|client| client.knows_compactions);
         let turn = turn.unwrap_or_else(|| self.queue_up(&session));
-        let mut held = turn.come(&context.cancelled).await?;
+        let mut held = turn.come(&peer.cancelled).await?;
         if self.running().is_some_and(|link| link.is_at_work_on(&session)) {
             return Err(Error::new(ErrorCode::Busy, "the agent works on the session: cancel that first"));
         }
         // What cannot be opened changes nothing.
-        let opening = Opening { server, params, knows_compactions, context: context.clone() };
+        let opening = Opening { server: self.server.clone(), params, knows_compactions, peer: peer.clone() };
         opening.file().await?;
         if let Some(following) = held.take() {
             following.end().await;
@@ -171,11 +203,11 @@ impl Acp {
             link.note(&session, false);
         }
         let (follow, opened) = if from_start { opening.load().await? } else { opening.resume().await? };
-        context.cancelled.check()?;
-        let (begin, word) = oneshot::channel();
-        *held = Some(Following::begin(follow, outgoing, word));
+        peer.cancelled.check()?;
+        let (begin, start) = oneshot::channel();
+        *held = Some(Following::begin(follow, peer.outgoing.clone(), start));
         let outcome = spell(&OpenResult { meta: annals_proto::acp::Meta { annals: opened } });
-        Ok(Done { begin: Some(begin), held: Some(held), ..Done::only(outcome) })
+        Ok(Answer { begin: Some(begin), ..outcome.into() }.holding(held))
     }
 
     /// Closes a session. Nothing more is told of it once this is done.
@@ -193,19 +225,17 @@ impl Acp {
     /// Moves a session to the trash, and closes it if that is done.
     async fn delete(
         &self,
-        server: Arc<Server>,
         params: Params,
         turn: Option<Turn>,
-        context: Context,
-    ) -> Result<Done, Error> {
+        cancelled: &Cancelled,
+    ) -> Result<Answer, Error> {
         let held = match turn {
-            Some(turn) => Some(turn.come(&context.cancelled).await?),
+            Some(turn) => Some(turn.come(cancelled).await?),
             None => None,
         };
-        // A change that has begun is not taken back.
-        let context = Context { cancelled: Cancelled::default(), ..context };
-        let done = work(server, context, move |server| server.acp_delete(&params)).await;
-        if let Some(following) = held.filter(|_| done.outcome.is_ok()).and_then(|mut held| held.take()) {
+        // A change that has begun is not cancelled.
+        let done = self.work(&Cancelled::default(), move |server| server.acp_delete(&params)).await;
+        if let Some(following) = held.filter(|_| done.is_ok()).and_then(|mut held| held.take()) {
             following.end().await;
         }
         self.tidy_up();
@@ -216,57 +246,54 @@ impl Acp {
     /// the agent tells what happens in it.
     async fn pass_on(
         &self,
-        server: Arc<Server>,
         method: Method,
         request: &Request,
         turn: Option<Turn>,
-        context: &Context,
-    ) -> Result<Done, Error> {
-        let outgoing = &context.outgoing()?;
+        peer: &Peer,
+    ) -> Result<Answer, Error> {
         let client = lock(&self.client).clone().ok_or_else(Error::broken_off)?;
-        let command = server.agent.get().map(|command| agent::words(command)).unwrap_or_default();
+        let command = self.server.agent.get().map(|command| agent::words(command)).unwrap_or_default();
         let agent = self.agent.get_or_init(|| Agent::new(command));
-        let link = agent.link(&client.said, outgoing, &context.cancelled).await?;
+        let link = agent.link(&client.said, &peer.outgoing, &peer.cancelled).await?;
         // Held until the agent is asked, so that it hears of a session what comes in the order in which it came.
         let (held, _work) = if method == Method::New {
             (None, None)
         } else {
             let params: SessionParams = request.params.read()?;
             let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
-            let mut held = turn.come(&context.cancelled).await?;
-            let refused = self.hand_over(server, &link, &params.session_id, &mut held, context).await?;
+            let mut held = turn.come(&peer.cancelled).await?;
+            let refused = self.hand_over(&link, &params.session_id, &mut held, &peer.cancelled).await?;
             if let Some(reply) = refused {
-                return Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) });
+                return Ok(Answer::spelled(reply.spell(&request.id)?));
             }
             (Some(held), Some(link.work_on(params.session_id)))
         };
-        let reply = link.ask(method.name(), &request.params, held, &context.cancelled).await?;
+        let reply = link.ask(method.name(), &request.params, held, &peer.cancelled).await?;
         if let Some(session) = reply.session().filter(|_| method == Method::New) {
             link.note(&session, true);
         }
-        Ok(Done { spelled: Some(reply.spell(&request.id)?), ..Done::only(spell(&Empty {})) })
+        Ok(Answer::spelled(reply.spell(&request.id)?))
     }
 
     /// Has the agent open a session that it does not have, and that nobody else opens or closes meanwhile. Returns its answer
     /// if it cannot.
     async fn hand_over(
         &self,
-        server: Arc<Server>,
         link: &Arc<Link>,
         session: &str,
         slot: &mut Slot,
-        context: &Context,
+        cancelled: &Cancelled,
     ) -> Result<Option<agent::Reply>, Error> {
         if link.has(session) {
             return Ok(None);
         }
-        let asked = session.to_owned();
+        let (server, asked) = (self.server.clone(), session.to_owned());
         let find = move || server.acp_place(&asked);
         let cwd = tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
         if let Some(following) = slot.take() {
             following.end().await;
         }
-        link.open(session, &cwd, &context.cancelled).await
+        link.open(session, &cwd, cancelled).await
     }
 
     /// Has the agent close a session that it has open.
@@ -275,15 +302,15 @@ impl Acp {
         link: &Arc<Link>,
         request: &Request,
         turn: Option<Turn>,
-        context: &Context,
-    ) -> Result<Done, Error> {
+        peer: &Peer,
+    ) -> Result<Answer, Error> {
         let params: SessionParams = request.params.read()?;
         let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
-        let held = turn.come(&context.cancelled).await?;
+        let held = turn.come(&peer.cancelled).await?;
         link.note(&params.session_id, false);
-        let reply = link.ask(Method::Close.name(), &request.params, Some(held), &context.cancelled).await;
+        let reply = link.ask(Method::Close.name(), &request.params, Some(held), &peer.cancelled).await;
         self.tidy_up();
-        Ok(Done { spelled: Some(reply?.spell(&request.id)?), ..Done::only(spell(&Empty {})) })
+        Ok(Answer::spelled(reply?.spell(&request.id)?))
     }
 
     /// Returns the agent if it has the session open.
@@ -292,23 +319,20 @@ impl Acp {
         self.running().filter(|link| link.has(&params.session_id))
     }
 
-    /// Ends the agent, so that nobody waits for it any more, and has nobody start one. To be called from a thread that may
-    /// wait.
-    pub(crate) fn end_agent(&self) {
-        self.agent.get_or_init(|| Agent::new(Vec::new())).end();
+    /// Runs work on a thread that may block, when a permit is free.
+    async fn work(
+        &self,
+        cancelled: &Cancelled,
+        work: impl FnOnce(&Server) -> Outcome + Send + 'static,
+    ) -> Answer {
+        let (outcome, permit) = self.server.clone().work_on(None, cancelled, work).await;
+        Answer::from(outcome).holding(permit)
     }
 
     /// Stops what the agent does for a session.
-    pub(crate) fn cancel_elsewhere(&self, params: &Params) {
+    fn cancel_elsewhere(&self, params: &Params) {
         if let Some(link) = self.running() {
             let _ = link.tell(annals_proto::acp::CANCEL, params);
-        }
-    }
-
-    /// Hears an answer of the client: only the agent may have asked for it.
-    pub(crate) fn answered(&self, line: &[u8]) {
-        if let Some(link) = self.running() {
-            link.answer(line);
         }
     }
 
@@ -340,7 +364,7 @@ fn initialize(server: &Server) -> InitializeResult {
                 list: Empty {},
                 resume: Empty {},
                 close: Empty {},
-                delete: (!server.options.read_only).then_some(Empty {}),
+                delete: (!server.api.options().read_only).then_some(Empty {}),
             },
         },
         agent_info: Implementation { name: "annals", version: env!("CARGO_PKG_VERSION") },
@@ -361,5 +385,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Spells something that is said of a session.
 fn message(session: &str, update: annals_proto::acp::Update) -> Result<String, Error> {
     let params = annals_proto::acp::UpdateParams { session_id: session, update };
-    crate::rpc::notification(annals_proto::acp::UPDATE, &params).map_err(|_| crate::rpc::Error::broken_off())
+    annals_api::rpc::notification(annals_proto::acp::UPDATE, &params)
+        .map_err(|_| annals_api::rpc::Error::broken_off())
 }

@@ -1,24 +1,26 @@
 //! One peer: its requests, and what is sent to it.
 //!
-//! A transport hands over lines and takes messages. Both ways have bounds in bytes: a peer that asks faster than it can be
-//! answered is not read any further, and one that does not read holds up its own requests and nothing else.
+//! A transport hands over lines and takes messages. Both directions are bounded in bytes: a peer that sends requests
+//! faster than they are answered is not read any further, and one that does not read delays only its own requests. What
+//! the messages mean is up to the [`Protocol`]s of the connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use annals_proto::{CANCEL, ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult, acp};
+use annals_api::Cancelled;
+use annals_api::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Params, Request};
+use annals_proto::{CANCEL, ErrorCode};
 use serde::Deserialize;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, oneshot};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::acp::{Acp, Slot};
-use crate::dispatch::{Context, Notifier, spell};
+use crate::acp::Acp;
+use crate::history::History;
+use crate::protocol::{Accepted, Peer, Protocol};
 use crate::room::{Room, Taken};
-use crate::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Outcome, Params, Request};
-use crate::server::{Cancelled, Server};
+use crate::server::Server;
 
 /// How many messages wait to be sent.
 const MOST_WAITING: usize = 256;
@@ -98,12 +100,10 @@ impl Outbox {
 /// One peer.
 #[derive(Debug)]
 pub struct Connection {
-    server: Arc<Server>,
     outgoing: Outgoing,
     in_flight: Arc<InFlight>,
-    subscriptions: Arc<Subscriptions>,
-    acp: Arc<Acp>,
-    /// How much may be taken before something is answered.
+    protocols: Vec<Arc<dyn Protocol>>,
+    /// Bounds the bytes of requests that are not answered yet.
     room: Room,
     tasks: JoinSet<()>,
 }
@@ -112,24 +112,18 @@ pub struct Connection {
 #[derive(Debug, Default)]
 struct InFlight(Mutex<HashMap<Id, Cancelled>>);
 
-/// What the peer is told unasked: each subscription has a task that waits for it.
-#[derive(Debug, Default)]
-struct Subscriptions(Mutex<HashMap<String, JoinHandle<()>>>);
-
 #[derive(Deserialize)]
 struct CancelParams {
     id: Id,
 }
 
 impl Connection {
-    /// Meets a peer.
+    /// Opens a connection that speaks every protocol of the server.
     pub fn new(server: Arc<Server>, outgoing: Outgoing) -> Self {
         Self {
-            server,
             outgoing,
             in_flight: Arc::default(),
-            subscriptions: Arc::default(),
-            acp: Arc::default(),
+            protocols: vec![Arc::new(History::new(server.clone())), Arc::new(Acp::new(server))],
             room: Room::of(TAKEN_KIB),
             tasks: JoinSet::new(),
         }
@@ -137,19 +131,19 @@ impl Connection {
 
     /// Takes a line; waits for room. Fails when the peer has gone.
     pub async fn receive(&mut self, frame: Frame) -> Result<(), Gone> {
-        // What is done is forgotten.
+        // Tasks that have ended are removed.
         while self.tasks.try_join_next().is_some() {}
         let line = match frame {
             Frame::Line(line) => line,
             Frame::TooLong => {
                 let message = format!("a message has at most {LONGEST_FRAME} bytes");
-                return self.tell(&Id::Null, Err(Error::new(ErrorCode::TooLarge, &message))).await;
+                return self.refuse(&Id::Null, Error::new(ErrorCode::TooLarge, &message)).await;
             }
         };
         match Incoming::read(&line) {
-            Err((id, error)) => self.tell(&id, Err(error)).await,
+            Err((id, error)) => self.refuse(&id, error).await,
             Ok(Incoming::Response) => {
-                self.acp.answered(&line);
+                self.protocols.iter().for_each(|protocol| protocol.answered(&line));
                 Ok(())
             }
             Ok(Incoming::Notification { method, params }) => {
@@ -164,25 +158,22 @@ impl Connection {
         }
     }
 
-    /// Waits until everything that was asked is answered, and ends the subscriptions.
+    /// Waits until all requests are answered.
     pub async fn finish(mut self) {
-        // Nobody answers any more what an agent may ask.
-        let acp = self.acp.clone();
-        let _ = tokio::task::spawn_blocking(move || acp.end_agent()).await;
+        let protocols = self.protocols.clone();
+        let close = move || protocols.iter().for_each(|protocol| protocol.close());
+        let _ = tokio::task::spawn_blocking(close).await;
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// Gives up what is not answered yet.
+    /// Cancels the requests that are not answered yet.
     pub fn cancel_all(&self) {
         self.in_flight.lock().values().for_each(Cancelled::cancel);
     }
 
-    /// Hears something that wants no answer. What nobody knows is passed over.
+    /// Handles a notification. Unknown ones are ignored.
     fn notified(&mut self, method: &str, params: &Params) {
-        if method == acp::CANCEL {
-            self.acp.cancel(params);
-            self.acp.cancel_elsewhere(params);
-        }
+        self.protocols.iter().for_each(|protocol| protocol.notified(method, params));
         if method == CANCEL
             && let Ok(CancelParams { id }) = params.read()
             && let Some(cancelled) = self.in_flight.lock().get(&id)
@@ -192,136 +183,51 @@ impl Connection {
     }
 
     async fn requested(&mut self, request: Request, size: usize) -> Result<(), Gone> {
-        let Some(cancelled) = self.in_flight.add(&request.id) else {
+        let id = request.id.clone();
+        let Some(cancelled) = self.in_flight.add(&id) else {
             let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
-            return self.tell(&request.id, Err(error)).await;
+            return self.refuse(&id, error).await;
         };
-        // Who waits for room keeps others from being heard, who may be about to make some: not for long.
-        let heard = match timeout(PATIENCE, self.room.take(size)).await {
-            Ok(taken) => self.acp.hear(&request, &cancelled).map(|turn| (taken, turn)),
-            Err(_) => Err(Error::new(ErrorCode::TooMany, "too much is not answered yet: ask again later")),
+        // While this waits for room, no cancellation is read, which could make room: so it does not wait for long.
+        let taken = timeout(PATIENCE, self.room.take(size)).await;
+        let peer = Peer { outgoing: self.outgoing.clone(), cancelled };
+        let accepted = if taken.is_ok() {
+            self.accept(request, peer)
+        } else {
+            let message = "too much is not answered yet: ask again later";
+            Accepted::Refused(Error::new(ErrorCode::TooMany, message))
         };
-        let (taken, turn) = match heard {
-            Ok(heard) => heard,
-            Err(error) => {
-                self.in_flight.remove(&request.id);
-                return self.tell(&request.id, Err(error)).await;
+        let work = match accepted {
+            Accepted::Work(work) => work,
+            Accepted::Refused(error) => {
+                self.in_flight.remove(&id);
+                return self.refuse(&id, error).await;
+            }
+            Accepted::NotMine(..) => {
+                self.in_flight.remove(&id);
+                return self.refuse(&id, Error::method_not_found()).await;
             }
         };
-        let context = Context { cancelled, notifier: Some(Notifier::new(self.outgoing.clone())) };
-        let (server, outgoing) = (self.server.clone(), self.outgoing.clone());
-        let (in_flight, subscriptions) = (self.in_flight.clone(), self.subscriptions.clone());
-        let acp = self.acp.clone();
+        let (in_flight, outgoing) = (self.in_flight.clone(), self.outgoing.clone());
         self.tasks.spawn(async move {
-            let id = request.id.clone();
-            let done = match Method::from_name(&request.method) {
-                Some(Method::HistoryWatch) => subscriptions.add(server, &request.params, &outgoing).await,
-                Some(Method::HistoryUnwatch) => Done::only(subscriptions.remove(&request.params).await),
-                Some(_) => dispatched(server, request, context).await,
-                None => match acp::Method::from_name(&request.method) {
-                    Some(method) => acp.answer(server, method, request, turn, context).await,
-                    None => dispatched(server, request, context).await,
-                },
-            };
+            let answer = work.await;
             in_flight.remove(&id);
-            // Who does not read what he has asked for is given no more.
-            let answer = done.spelled.unwrap_or_else(|| rpc::answer(&id, &done.outcome));
-            let _ = outgoing.send(answer).await;
-            // Only now does the peer know the name of the subscription.
-            if let Some(begin) = done.begin {
-                let _ = begin.send(());
-            }
-            drop((done.working, done.held, taken));
+            answer.send(&id, &outgoing).await;
+            drop(taken);
         });
         Ok(())
     }
 
-    async fn tell(&self, id: &Id, outcome: Outcome) -> Result<(), Gone> {
-        self.outgoing.send(rpc::answer(id, &outcome)).await
-    }
-}
-
-/// What came of a request, and what is to be done once it is answered.
-pub(crate) struct Done {
-    pub(crate) outcome: Outcome,
-    /// The answer as somebody else has spelled it.
-    pub(crate) spelled: Option<String>,
-    /// The place among the requests that are worked on: kept until the answer has found room.
-    pub(crate) working: Option<OwnedSemaphorePermit>,
-    /// Gives a subscription the word.
-    pub(crate) begin: Option<oneshot::Sender<()>>,
-    /// A session that nobody else may open or close before the answer is sent.
-    pub(crate) held: Option<OwnedMutexGuard<Slot>>,
-}
-
-impl Done {
-    pub(crate) fn only(outcome: Outcome) -> Self {
-        Self { outcome, spelled: None, working: None, begin: None, held: None }
-    }
-}
-
-async fn dispatched(server: Arc<Server>, request: Request, context: Context) -> Done {
-    let (outcome, working) = server.work(request.method, request.params, context).await;
-    Done { working, ..Done::only(outcome) }
-}
-
-/// Works on a request in a thread that may wait, when it is its turn.
-pub(crate) async fn work(
-    server: Arc<Server>,
-    context: Context,
-    work: impl FnOnce(&Server) -> Outcome + Send + 'static,
-) -> Done {
-    let (outcome, working) = server.work_on(None, &context.cancelled, work).await;
-    Done { working, ..Done::only(outcome) }
-}
-
-impl Subscriptions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, JoinHandle<()>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Offers a request to one protocol after the other.
+    fn accept(&self, request: Request, peer: Peer) -> Accepted {
+        self.protocols.iter().fold(Accepted::NotMine(request, peer), |accepted, protocol| match accepted {
+            Accepted::NotMine(request, peer) => protocol.clone().accept(request, peer),
+            accepted => accepted,
+        })
     }
 
-    /// Subscribes. Nothing is told before the word is given.
-    async fn add(&self, server: Arc<Server>, params: &Params, outgoing: &Outgoing) -> Done {
-        let subscribed = match params.read::<WatchParams>() {
-            Ok(params) => tokio::task::spawn_blocking(move || server.subscribe(&params)).await,
-            Err(error) => Ok(Err(error)),
-        };
-        let mut subscription = match subscribed.unwrap_or_else(|_| Err(Error::broken_off())) {
-            Ok(subscription) => subscription,
-            Err(error) => return Done::only(Err(error)),
-        };
-        let result = WatchResult { subscription: subscription.name(), offset: subscription.offset() };
-        let (begin, word) = oneshot::channel();
-        let outgoing = outgoing.clone();
-        let task = tokio::spawn(async move {
-            if word.await.is_err() {
-                return;
-            }
-            while let Some((notice, _making)) = subscription.next(outgoing.making()).await {
-                let Ok(message) = notice.message() else { continue };
-                if outgoing.send(message).await.is_err() {
-                    return;
-                }
-            }
-        });
-        self.lock().insert(result.subscription.clone(), task);
-        Done { begin: Some(begin), ..Done::only(spell(&result)) }
-    }
-
-    /// Ends a subscription. Nothing more is told once this is done.
-    async fn remove(&self, params: &Params) -> Outcome {
-        let UnwatchParams { subscription } = params.read()?;
-        let task = self.lock().remove(&subscription);
-        let task = task.ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such subscription"))?;
-        task.abort();
-        let _ = task.await;
-        spell(&UnwatchResult { unwatched: true })
-    }
-}
-
-impl Drop for Subscriptions {
-    fn drop(&mut self) {
-        self.lock().values().for_each(JoinHandle::abort);
+    async fn refuse(&self, id: &Id, error: Error) -> Result<(), Gone> {
+        self.outgoing.send(rpc::answer(id, &Err(error))).await
     }
 }
 
@@ -330,7 +236,7 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request; none if there is one of that id.
+    /// Adds a request; returns `None` if there is one of that id already.
     fn add(&self, id: &Id) -> Option<Cancelled> {
         let mut requests = self.lock();
         if requests.contains_key(id) {

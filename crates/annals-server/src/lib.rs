@@ -1,27 +1,21 @@
-//! The history server: one dispatch for editors, agents and browsers.
+//! The history server: transports, connections and subscriptions. The only async, the only socket.
 //!
-//! A transport reads messages and hands them to a [`Connection`]; that asks [`Server::dispatch`], which knows every method
-//! and nothing of transports, and sends what comes of it. Subscriptions are the one thing that is remembered about a
-//! client: [`watch`] has them. Start reading at `dispatch.rs`.
+//! A transport (`stdio.rs`, `http.rs`) reads messages and hands them to a [`Connection`], which offers each request to its
+//! protocols (`history.rs`, `acp.rs`). Requests run on threads that may block, through [`Server::work`]; what they answer
+//! is decided in `annals-api`. [`watch`] has the subscriptions, the only thing that is kept about a peer.
 
 mod acp;
 mod connection;
-mod cursor;
-mod desk;
-mod dispatch;
+mod history;
 mod http;
-mod line;
+mod protocol;
 mod queue;
 mod room;
-pub mod rpc;
 mod server;
 mod stdio;
-pub mod to_wire;
 pub mod watch;
 
 pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
-pub use dispatch::{Context, Notifier};
 pub use http::{Http, HttpError, HttpOptions, Limits};
-pub use line::{has_harmful, json_line, judged};
-pub use server::{Cancelled, Options, Server};
+pub use server::{Options, Server};
 pub use stdio::{Ended, serve};

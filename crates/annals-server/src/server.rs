@@ -1,17 +1,17 @@
-//! The server: what all its clients share.
+//! The server: what all its connections share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
+use annals_api::rpc::{Error, Outcome, Params};
+use annals_api::{Api, Cancelled, reads_one_session, session_id, spell};
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::desk::Desk;
-use crate::dispatch::{Context, session_id};
 use crate::queue::SessionQueues;
-use crate::rpc::{Error, Outcome, Params};
 use crate::watch::{Hub, Subscription};
 
 /// How a server is set up.
@@ -19,24 +19,22 @@ use crate::watch::{Hub, Subscription};
 pub struct Options {
     /// Whether changes are refused.
     pub read_only: bool,
-    /// Whether to look at all files now and then, instead of waiting for the system's notice: for network drives.
+    /// Whether to check all files periodically instead of waiting for notifications of the system: for network drives.
     pub poll: bool,
 }
 
-/// Answers requests, whoever asks and however. It remembers nothing about who asks: a request carries all it needs.
+/// Runs requests on threads that may block, a bounded number at a time, and owns the subscriptions.
 #[derive(Debug)]
 pub struct Server {
-    pub(crate) engine: Engine,
-    pub(crate) options: Options,
-    pub(crate) desk: Desk,
+    pub(crate) api: Api,
     pub(crate) hub: Arc<Hub>,
-    /// The command of an agent that goes on with sessions.
+    /// The command of an agent that continues sessions.
     pub(crate) agent: OnceLock<String>,
-    /// How many requests are worked on at once.
+    /// One permit for each request that may run at the same time.
     pub(crate) working: Arc<Semaphore>,
     places: usize,
-    /// A session answers one request after the other. Requests that wait for a slow session wait here, so that it takes
-    /// one of the places and leaves the others to other sessions.
+    /// A session answers one request after the other. Requests for a slow session wait here, so that the session takes
+    /// only one of the permits and leaves the others to other sessions.
     queues: SessionQueues,
 }
 
@@ -53,50 +51,51 @@ impl Server {
         let places = cores.clamp(2, 8);
         let working = Arc::new(Semaphore::new(places));
         let hub = Hub::new(engine.clone(), options.poll);
-        Arc::new(Self {
-            engine,
-            options,
-            desk: Desk::default(),
-            hub,
-            agent: OnceLock::new(),
-            working,
-            places,
-            queues: SessionQueues::default(),
-        })
+        let api = Api::new(engine, annals_api::Options { read_only: options.read_only });
+        Arc::new(Self { api, hub, agent: OnceLock::new(), working, places, queues: SessionQueues::default() })
     }
 
-    /// Has an agent go on with sessions, for clients that ask for it in the Agent Client Protocol: the command that starts
-    /// it, as it would be typed.
+    /// Sets the command, as it would be typed, that starts an agent which continues sessions for clients of the Agent
+    /// Client Protocol.
     pub fn set_agent(&self, command: String) {
-        // Whoever comes second changes nothing.
+        // A second call changes nothing.
         let _ = self.agent.set(command);
     }
 
-    /// Answers a request when it is its turn, in a thread that may wait. Whoever sends the answer keeps its place until that
-    /// has found room, so that no more answers are made than are taken.
+    /// Answers a request. It reads and writes files, so it must be called from a thread that may block.
+    pub fn dispatch(&self, method: &str, params: &Params, cancelled: &Cancelled) -> Outcome {
+        match Method::from_name(method) {
+            // Only the server knows its subscriptions.
+            Some(Method::HistoryStatus) => spell(&self.api.status(self.hub.count())),
+            _ => self.api.dispatch(method, params, cancelled),
+        }
+    }
+
+    /// Answers a request on a thread that may block, when a permit is free. The caller keeps the permit until the answer is
+    /// queued for sending, so that no more answers are in memory than are read.
     pub async fn work(
         self: Arc<Self>,
         method: String,
         params: Params,
-        context: Context,
+        cancelled: Cancelled,
     ) -> (Outcome, Option<OwnedSemaphorePermit>) {
         let known = Method::from_name(&method);
         if known == Some(Method::HistoryStatus) {
-            return (self.dispatch(&method, &params, &context), None);
+            return (self.dispatch(&method, &params, &cancelled), None);
         }
-        // A change that has begun is not taken back: its answer says whether it was made.
+        // A change that has begun is not cancelled: its answer says whether it was made.
         let is_change = known.is_some_and(Method::is_change);
-        let cancelled = if is_change { Cancelled::default() } else { context.cancelled.clone() };
-        let session = known.filter(|method| reads_session(*method)).and_then(|_| params.read().ok());
+        let waits_for = if is_change { Cancelled::default() } else { cancelled.clone() };
+        let session = known.filter(|method| reads_one_session(*method)).and_then(|_| params.read().ok());
         let session = session.map(|NamedSession { session_id }| session_id);
-        self.work_on(session.as_deref(), &cancelled, move |server| {
-            server.dispatch(&method, &params, &context)
+        self.work_on(session.as_deref(), &waits_for, move |server| {
+            server.dispatch(&method, &params, &cancelled)
         })
         .await
     }
 
-    /// Does a piece of work in the same way; `session` is the session that is read for it. If the work is taken back,
-    /// nobody waits for it, but its place is free only when it is done.
+    /// Runs a piece of work in the same way; `session` is the session that it reads. Cancelled work is not waited for, but
+    /// its permit is free only when it has ended.
     pub(crate) async fn work_on<T: Send + 'static>(
         self: Arc<Self>,
         session: Option<&str>,
@@ -113,7 +112,7 @@ impl Server {
         };
         let (turn, place) = tokio::select! {
             waited = waited => waited,
-            () = cancelled.wait() => (None, None),
+            () = cancellation(cancelled) => (None, None),
         };
         if let Err(error) = cancelled.check() {
             return (Err(error), None);
@@ -125,82 +124,41 @@ impl Server {
         });
         tokio::select! {
             done = work => done.unwrap_or_else(|_| (Err(Error::broken_off()), None)),
-            () = cancelled.wait() => (Err(Error::taken_back()), None),
+            () = cancellation(cancelled) => (Err(Error::cancelled()), None),
         }
     }
 
-    /// Takes all places where work is done, so that requests wait until they are given back: for tests.
+    /// Takes all permits, so that requests wait until they are released: for tests.
     #[doc(hidden)]
     pub async fn pause(&self) -> OwnedSemaphorePermit {
         let all = u32::try_from(self.places).expect("there are few places");
         self.working.clone().acquire_many_owned(all).await.expect("it is never closed")
     }
 
-    /// Returns how many places are free: for tests.
+    /// Returns how many permits are free: for tests.
     #[doc(hidden)]
     pub fn places_free(&self) -> usize {
         self.working.available_permits()
     }
 
-    /// Subscribes to what happens to sessions. It reads files: to be called from a thread that may wait.
+    /// Subscribes to changes of sessions. It reads files, so it must be called from a thread that may block.
     pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
         let session =
-            params.session_id.as_deref().map(|id| self.session(id, params.workspace_path.as_deref()));
+            params.session_id.as_deref().map(|id| self.api.session(id, params.workspace_path.as_deref()));
         self.hub.subscribe(session.transpose()?, params.offset)
     }
 }
 
-/// Returns whether a method reads the transcript of one session, which takes long where that is large.
-fn reads_session(method: Method) -> bool {
-    matches!(
-        method,
-        Method::HistoryLoad
-            | Method::HistoryRead
-            | Method::HistoryTurns
-            | Method::HistoryTools
-            | Method::HistoryStats
-    )
-}
-
-/// Whether a request was taken back. Work on it asks now and then.
-#[derive(Clone, Debug, Default)]
-pub struct Cancelled(Arc<Flag>);
-
-#[derive(Debug, Default)]
-struct Flag {
-    is_set: AtomicBool,
-    waiting: Notify,
-}
-
-impl Cancelled {
-    /// Takes the request back.
-    pub fn cancel(&self) {
-        self.0.is_set.store(true, Ordering::Relaxed);
-        self.0.waiting.notify_one();
-    }
-
-    /// Fails if the request was taken back.
-    pub fn check(&self) -> Result<(), Error> {
-        if self.0.is_set.load(Ordering::Relaxed) {
-            return Err(Error::taken_back());
-        }
-        Ok(())
-    }
-
-    /// Waits until the request is taken back.
-    pub(crate) async fn wait(&self) {
-        while self.check().is_ok() {
-            self.0.waiting.notified().await;
-        }
-    }
+/// Waits until a request is cancelled.
+pub(crate) async fn cancellation(cancelled: &Cancelled) {
+    poll_fn(|context| if cancelled.check_or_wake(context.waker()) { Poll::Ready(()) } else { Poll::Pending })
+        .await;
 }
 
 #[cfg(test)]
 mod tests {
-    use std::future::{Future, poll_fn};
     use std::path::Path;
     use std::sync::{Mutex, mpsc};
-    use std::task::Poll;
 
     use annals_engine::{Home, Roots};
     use serde_json::json;
@@ -233,8 +191,8 @@ mod tests {
         for _ in 0..=server.places {
             let gate = gate.clone();
             let wait_for_gate = move |server: &Server| {
-                let file = server.session(SLOW, None)?;
-                server.desk.read(&server.engine, &file, None, move |_| {
+                let file = server.api.session(SLOW, None)?;
+                server.api.with_session(&file, None, move |_| {
                     let _ = gate.lock().unwrap().recv();
                     Ok(())
                 })
@@ -245,7 +203,7 @@ mod tests {
         }
         assert_eq!(server.places_free(), server.places - 1, "the slow session takes one place");
         let params = Params::of(&json!({"sessionId": QUICK})).unwrap();
-        let (answer, _) = server.clone().work("history/load".to_owned(), params, Context::default()).await;
+        let (answer, _) = server.clone().work("history/load".to_owned(), params, Cancelled::default()).await;
         assert!(answer.unwrap().get().contains("Boil"));
         drop(open_gate);
         for request in waiting {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::connection::{Connection, Gone, Outbox, outgoing};
-use crate::rpc::{Frame, Frames};
 use crate::server::Server;
+use annals_api::rpc::{Frame, Frames};
 
 /// How many lines are read ahead.
 const AHEAD: usize = 16;

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use crate::room::{Room, Taken};
-use crate::rpc::{self, Error};
+use annals_api::rpc::{self, Error};
 use changes::Changes;
 pub(crate) use tail::Growth;
 use tail::Tail;

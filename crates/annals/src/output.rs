@@ -81,7 +81,7 @@ fn stderr_line(text: &str) {
 
 /// Prints an object on a line of its own. What could steer a terminal is escaped, which means the same in JSON.
 pub(crate) fn json_line(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> Result<(), Failure> {
-    writeln!(out, "{}", annals_server::json_line(value)?)?;
+    writeln!(out, "{}", annals_api::json_line(value)?)?;
     Ok(())
 }
 

@@ -5,9 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use annals_api::Cancelled;
+use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
-use annals_server::rpc::Params;
-use annals_server::{Context, Options, Server};
+use annals_server::{Options, Server};
 use serde_json::{Value, json};
 use testkit::generate;
 
@@ -129,7 +130,8 @@ pub(super) fn all_pages(method: &str, root: &Path) -> Outcome {
     let mut cursor = Value::Null;
     loop {
         let params = Params::of(&json!({"sessionId": SESSION, "cursor": cursor, "limit": 5000}))?;
-        let answer = server.dispatch(method, &params, &Context::default()).map_err(|error| error.message)?;
+        let answer =
+            server.dispatch(method, &params, &Cancelled::default()).map_err(|error| error.message)?;
         let page: Value = serde_json::from_str(answer.get())?;
         match page.get("nextCursor") {
             Some(next) if !next.is_null() => cursor = next.clone(),

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use annals_api::Cancelled;
+use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
-use annals_server::rpc::Params;
-use annals_server::{Context, Http, HttpOptions, Options, Server};
+use annals_server::{Http, HttpOptions, Options, Server};
 use notify::Watcher;
 use serde_json::{Value, json};
 use testkit::generate;
@@ -114,7 +115,7 @@ fn calls(served: &Served, root: &Path, scratch: &Path) -> Outcome {
 }
 
 fn ask_here(server: &Server, method: &str, params: &Value) -> Result<String> {
-    let answer = server.dispatch(method, &Params::of(params)?, &Context::default());
+    let answer = server.dispatch(method, &Params::of(params)?, &Cancelled::default());
     Ok(answer.map_err(|error| error.message)?.get().to_owned())
 }
 

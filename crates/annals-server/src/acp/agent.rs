@@ -21,8 +21,9 @@ use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
 use super::{Slot, lock};
 use crate::connection::Outgoing;
-use crate::rpc::{Error, Frame, Frames, Id, Incoming, Params, Request};
-use crate::server::Cancelled;
+use crate::server::cancellation;
+use annals_api::Cancelled;
+use annals_api::rpc::{Error, Frame, Frames, Id, Incoming, Params, Request};
 
 /// How many messages wait to be written to the agent.
 const WAITING: usize = 64;
@@ -140,7 +141,7 @@ impl Agent {
     ) -> Result<Arc<Link>, Error> {
         let _starting = tokio::select! {
             starting = self.starting.lock() => starting,
-            () = cancelled.wait() => return Err(Error::taken_back()),
+            () = cancellation(cancelled) => return Err(Error::cancelled()),
         };
         if let Some(link) = self.running() {
             return Ok(link);
@@ -297,7 +298,7 @@ impl Link {
         };
         tokio::select! {
             reply = asked => return reply,
-            () = cancelled.wait() => {}
+            () = cancellation(cancelled) => {}
         }
         drop(input);
         let cancel = Params::of(&serde_json::json!({ "id": number })).map_err(|_| gone())?;
@@ -308,7 +309,7 @@ impl Link {
         if let Some(asked) = lock(&self.asked).as_mut() {
             asked.remove(&number);
         }
-        Err(Error::taken_back())
+        Err(Error::cancelled())
     }
 
     /// Tells it something.
@@ -488,7 +489,7 @@ fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
 }
 
 fn spelled(message: &Message<'_>) -> Result<String, Error> {
-    crate::line::json_line(message).map_err(|_| failed("could not be asked"))
+    annals_api::json_line(message).map_err(|_| failed("could not be asked"))
 }
 
 fn gone() -> Error {

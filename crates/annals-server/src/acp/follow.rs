@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use super::message;
 use super::tell::Teller;
 use crate::connection::Outgoing;
-use crate::rpc::Error;
-use crate::to_wire;
 use crate::watch::{Growth, Subscription};
+use annals_api::rpc::Error;
+use annals_api::to_wire;
 
 /// What is needed to tell what is written to a session.
 #[derive(Debug)]

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use super::follow::Follow;
 use super::message;
 use super::tell::Teller;
-use crate::cursor::PageCursor;
-use crate::desk::Reading;
-use crate::dispatch::Context;
+use crate::protocol::Peer;
 use crate::room::Taken;
-use crate::rpc::Error;
-use crate::server::{Cancelled, Server};
+use crate::server::{Server, cancellation};
+use annals_api::Cancelled;
+use annals_api::OpenSession;
+use annals_api::PageCursor;
+use annals_api::rpc::Error;
 
 /// How many messages are made before they are sent, and how many bytes of them.
 const TOGETHER: usize = 256;
@@ -29,7 +30,7 @@ pub(super) struct Opening {
     pub(super) server: Arc<Server>,
     pub(super) params: OpenParams,
     pub(super) knows_compactions: bool,
-    pub(super) context: Context,
+    pub(super) peer: Peer,
 }
 
 /// How far a session was told.
@@ -54,10 +55,10 @@ impl Opening {
         let mut replay = Replay { session: self.params.session_id.clone(), teller, ..Replay::default() };
         loop {
             let _making = self.room().await?;
-            let (file, cancelled) = (file.clone(), self.context.cancelled.clone());
+            let (file, cancelled) = (file.clone(), self.peer.cancelled.clone());
             replay = self.work(move |server| server.acp_page(&file, replay, cancelled)).await?;
             for message in std::mem::take(&mut replay.messages) {
-                self.context.send(message).await?;
+                self.peer.send(message).await?;
             }
             if replay.next.is_none() {
                 break;
@@ -69,7 +70,7 @@ impl Opening {
         let messages;
         (messages, follow) = news?;
         for message in messages {
-            self.context.send(message).await?;
+            self.peer.send(message).await?;
         }
         Ok((follow, opened))
     }
@@ -96,7 +97,7 @@ impl Opening {
             let subscription = server.hub.subscribe(Some(file.clone()), offset)?;
             let opened =
                 Opened { offset: subscription.offset().unwrap_or_default(), subagents: file.subagents() };
-            let engine = server.engine.clone();
+            let engine = server.api.engine().clone();
             Ok((Follow::new(engine, session, file, subscription, teller, unfinished), opened))
         })
         .await
@@ -110,10 +111,9 @@ impl Opening {
 
     /// Takes room for a page, so that sessions that are opened together cost no more than a few.
     async fn room(&self) -> Result<Taken, Error> {
-        let outgoing = self.context.outgoing()?;
         tokio::select! {
-            taken = outgoing.making().take(TOGETHER_BYTES) => Ok(taken),
-            () = self.context.cancelled.wait() => Err(Error::taken_back()),
+            taken = self.peer.outgoing.making().take(TOGETHER_BYTES) => Ok(taken),
+            () = cancellation(&self.peer.cancelled) => Err(Error::cancelled()),
         }
     }
 
@@ -123,7 +123,7 @@ impl Opening {
         work: impl FnOnce(&Server) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let session = Some(self.params.session_id.as_str());
-        let (done, _place) = self.server.clone().work_on(session, &self.context.cancelled, work).await;
+        let (done, _place) = self.server.clone().work_on(session, &self.peer.cancelled, work).await;
         done
     }
 }
@@ -137,7 +137,7 @@ impl Server {
     ) -> Result<Replay, Error> {
         let cursor = replay.next.take();
         let at = cursor.as_ref().map_or(0, |cursor| cursor.at);
-        self.desk.read(&self.engine, file, cursor.as_ref(), move |reading| {
+        self.api.with_session(file, cursor.as_ref(), move |reading| {
             replay.page(reading, at, &cancelled)?;
             Ok(replay)
         })
@@ -146,7 +146,7 @@ impl Server {
 
 impl Replay {
     /// Tells what comes next.
-    fn page(&mut self, reading: &Reading<'_>, start: usize, cancelled: &Cancelled) -> Result<(), Error> {
+    fn page(&mut self, reading: &OpenSession<'_>, start: usize, cancelled: &Cancelled) -> Result<(), Error> {
         let unreadable = |source| annals_engine::Error::read(reading.snapshot.path(), source);
         if start == 0 {
             self.offset = end_of_lines(reading.snapshot.path(), reading.length).map_err(unreadable)?;
@@ -178,7 +178,7 @@ impl Replay {
         Ok(())
     }
 
-    fn node(&mut self, reading: &Reading<'_>, node: &Node) -> Result<(), Error> {
+    fn node(&mut self, reading: &OpenSession<'_>, node: &Node) -> Result<(), Error> {
         let session = reading.snapshot.session();
         self.teller.entry(&Entry::new(&reading.snapshot.body(node)?));
         let calls = session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse);

@@ -4,11 +4,11 @@ use annals_engine::{Listed, Wanted};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
 
-use crate::cursor::read_place;
-use crate::dispatch::{end_page, is_absolute, spell, workspace};
-use crate::rpc::{Error, Outcome, Params};
 use crate::server::Server;
-use crate::to_wire;
+use annals_api::read_place;
+use annals_api::rpc::{Error, Outcome, Params};
+use annals_api::to_wire;
+use annals_api::{end_page, is_absolute, spell, workspace};
 
 /// How many sessions a page has.
 const PAGE: usize = 100;
@@ -17,7 +17,7 @@ impl Server {
     pub(super) fn acp_list(&self, params: &Params) -> Outcome {
         let params: ListParams = params.read()?;
         let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
-        let mut listing = self.engine.list(&Wanted {
+        let mut listing = self.api.engine().list(&Wanted {
             project: cwd.as_deref().map(directory).transpose()?.flatten(),
             behind: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(PAGE + 1),
@@ -42,11 +42,11 @@ impl Server {
 
     pub(super) fn acp_delete(&self, params: &Params) -> Outcome {
         let params: SessionParams = params.read()?;
-        if self.options.read_only {
+        if self.api.options().read_only {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
         }
         // The protocol has it that what is gone already is no error.
-        self.delete_session(&params.session_id, None)?;
+        self.api.delete_session(&params.session_id, None)?;
         spell(&annals_proto::acp::Empty {})
     }
 
@@ -57,16 +57,16 @@ impl Server {
                 "an agent knows sessions by their ids alone, without `claude:`",
             ));
         }
-        let listed = self.engine.listed(&self.session(session, None)?)?;
+        let listed = self.api.engine().listed(&self.api.session(session, None)?)?;
         place_of(&listed).ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
     }
 
     /// Says how to go on with a session.
     pub(super) fn acp_goes_on_elsewhere(&self, params: &Params) -> Outcome {
         let params: SessionParams = params.read()?;
-        let file = self.session(&params.session_id, None)?;
+        let file = self.api.session(&params.session_id, None)?;
         let id = file.session.clone().unwrap_or_default();
-        let cwd = self.engine.listed(&file).ok().as_ref().and_then(place_of);
+        let cwd = self.api.engine().listed(&file).ok().as_ref().and_then(place_of);
         let message = format!(
             "annals keeps histories and asks no model; to go on, run `claude --resume {id}` in the session's folder"
         );
@@ -102,7 +102,7 @@ impl Server {
     /// Finds the session that is to be opened.
     pub(super) fn acp_session(&self, params: &OpenParams) -> Result<annals_engine::TranscriptFile, Error> {
         directory(&params.cwd)?;
-        self.session(&params.session_id, Some(&params.cwd))
+        self.api.session(&params.session_id, Some(&params.cwd))
     }
 }
 

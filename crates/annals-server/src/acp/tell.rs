@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 
 use super::plan::{self, TaskChange, Tasks};
 use super::tool;
-use crate::to_wire::{time, value_as_found};
+use annals_api::to_wire::{time, value_as_found};
 
 /// Longer texts are told in pieces of so many bytes; longer results and changes are cut, longer arguments left out.
 const LONGEST_TEXT: usize = 1 << 20;

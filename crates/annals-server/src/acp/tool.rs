@@ -7,7 +7,7 @@ use annals_transcript::content::ToolUse;
 use annals_transcript::json::Value;
 use annals_transcript::tool;
 
-use crate::dispatch::is_absolute;
+use annals_api::is_absolute;
 
 /// How many characters of what a call is about stand in its title.
 const LONGEST_TITLE: usize = 200;

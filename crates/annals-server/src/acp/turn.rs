@@ -8,11 +8,12 @@ use std::task::{self, Poll, Waker};
 use tokio::sync::OwnedMutexGuard;
 
 use super::Slot;
-use crate::rpc::Error;
-use crate::server::Cancelled;
+use crate::server::cancellation;
+use annals_api::Cancelled;
+use annals_api::rpc::Error;
 
 /// The turn of a request at a session.
-pub(crate) enum Turn {
+pub(super) enum Turn {
     Now(OwnedMutexGuard<Slot>),
     Later(Pin<Box<dyn Future<Output = OwnedMutexGuard<Slot>> + Send>>),
 }
@@ -34,7 +35,7 @@ impl Turn {
             Turn::Now(held) => Ok(held),
             Turn::Later(turn) => tokio::select! {
                 held = turn => Ok(held),
-                () = cancelled.wait() => Err(Error::taken_back()),
+                () = cancellation(cancelled) => Err(Error::cancelled()),
             },
         }
     }

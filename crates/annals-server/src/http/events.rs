@@ -21,10 +21,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{Face, json};
-use crate::line::json_line;
 use crate::room::{Room, Roomy, Taken};
-use crate::rpc::Error;
 use crate::watch::{Notice, Subscription};
+use annals_api::json_line;
+use annals_api::rpc::Error;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// After how many milliseconds a client that lost us should come back.

@@ -9,10 +9,9 @@ use axum::response::Response;
 use tokio::time::timeout;
 
 use super::{Face, Limits, json, plain};
-use crate::dispatch::Context;
 use crate::room::{Room, Roomy, Taken};
-use crate::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
-use crate::server::Cancelled;
+use annals_api::Cancelled;
+use annals_api::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
 
 /// Takes a request back when nobody waits for its answer any more.
 struct Waiting(Cancelled);
@@ -51,11 +50,11 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
         Ok(Incoming::Response | Incoming::Notification { .. }) => plain(StatusCode::ACCEPTED, ""),
         Ok(Incoming::Request(request)) => {
             drop(body);
-            let context = Context::default();
-            let _waiting = Waiting(context.cancelled.clone());
+            let cancelled = Cancelled::default();
+            let _waiting = Waiting(cancelled.clone());
             let id = request.id.clone();
             let (outcome, _working): (Outcome, _) =
-                face.server.clone().work(request.method, request.params, context).await;
+                face.server.clone().work(request.method, request.params, cancelled).await;
             send(&face, rpc::answer(&id, &outcome)).await
         }
     }

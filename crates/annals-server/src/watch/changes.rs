@@ -7,7 +7,7 @@ use annals_engine::{Engine, Standing, TranscriptFile};
 use annals_proto::ChangedNotice;
 
 use super::What;
-use crate::to_wire;
+use annals_api::to_wire;
 
 /// How many sessions are told together.
 const TOGETHER: usize = 200;

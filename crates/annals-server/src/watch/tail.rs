@@ -11,10 +11,10 @@ use annals_transcript::session::Session;
 use annals_transcript::write::fs::State;
 
 use super::Told;
-use crate::dispatch::LONGEST_ITEM;
 use crate::room::SMALL;
-use crate::rpc::Error;
-use crate::to_wire::ToWire;
+use annals_api::LONGEST_ITEM;
+use annals_api::rpc::Error;
+use annals_api::to_wire::ToWire;
 
 /// How many bytes of lines are told together; a longer line alone.
 pub(super) const TOGETHER: u64 = SMALL as u64;

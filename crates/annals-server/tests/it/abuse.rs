@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use annals_api::Cancelled;
+use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
 use annals_proto::{ErrorCode, Method};
-use annals_server::rpc::Params;
-use annals_server::{Context, Options, Server};
+use annals_server::{Options, Server};
 use serde_json::{Value, json};
 
 use crate::world::{KETTLE, TEA, World};
@@ -195,10 +196,10 @@ fn the_trash_gives_back_only_what_was_deleted_from_the_folders_that_are_served()
     let engine = Engine::open(roots, Home::at(world.path().join("annals")));
     let elsewhere = Server::new(engine, Options::default());
     let params = Params::of(&json!({"sessionId": TEA})).unwrap();
-    assert!(elsewhere.dispatch("history/delete", &params, &Context::default()).is_ok());
+    assert!(elsewhere.dispatch("history/delete", &params, &Cancelled::default()).is_ok());
     assert_eq!(world.get("history/trash", &json!({})), json!({"sessions": []}));
     assert_eq!(world.refusal("history/restore", &json!({"sessionId": TEA})), ErrorCode::NotFound);
     assert!(!theirs.exists());
-    assert!(elsewhere.dispatch("history/restore", &params, &Context::default()).is_ok());
+    assert!(elsewhere.dispatch("history/restore", &params, &Cancelled::default()).is_ok());
     assert!(theirs.exists());
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use annals_server::rpc::Frame;
+use annals_api::rpc::Frame;
 use annals_server::{Connection, Outbox, outgoing};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

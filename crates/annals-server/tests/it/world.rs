@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use annals_api::Cancelled;
+use annals_api::rpc::{Incoming, Outcome, Params, Request, answer};
 use annals_engine::{Engine, Home, Roots};
 use annals_proto::ErrorCode;
-use annals_server::rpc::{Incoming, Outcome, Params, Request, answer};
-use annals_server::{Context, Options, Server};
+use annals_server::{Options, Server};
 use serde_json::{Value, json};
 
 pub(crate) const TEA: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
@@ -55,7 +56,7 @@ impl World {
     }
 
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Outcome {
-        self.server.dispatch(method, &Params::of(params).unwrap(), &Context::default())
+        self.server.dispatch(method, &Params::of(params).unwrap(), &Cancelled::default())
     }
 
     /// Asks for something that must be there.
@@ -77,7 +78,7 @@ impl World {
         match Incoming::read(line.as_bytes()) {
             Err((id, error)) => answer(&id, &Err(error)),
             Ok(Incoming::Request(Request { id, method, params })) => {
-                answer(&id, &self.server.dispatch(&method, &params, &Context::default()))
+                answer(&id, &self.server.dispatch(&method, &params, &Cancelled::default()))
             }
             Ok(other) => panic!("{other:?} has no answer"),
         }

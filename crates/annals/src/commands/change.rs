@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use annals_api::to_wire::changed;
 use annals_engine::{Engine, HydrateOptions, Hydrated, Liveness, Log, Recording, TranscriptFile};
 use annals_proto::Changed;
-use annals_server::to_wire::changed;
 use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::Removed;
 

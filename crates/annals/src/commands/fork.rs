@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use annals_api::to_wire;
 use annals_engine::{Engine, Fork};
-use annals_server::to_wire;
 
 use crate::args::{self, Global};
 use crate::failure::Failure;

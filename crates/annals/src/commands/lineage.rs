@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use annals_api::to_wire;
 use annals_engine::{Engine, Kinship, Relation};
-use annals_server::to_wire;
 
 use crate::args::{Global, Lineage};
 use crate::failure::{FOUND_NOTHING, Failure};

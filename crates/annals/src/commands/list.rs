@@ -4,8 +4,8 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
+use annals_api::to_wire;
 use annals_engine::{Engine, Listed, Sort, Wanted};
-use annals_server::to_wire;
 use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use annals_api::to_wire;
 use annals_engine::{Asked, Engine, Prompt, Typed};
-use annals_server::to_wire;
 use jiff::Timestamp;
 
 use crate::args::{Global, Prompts};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
+use annals_api::to_wire;
 use annals_engine::{Engine, Report, Stats};
-use annals_server::to_wire;
 
 use crate::args;
 use crate::commands::{read_all, select};

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use annals_api::to_wire::ToWire;
 use annals_engine::{Conversation, Engine};
 use annals_proto::ToolCall;
-use annals_server::to_wire::ToWire;
 
 use crate::args::{Global, Tools};
 use crate::commands::select;

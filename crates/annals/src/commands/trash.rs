@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use annals_api::to_wire::{self, changed};
 use annals_engine::{Engine, TranscriptFile, Trashed};
 use annals_proto::Changed;
-use annals_server::to_wire::{self, changed};
 
 use super::change::{name, tell, warn_of_refusal};
 use crate::args::{Delete, Global, Restore};

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use annals_api::to_wire::ToWire;
 use annals_engine::{Conversation, Engine};
-use annals_server::to_wire::ToWire;
 use annals_transcript::turn::{Turn, TurnKind};
 
 use crate::args::{Global, Turns};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use annals_server::{has_harmful, judged};
+use annals_api::{has_harmful, judged};
 use anstream::adapter::strip_str;
 
 /// Returns text without the escape sequences that colour it or move the cursor: programs' output is full of them.

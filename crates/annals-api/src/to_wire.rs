@@ -11,7 +11,8 @@ use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
 pub use conversation::ToWire;
-pub(crate) use conversation::{came_in, value_as_found};
+pub(crate) use conversation::came_in;
+pub use conversation::value_as_found;
 
 /// What a transcript is made of.
 pub fn stats(report: &Report) -> wire::Stats {
@@ -43,7 +44,7 @@ pub fn stats(report: &Report) -> wire::Stats {
 }
 
 /// Returns how many bytes a session of a list takes, near enough.
-pub(crate) fn weight(listed: &Listed) -> usize {
+pub fn weight(listed: &Listed) -> usize {
     let facts = &listed.facts;
     let title = facts.title.as_ref().map_or(0, |title| title.text.len());
     let texts = [
@@ -226,7 +227,8 @@ pub fn trashed(trashed: &Trashed) -> wire::Trashed {
     }
 }
 
-pub(crate) fn time(time: Timestamp) -> String {
+/// Spells a time with milliseconds.
+pub fn time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 

@@ -18,11 +18,11 @@ use annals_transcript::tool::{self, Call, State};
 use annals_transcript::{Entry, Flag, Kind};
 
 use super::page::forward;
-use super::{Context, LONGEST_ITEM, limit};
+use super::{Api, LONGEST_ITEM, limit};
+use crate::cancel::Cancelled;
 use crate::cursor::PageCursor;
-use crate::desk::Reading;
+use crate::open_sessions::OpenSession;
 use crate::rpc::Error;
-use crate::server::Server;
 use crate::to_wire::{self, value_as_found};
 
 /// How many messages a page has at most.
@@ -54,11 +54,11 @@ struct Spoken {
     messages: Vec<Range<usize>>,
 }
 
-impl Server {
+impl Api {
     pub(super) fn load(
         &self,
         params: &wire::LoadParams,
-        context: &Context,
+        cancelled: &Cancelled,
     ) -> Result<wire::LoadResult, Error> {
         let limit = limit(params.limit, MOST_MESSAGES, MOST_MESSAGES)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
@@ -69,8 +69,8 @@ impl Server {
         };
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, list)).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
-        let cancelled = context.cancelled.clone();
-        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
+        let cancelled = cancelled.clone();
+        self.with_session(&file, cursor.as_ref(), move |reading| {
             let (page, count) = match view {
                 View::Full => {
                     let spoken = reading.chat.spoken(&reading.conversation);
@@ -135,7 +135,7 @@ impl Spoken {
         spoken
     }
 
-    fn message(&self, reading: &Reading<'_>, place: usize, all: bool) -> Result<Option<Said>, Error> {
+    fn message(&self, reading: &OpenSession<'_>, place: usize, all: bool) -> Result<Option<Said>, Error> {
         let nodes = &self.nodes[self.messages[place].clone()];
         let session = reading.snapshot.session();
         let Some(first) = nodes.first().map(|&index| &session.nodes()[index]) else { return Ok(None) };
@@ -195,7 +195,7 @@ fn speaks(session: &Session, node: &Node) -> bool {
 
 /// A message as the client would send it.
 fn sent_message(
-    reading: &Reading<'_>,
+    reading: &OpenSession<'_>,
     message: model::Message<'_>,
 ) -> Result<Option<wire::ChatMessage>, Error> {
     let is_result = |part: &Part<'_>| match part {
@@ -221,7 +221,7 @@ fn sent_message(
 
 /// Puts a message together, block by block.
 struct Composer<'r, 'a> {
-    reading: &'r Reading<'a>,
+    reading: &'r OpenSession<'a>,
     nodes: &'r [NodeIndex],
     message: wire::ChatMessage,
     /// The calls in the message.
@@ -231,7 +231,7 @@ struct Composer<'r, 'a> {
 }
 
 impl<'r, 'a> Composer<'r, 'a> {
-    fn new(reading: &'r Reading<'a>, role: &str, nodes: &'r [NodeIndex]) -> Self {
+    fn new(reading: &'r OpenSession<'a>, role: &str, nodes: &'r [NodeIndex]) -> Self {
         let message = wire::ChatMessage { role: role.to_owned(), ..wire::ChatMessage::default() };
         Self { reading, nodes, message, calls: HashSet::new(), left: LONGEST_ITEM }
     }

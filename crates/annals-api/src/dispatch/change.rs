@@ -3,9 +3,8 @@
 use annals_engine::{Fork, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode};
 
-use super::session_id;
+use super::{Api, session_id};
 use crate::rpc::Error;
-use crate::server::Server;
 use crate::to_wire;
 
 /// How many sessions of the trash are listed.
@@ -13,7 +12,7 @@ const MOST_TRASHED: usize = 1000;
 /// The longest title or tag, in bytes.
 const LONGEST_NAME: usize = 4096;
 
-impl Server {
+impl Api {
     pub(super) fn rename(&self, params: &wire::RenameParams) -> Result<wire::Changed, Error> {
         let title = name("title", &params.title)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
@@ -45,7 +44,7 @@ impl Server {
     }
 
     /// Moves a session to the trash; returns whether there was one.
-    pub(crate) fn delete_session(&self, session: &str, workspace: Option<&str>) -> Result<bool, Error> {
+    pub fn delete_session(&self, session: &str, workspace: Option<&str>) -> Result<bool, Error> {
         let mut found = self.session(session, workspace);
         let is_missing = |found: &Result<_, Error>| {
             found.as_ref().is_err_and(|error: &Error| error.code == ErrorCode::NotFound)

@@ -5,11 +5,11 @@ use annals_proto::{self as wire, EntryRef, ErrorCode};
 use annals_transcript::history::Step;
 
 use super::page::{forward, gather};
-use super::{Context, LONGEST_PAGE, limit};
+use super::{Api, LONGEST_PAGE, limit};
+use crate::cancel::Cancelled;
 use crate::cursor::PageCursor;
-use crate::desk::Reading;
+use crate::open_sessions::OpenSession;
 use crate::rpc::Error;
-use crate::server::Server;
 
 /// How many items, rounds and calls are sent, unless more are asked for, and at most.
 const ITEMS: (usize, usize) = (200, 5000);
@@ -25,11 +25,11 @@ enum From {
     Cursor(PageCursor),
 }
 
-impl Server {
+impl Api {
     pub(super) fn read(
         &self,
         params: &wire::ReadParams,
-        context: &Context,
+        cancelled: &Cancelled,
     ) -> Result<wire::ReadResult, Error> {
         let limit = limit(params.limit, ITEMS.0, ITEMS.1)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
@@ -38,23 +38,21 @@ impl Server {
             From::Cursor(cursor) => Some(cursor.clone()),
             _ => None,
         };
-        let context = context.clone();
-        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
-            read_page(reading, &from, limit, &context)
-        })
+        let cancelled = cancelled.clone();
+        self.with_session(&file, cursor.as_ref(), move |reading| read_page(reading, &from, limit, &cancelled))
     }
 
     pub(super) fn turns(
         &self,
         params: &wire::TurnsParams,
-        context: &Context,
+        cancelled: &Cancelled,
     ) -> Result<wire::TurnsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 'u')).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
-        let cancelled = context.cancelled.clone();
-        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
+        let cancelled = cancelled.clone();
+        self.with_session(&file, cursor.as_ref(), move |reading| {
             let turns = reading.conversation.turns();
             let page = forward(start, turns.len(), limit, &cancelled, |place| {
                 Ok(Some(reading.to_wire.turn(&turns[place])?))
@@ -67,15 +65,15 @@ impl Server {
     pub(super) fn tools(
         &self,
         params: &wire::ToolsParams,
-        context: &Context,
+        cancelled: &Cancelled,
     ) -> Result<wire::ToolsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 't')).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
         let (name, errors) = (params.name.clone(), params.errors.unwrap_or_default());
-        let cancelled = context.cancelled.clone();
-        self.desk.read(&self.engine, &file, cursor.as_ref(), move |reading| {
+        let cancelled = cancelled.clone();
+        self.with_session(&file, cursor.as_ref(), move |reading| {
             let calls = reading.conversation.calls();
             let page = forward(start, calls.len(), limit, &cancelled, |place| {
                 if errors && !calls[place].is_error() {
@@ -116,17 +114,17 @@ impl From {
 }
 
 fn read_page(
-    reading: &Reading<'_>,
+    reading: &OpenSession<'_>,
     from: &From,
     limit: usize,
-    context: &Context,
+    cancelled: &Cancelled,
 ) -> Result<wire::ReadResult, Error> {
     let steps = reading.conversation.steps();
     let total = steps.len();
     let item = |place: usize| Ok(Some(reading.to_wire.item(&reading.conversation, &steps[place])?));
-    let behind = |start: usize, limit, bytes| gather(start..total, limit, bytes, &context.cancelled, item);
+    let behind = |start: usize, limit, bytes| gather(start..total, limit, bytes, cancelled, item);
     let before = |end: usize, limit, bytes| {
-        let mut gathered = gather((0..end.min(total)).rev(), limit, bytes, &context.cancelled, item)?;
+        let mut gathered = gather((0..end.min(total)).rev(), limit, bytes, cancelled, item)?;
         gathered.reverse();
         Ok::<_, Error>(gathered)
     };
@@ -166,7 +164,7 @@ fn read_page(
 }
 
 /// Finds the step of an entry; one that stands in several lines is found by any of them.
-fn place_of(reading: &Reading<'_>, entry: &EntryRef) -> Result<usize, Error> {
+fn place_of(reading: &OpenSession<'_>, entry: &EntryRef) -> Result<usize, Error> {
     let session = reading.snapshot.session();
     let nodes = session.nodes();
     let node = match entry {

@@ -14,34 +14,48 @@ use crate::rpc::Error;
 /// Parts of a cursor stand one behind the other with this between them. No id, key or number has it.
 const BETWEEN: char = '\n';
 
-/// A place in a session at a length: pages stay the same while the file grows.
+/// A position in a list of a session at a length: pages stay the same while the file grows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PageCursor {
+pub struct PageCursor {
     /// What is paged: its letter.
-    pub(crate) list: char,
+    pub list: char,
     /// How long the file was.
-    pub(crate) length: u64,
-    /// Tells whether it is still that file.
-    pub(crate) mark: u64,
+    pub length: u64,
+    /// The fingerprint of the file at that length.
+    pub fingerprint: u64,
     /// Behind what was sent, or with `back` where that began.
-    pub(crate) at: usize,
+    pub at: usize,
     /// Whether the page goes before that place.
-    pub(crate) back: bool,
+    pub back: bool,
 }
 
 impl PageCursor {
-    pub(crate) fn write(&self) -> String {
-        let Self { list, length, mark, at, back } = self;
-        seal(&[&list.to_string(), &length.to_string(), &mark.to_string(), &at.to_string(), &back.to_string()])
+    /// Spells the cursor.
+    pub fn write(&self) -> String {
+        let Self { list, length, fingerprint, at, back } = self;
+        seal(&[
+            &list.to_string(),
+            &length.to_string(),
+            &fingerprint.to_string(),
+            &at.to_string(),
+            &back.to_string(),
+        ])
     }
 
-    pub(crate) fn read(cursor: &str, list: char) -> Result<Self, Error> {
+    /// Reads a cursor of a list; refuses those of other lists.
+    pub fn read(cursor: &str, list: char) -> Result<Self, Error> {
         let parts = open(cursor)?;
-        let [found, length, mark, at, back] = &parts[..] else { return Err(unreadable()) };
+        let [found, length, fingerprint, at, back] = &parts[..] else { return Err(unreadable()) };
         if *found != list.to_string() {
             return Err(unreadable());
         }
-        Ok(Self { list, length: number(length)?, mark: number(mark)?, at: number(at)?, back: number(back)? })
+        Ok(Self {
+            list,
+            length: number(length)?,
+            fingerprint: number(fingerprint)?,
+            at: number(at)?,
+            back: number(back)?,
+        })
     }
 }
 
@@ -52,7 +66,7 @@ pub(crate) fn write_place(place: &ListPlace) -> String {
 }
 
 /// Reads a place in the list of sessions.
-pub(crate) fn read_place(cursor: &str) -> Result<ListPlace, Error> {
+pub fn read_place(cursor: &str) -> Result<ListPlace, Error> {
     let parts = open(cursor)?;
     let [kind, updated, session, project_key] = &parts[..] else { return Err(unreadable()) };
     if kind != "s" {
@@ -91,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_cursor_comes_back_as_it_was_written_and_nothing_else_is_taken() {
-        let page = PageCursor { list: 'r', length: 1 << 40, mark: u64::MAX, at: 17, back: true };
+        let page = PageCursor { list: 'r', length: 1 << 40, fingerprint: u64::MAX, at: 17, back: true };
         assert_eq!(PageCursor::read(&page.write(), 'r').unwrap(), page);
         let place = ListPlace {
             updated: Some("2026-03-01T10:00:00.123456789Z".parse().unwrap()),

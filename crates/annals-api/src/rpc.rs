@@ -210,7 +210,7 @@ impl Params {
     }
 
     /// Returns the parameters as they came.
-    pub(crate) fn raw(&self) -> Option<&RawValue> {
+    pub fn raw(&self) -> Option<&RawValue> {
         self.0.as_deref()
     }
 
@@ -253,13 +253,23 @@ impl Error {
         })
     }
 
-    /// Says that nobody wants an answer any more.
-    pub(crate) fn taken_back() -> Self {
-        Self::new(ErrorCode::Cancelled, "the request was taken back")
+    /// Says that the request was cancelled.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorCode::Cancelled, "the request was cancelled")
+    }
+
+    /// Says that there is no such method.
+    pub fn method_not_found() -> Self {
+        Self::new(ErrorCode::MethodNotFound, "there is no such method")
+    }
+
+    /// Says that the peer that sent the request has gone.
+    pub fn gone() -> Self {
+        Self::new(ErrorCode::Cancelled, "the client has gone")
     }
 
     /// Says that the thread that worked on something ended.
-    pub(crate) fn broken_off() -> Self {
+    pub fn broken_off() -> Self {
         Self::new(ErrorCode::Internal, "the work broke off")
     }
 

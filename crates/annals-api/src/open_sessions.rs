@@ -1,7 +1,7 @@
-//! Sessions that are being read: a few of them stay open, so that the next page does not read everything again.
+//! A cache of open sessions, so that the next page of a session does not read the whole file again.
 //!
-//! Each lies open in a thread of its own, which owns the nodes and the conversation found in them, and works on one page
-//! after the other. Nothing here is needed: what was put away is opened again.
+//! Each open session has a thread of its own, which owns the nodes and the conversation that was built from them and
+//! works on one request after the other. An evicted session is opened again when it is needed.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::File;
@@ -19,22 +19,23 @@ use annals_transcript::line::read_span;
 use annals_transcript::write::fs::State;
 
 use crate::cursor::{self, PageCursor};
+use crate::dispatch::LONGEST_ITEM;
 use crate::dispatch::chat::Chat;
 use crate::rpc::Error;
 use crate::to_wire::ToWire;
 
-/// How many sessions stay open.
-const MOST: usize = 8;
-/// How many entries they may have together; the last one stays open whatever its size.
-const MOST_ENTRIES: usize = 1_000_000;
-/// After how long a session that nobody reads is put away.
+/// The most sessions that stay open.
+const MAX_SESSIONS: usize = 8;
+/// The most entries that open sessions have together; the most recent session stays open whatever its size.
+const MAX_ENTRIES: usize = 1_000_000;
+/// A session that was not read for this long is evicted.
 const IDLE: Duration = Duration::from_secs(300);
-/// How many bytes before its end tell a file from another one.
-const MARKED: u64 = 256;
+/// The fingerprint of a file covers this many bytes at its end.
+const FINGERPRINTED: u64 = 256;
 
-/// The sessions that lie open.
+/// The open sessions, the least recently used first.
 #[derive(Debug, Default)]
-pub(crate) struct Desk(Mutex<Vec<Open>>);
+pub(crate) struct OpenSessions(Mutex<Vec<Open>>);
 
 #[derive(Clone, Debug)]
 struct Open {
@@ -44,26 +45,30 @@ struct Open {
     jobs: Sender<Job>,
 }
 
-type Job = Box<dyn FnOnce(Result<&Reading<'_>, &Error>) + Send>;
+type Job = Box<dyn FnOnce(Result<&OpenSession<'_>, &Error>) + Send>;
 
-/// A session that lies open: as it was when its file had so many bytes.
-pub(crate) struct Reading<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) conversation: Conversation<'a>,
-    pub(crate) to_wire: ToWire<'a>,
+/// An open session, as it was when its file had `length` bytes.
+pub struct OpenSession<'a> {
+    /// The transcript.
+    pub snapshot: &'a Snapshot,
+    /// Its conversation.
+    pub conversation: Conversation<'a>,
+    /// Turns what is in it into wire types.
+    pub to_wire: ToWire<'a>,
     pub(crate) chat: Chat<'a>,
-    pub(crate) length: u64,
-    mark: u64,
+    /// How many bytes of the file were read.
+    pub length: u64,
+    fingerprint: u64,
 }
 
-impl Desk {
-    /// Works on a session as it is now, or as it was when a cursor was given.
+impl OpenSessions {
+    /// Works with a session as it is now, or as it was when a cursor was made.
     pub(crate) fn read<T: Send + 'static>(
         &self,
         engine: &Engine,
         file: &TranscriptFile,
         cursor: Option<&PageCursor>,
-        work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&OpenSession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let unreadable = |source| annals_engine::Error::read(&file.path, source);
         let state = State::of(&file.path).map_err(unreadable)?;
@@ -71,8 +76,8 @@ impl Desk {
         if let Some(cursor) = cursor {
             let is_long_enough = state.length >= cursor.length;
             state.length = cursor.length;
-            // Where it lies open already, it may have been written anew since.
-            if !is_long_enough || mark(&file.path, &state).map_err(unreadable)? != cursor.mark {
+            // The file may have been replaced since it was opened.
+            if !is_long_enough || fingerprint(&file.path, &state).map_err(unreadable)? != cursor.fingerprint {
                 return Err(cursor::stale());
             }
         }
@@ -82,15 +87,15 @@ impl Desk {
                 Err(error) => Err(error.clone()),
                 Ok(reading) => work(reading),
             };
-            // Nobody waits any more if the request was given up.
+            // Nobody waits for the result of a cancelled request.
             let _ = sender.send(done);
         });
-        self.hand_over(engine, file, &state, cursor.is_some(), job)?;
+        self.enqueue(engine, file, &state, cursor.is_some(), job)?;
         receiver.recv().map_err(|_| Error::broken_off())?
     }
 
-    /// Gives a job to the thread in which the session lies open; opens it if there is none.
-    fn hand_over(
+    /// Sends a job to the thread of a session; opens the session if it is not open.
+    fn enqueue(
         &self,
         engine: &Engine,
         file: &TranscriptFile,
@@ -99,21 +104,21 @@ impl Desk {
         mut job: Job,
     ) -> Result<(), Error> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A file that has grown since is the same up to the length that is wanted.
-        let is_meant = |one: &Open| {
+        // A file that has grown since is the same up to the requested length.
+        let is_requested = |one: &Open| {
             one.path == file.path
                 && one.state.identity == state.identity
                 && one.state.length == state.length
                 && (any_time || one.state.modified == state.modified)
         };
-        if let Some(place) = open.iter().position(is_meant) {
+        if let Some(place) = open.iter().position(is_requested) {
             let one = open.remove(place);
             match one.jobs.send(job) {
                 Ok(()) => {
                     open.push(one);
                     return Ok(());
                 }
-                // It was put away.
+                // The session was evicted meanwhile.
                 Err(refused) => job = refused.0,
             }
         }
@@ -123,7 +128,7 @@ impl Desk {
         let work = move || {
             let next = || waiting.recv_timeout(IDLE).ok();
             let read = |snapshot: &Snapshot| {
-                let reading = Reading::of(snapshot, &its_state)?;
+                let reading = OpenSession::of(snapshot, &its_state)?;
                 counted.store(snapshot.session().nodes().len(), Ordering::Relaxed);
                 while let Some(job) = next() {
                     job(Ok(&reading));
@@ -133,7 +138,7 @@ impl Desk {
             let snapshot = engine.snapshot_inside(its_file, its_state.length);
             let outcome: Result<(), Error> =
                 snapshot.map_err(Error::from).and_then(|snapshot| read(&snapshot));
-            // Who has asked already is told; who asks later has it tried again.
+            // Jobs that are already queued get the error; a later job opens the session again.
             if let Err(error) = outcome {
                 while let Ok(job) = waiting.try_recv() {
                     job(Err(&error));
@@ -144,43 +149,43 @@ impl Desk {
         let thread = std::thread::Builder::new().name("session".to_owned());
         thread.spawn(work).map_err(|_| Error::new(ErrorCode::Internal, "no thread could be started"))?;
         open.push(Open { path: file.path.clone(), state: *state, entries, jobs });
-        put_away(&mut open);
+        evict(&mut open);
         Ok(())
     }
 }
 
-/// Puts away what has not been read for longest, until there is room.
-fn put_away(open: &mut Vec<Open>) {
+/// Evicts the least recently used sessions until the rest is within the limits.
+fn evict(open: &mut Vec<Open>) {
     let all = |open: &[Open]| open.iter().map(|one| one.entries.load(Ordering::Relaxed)).sum::<usize>();
-    while open.len() > MOST || open.len() > 1 && all(open) > MOST_ENTRIES {
+    while open.len() > MAX_SESSIONS || open.len() > 1 && all(open) > MAX_ENTRIES {
         open.remove(0);
     }
 }
 
-/// Returns what tells a file of some length from another one: which it is, and its last bytes.
-fn mark(path: &Path, state: &State) -> io::Result<u64> {
-    let start = state.length.saturating_sub(MARKED);
+/// Returns a fingerprint of a file at a length: its identity, the length and its last bytes.
+fn fingerprint(path: &Path, state: &State) -> io::Result<u64> {
+    let start = state.length.saturating_sub(FINGERPRINTED);
     let end = read_span(&mut File::open(path)?, start, state.length - start)?;
     let mut hasher = DefaultHasher::new();
     (state.identity, state.length, end).hash(&mut hasher);
     Ok(hasher.finish())
 }
 
-impl<'a> Reading<'a> {
+impl<'a> OpenSession<'a> {
     fn of(snapshot: &'a Snapshot, state: &State) -> Result<Self, Error> {
         let unreadable = |source| annals_engine::Error::read(snapshot.path(), source);
         Ok(Self {
             snapshot,
             conversation: Conversation::of(snapshot)?,
-            to_wire: ToWire::of(snapshot).cut_above(crate::dispatch::LONGEST_ITEM),
+            to_wire: ToWire::of(snapshot).cut_above(LONGEST_ITEM),
             chat: Chat::default(),
             length: state.length,
-            mark: mark(snapshot.path(), state).map_err(unreadable)?,
+            fingerprint: fingerprint(snapshot.path(), state).map_err(unreadable)?,
         })
     }
 
-    /// Returns a cursor to a place in this session, as it is now.
-    pub(crate) fn cursor(&self, list: char, at: usize, back: bool) -> String {
-        PageCursor { list, length: self.length, mark: self.mark, at, back }.write()
+    /// Returns a cursor to a position in a list of this session, at its length.
+    pub fn cursor(&self, list: char, at: usize, back: bool) -> String {
+        PageCursor { list, length: self.length, fingerprint: self.fingerprint, at, back }.write()
     }
 }

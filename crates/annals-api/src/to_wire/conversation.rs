@@ -316,15 +316,17 @@ impl<'a> ToWire<'a> {
     }
 
     /// Returns the text of an id.
-    pub(crate) fn id(&self, id: Id) -> String {
+    pub fn id(&self, id: Id) -> String {
         self.ids.get(id)
     }
 
-    pub(crate) fn node(&self, index: NodeIndex) -> &'a Node {
+    /// Returns the node of an entry.
+    pub fn node(&self, index: NodeIndex) -> &'a Node {
         &self.session.nodes()[index]
     }
 
-    pub(crate) fn uuid(&self, index: NodeIndex) -> Option<String> {
+    /// Returns the uuid of an entry.
+    pub fn uuid(&self, index: NodeIndex) -> Option<String> {
         self.node(index).id.map(|id| self.ids.get(id))
     }
 }
@@ -432,6 +434,6 @@ fn raw(json: &str) -> Box<RawValue> {
 }
 
 /// A value with every byte that stands in the file.
-pub(crate) fn value_as_found(value: Value<'_>) -> Box<RawValue> {
+pub fn value_as_found(value: Value<'_>) -> Box<RawValue> {
     raw(&utf8::as_text(value.bytes()))
 }

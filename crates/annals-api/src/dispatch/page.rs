@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::LONGEST_PAGE;
 use super::chat::Said;
+use crate::cancel::Cancelled;
 use crate::rpc::Error;
-use crate::server::Cancelled;
 
 /// Things that are sent together.
 pub(super) struct Page<T> {

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::{Context, LONGEST_PAGE, limit};
+use super::{Api, LONGEST_PAGE, limit};
+use crate::cancel::Cancelled;
 use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
-use crate::server::Server;
 use crate::to_wire;
 
 /// How many sessions a page has at most.
@@ -22,11 +22,11 @@ const PROJECTS: (usize, usize) = (1000, 10_000);
 /// How many problems are named.
 const MOST_PROBLEMS: usize = 20;
 
-impl Server {
+impl Api {
     pub(super) fn list(
         &self,
         params: &wire::ListParams,
-        context: &Context,
+        cancelled: &Cancelled,
     ) -> Result<wire::ListResult, Error> {
         let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
         let wanted = Wanted {
@@ -43,11 +43,11 @@ impl Server {
             inside: true,
             ..Wanted::default()
         };
-        let mut listing = self.engine.list_telling(&wanted, |_, _| match context.cancelled.check() {
+        let mut listing = self.engine.list_telling(&wanted, |_, _| match cancelled.check() {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });
-        context.cancelled.check()?;
+        cancelled.check()?;
         let next_cursor = end_page(&mut listing.sessions, limit);
         Ok(wire::ListResult {
             sessions: listing.sessions.into_iter().map(to_wire::session).collect(),
@@ -73,7 +73,7 @@ fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
 }
 
 /// Ends a page once it has so many sessions, or enough bytes; returns where the next one begins.
-pub(crate) fn end_page(sessions: &mut Vec<Listed>, limit: usize) -> Option<String> {
+pub fn end_page(sessions: &mut Vec<Listed>, limit: usize) -> Option<String> {
     let mut bytes = 0;
     let has_room = |listed: &&Listed| {
         let has_room = bytes < LONGEST_PAGE;
@@ -93,7 +93,7 @@ fn given(text: Option<&String>) -> Option<String> {
 
 /// Reads the path of a working directory; an empty one is none. It names sessions, and nothing in it is opened but a
 /// repository's list of worktrees.
-pub(crate) fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
+pub fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
     let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(None) };
     let goes_up = path.split(['/', '\\']).any(|name| name == "..");
     if !is_absolute(path) || goes_up || path.contains('\0') {
@@ -103,7 +103,7 @@ pub(crate) fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
 }
 
 /// Returns whether a path begins at a root, on whatever system.
-pub(crate) fn is_absolute(path: &str) -> bool {
+pub fn is_absolute(path: &str) -> bool {
     let is_drive =
         matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     path.starts_with('/') || path.starts_with("\\\\") || is_drive

@@ -1,0 +1,167 @@
+//! From a request to its result: every method of the history protocol, for every transport. Read this first.
+
+mod change;
+pub(crate) mod chat;
+mod list;
+mod page;
+mod read;
+
+use annals_engine::{Engine, TranscriptFile};
+use annals_proto::{self as wire, ErrorCode, Method};
+use annals_transcript::project::is_session_id;
+use serde::Serialize;
+
+pub use list::{end_page, is_absolute, workspace};
+
+use crate::cancel::Cancelled;
+use crate::cursor::PageCursor;
+use crate::open_sessions::{OpenSession, OpenSessions};
+use crate::rpc::{Error, Outcome, Params};
+use crate::to_wire;
+
+/// Items are cut above this many bytes.
+pub const LONGEST_ITEM: u64 = 8 << 20;
+/// A page ends once it has this many bytes.
+const LONGEST_PAGE: usize = 4 << 20;
+
+/// What requests may do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whether changes are refused.
+    pub read_only: bool,
+}
+
+/// Answers requests of the history protocol, whatever the transport. It keeps nothing about who asks: a request carries
+/// all that it needs.
+#[derive(Debug)]
+pub struct Api {
+    engine: Engine,
+    options: Options,
+    sessions: OpenSessions,
+}
+
+impl Api {
+    /// Opens the API of an engine.
+    pub fn new(engine: Engine, options: Options) -> Self {
+        Self { engine, options, sessions: OpenSessions::default() }
+    }
+
+    /// Returns the engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Returns what requests may do.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Answers a request. It reads and writes files, so it must be called from a thread that may block.
+    pub fn dispatch(&self, method: &str, params: &Params, cancelled: &Cancelled) -> Outcome {
+        let Some(method) = Method::from_name(method) else {
+            return Err(Error::method_not_found());
+        };
+        if method.is_change() && self.options.read_only {
+            return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
+        }
+        cancelled.check()?;
+        match method {
+            Method::HistoryList => self.list(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryLoad => self.load(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryRead => self.read(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryStats => self.stats(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryTools => self.tools(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryTurns => self.turns(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryRename => self.rename(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryTag => self.tag(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryFork => self.fork(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryDelete => self.delete(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryRestore => self.restore(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryTrash => spell(&self.trash()),
+            Method::HistoryStatus => spell(&self.status(0)),
+            // A connection answers these, because subscriptions belong to it.
+            Method::HistoryWatch | Method::HistoryUnwatch => Err(needs_connection()),
+        }
+    }
+
+    /// Finds the session that an id names.
+    pub fn session(&self, id: &str, workspace: Option<&str>) -> Result<TranscriptFile, Error> {
+        let id = session_id(id)?;
+        let workspace = list::workspace(workspace)?;
+        Ok(self.engine.session_with_id(id, workspace.as_deref())?)
+    }
+
+    fn stats(&self, params: &wire::SessionParams) -> Result<wire::Stats, Error> {
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        Ok(to_wire::stats(&self.engine.read(file)?))
+    }
+
+    /// Works with an open session, as it is now or as it was when a cursor was made. It reads files, so it must be called
+    /// from a thread that may block.
+    pub fn with_session<T: Send + 'static>(
+        &self,
+        file: &TranscriptFile,
+        cursor: Option<&PageCursor>,
+        work: impl FnOnce(&OpenSession<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.sessions.read(&self.engine, file, cursor, work)
+    }
+
+    /// Describes this server, which has so many subscriptions.
+    pub fn status(&self, subscriptions: usize) -> wire::StatusResult {
+        wire::StatusResult {
+            name: "annals".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol_version: wire::PROTOCOL_VERSION,
+            roots: self.engine.root_folders().map(Into::into).collect(),
+            home: self.engine.home().path().into(),
+            read_only: self.options.read_only,
+            subscriptions,
+            methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
+        }
+    }
+}
+
+/// Returns whether a method reads the transcript of one session, which takes long where that is large.
+pub fn reads_one_session(method: Method) -> bool {
+    matches!(
+        method,
+        Method::HistoryLoad
+            | Method::HistoryRead
+            | Method::HistoryTurns
+            | Method::HistoryTools
+            | Method::HistoryStats
+    )
+}
+
+/// Removes the prefix `claude:` from an id, and refuses what cannot be the id of a session.
+pub fn session_id(id: &str) -> Result<&str, Error> {
+    let id = id.strip_prefix("claude:").unwrap_or(id);
+    if is_session_id(id) {
+        return Ok(id);
+    }
+    Err(Error::invalid_params("`sessionId` is not the id of a session"))
+}
+
+/// Returns how many are sent at most.
+fn limit(given: Option<usize>, usual: usize, most: usize) -> Result<usize, Error> {
+    match given {
+        Some(0) => Err(Error::invalid_params("`limit` is at least 1")),
+        given => Ok(given.unwrap_or(usual).min(most)),
+    }
+}
+
+/// Spells a result as JSON.
+pub fn spell(result: &impl Serialize) -> Outcome {
+    serde_json::value::to_raw_value(result).map_err(|_| internal())
+}
+
+fn internal() -> Error {
+    Error::new(ErrorCode::Internal, "the result could not be spelled")
+}
+
+/// Refuses a request that only a connection that stays open can answer.
+pub fn needs_connection() -> Error {
+    Error::new(ErrorCode::InvalidRequest, "this needs a connection that stays open")
+}

@@ -1,0 +1,38 @@
+//! The JSON that annals speaks, without a transport and without async.
+//!
+//! [`Api::dispatch`] answers a request of the history protocol; the command line, the server on standard input and output
+//! and the server over HTTP all call it. [`to_wire`] turns the engine's types into those of `annals-proto`. Work that
+//! takes long checks a [`Cancelled`] flag between steps. Start reading at `dispatch.rs`.
+//!
+//! ```
+//! use annals_api::rpc::Params;
+//! use annals_api::{Api, Cancelled, Options};
+//! use annals_engine::{Engine, Home, Roots};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # std::fs::create_dir(folder.path().join("projects"))?;
+//! # let (config, home) = (folder.path().to_owned(), folder.path().join("annals"));
+//! let engine = Engine::open(Roots::given(vec![config])?, Home::at(home));
+//! let api = Api::new(engine, Options::default());
+//! let params = Params::of(&serde_json::json!({"limit": 20}))?;
+//! let result = api.dispatch("history/list", &params, &Cancelled::default())?;
+//! assert_eq!(result.get(), r#"{"sessions":[]}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cancel;
+mod cursor;
+mod dispatch;
+mod line;
+mod open_sessions;
+pub mod rpc;
+pub mod to_wire;
+
+pub use cancel::Cancelled;
+pub use cursor::{PageCursor, read_place};
+pub use dispatch::{
+    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, reads_one_session, session_id,
+    spell, workspace,
+};
+pub use line::{has_harmful, json_line, judged};
+pub use open_sessions::OpenSession;

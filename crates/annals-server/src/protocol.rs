@@ -1,0 +1,120 @@
+//! What a connection needs to know of the protocols that it carries: nothing but this trait.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use annals_api::Cancelled;
+use annals_api::rpc::{Error, Outcome, Params, Request};
+use tokio::sync::oneshot;
+
+use crate::connection::{Gone, Outgoing};
+use crate::server::cancellation;
+
+/// A set of methods and notifications on a connection, with the state that it keeps for one peer.
+pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
+    /// Accepts a request. Connections call this in the order in which requests arrive, so whatever must keep that order
+    /// is decided here, and the work that is returned may run beside other work.
+    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted;
+
+    /// Handles a notification; those of other protocols are ignored.
+    fn notified(&self, _method: &str, _params: &Params) {}
+
+    /// Handles the peer's answer to a request that this protocol has sent.
+    fn answered(&self, _line: &[u8]) {}
+
+    /// Releases what would keep requests from ending. It is called from a thread that may block, when the peer sends no
+    /// more requests.
+    fn close(&self) {}
+}
+
+/// What a protocol does with a request.
+pub(crate) enum Accepted {
+    /// The method belongs to another protocol.
+    NotMine(Request, Peer),
+    /// The request is refused at once.
+    Refused(Error),
+    /// This work answers the request.
+    Work(Pin<Box<dyn Future<Output = Answer> + Send>>),
+}
+
+impl Accepted {
+    pub(crate) fn work(work: impl Future<Output = Answer> + Send + 'static) -> Self {
+        Accepted::Work(Box::pin(work))
+    }
+}
+
+/// The answer to a request, and what happens once it is queued for sending.
+pub(crate) struct Answer {
+    pub(crate) content: AnswerContent,
+    /// Locks and permits that are released when the answer is queued.
+    pub(crate) held: Vec<Box<dyn Send>>,
+    /// Starts a subscription when the answer that names it is queued.
+    pub(crate) begin: Option<oneshot::Sender<()>>,
+}
+
+pub(crate) enum AnswerContent {
+    Outcome(Outcome),
+    /// A whole answer that another program has spelled.
+    Spelled(String),
+}
+
+impl Answer {
+    /// Sends the answer when there is room for it, and then releases what it held.
+    pub(crate) async fn send(self, id: &annals_api::rpc::Id, outgoing: &Outgoing) {
+        let message = match self.content {
+            AnswerContent::Outcome(outcome) => annals_api::rpc::answer(id, &outcome),
+            AnswerContent::Spelled(message) => message,
+        };
+        // A peer that has gone gets no answer.
+        let _ = outgoing.send(message).await;
+        // Only now does the peer know the name of the subscription.
+        if let Some(begin) = self.begin {
+            let _ = begin.send(());
+        }
+        drop(self.held);
+    }
+
+    /// Keeps something until the answer is queued.
+    pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
+        self.held.push(Box::new(held));
+        self
+    }
+
+    pub(crate) fn spelled(message: String) -> Self {
+        Self { content: AnswerContent::Spelled(message), held: Vec::new(), begin: None }
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        matches!(&self.content, AnswerContent::Outcome(Ok(_)) | AnswerContent::Spelled(_))
+    }
+}
+
+impl From<Outcome> for Answer {
+    fn from(outcome: Outcome) -> Self {
+        Self { content: AnswerContent::Outcome(outcome), held: Vec::new(), begin: None }
+    }
+}
+
+impl From<Error> for Answer {
+    fn from(error: Error) -> Self {
+        Err(error).into()
+    }
+}
+
+/// The peer that sent a request: where messages to it go, and whether it has cancelled the request.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) outgoing: Outgoing,
+    pub(crate) cancelled: Cancelled,
+}
+
+impl Peer {
+    /// Sends a message before the answer when there is room; fails when the request is cancelled meanwhile.
+    pub(crate) async fn send(&self, message: String) -> Result<(), Error> {
+        self.cancelled.check()?;
+        tokio::select! {
+            sent = self.outgoing.send(message) => sent.map_err(|Gone| Error::gone()),
+            () = cancellation(&self.cancelled) => Err(Error::cancelled()),
+        }
+    }
+}
