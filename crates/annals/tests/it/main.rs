@@ -19,6 +19,7 @@ mod serve_http;
 mod show;
 mod stats;
 mod tail;
+mod views;
 
 use std::fs::File;
 use std::io::Write;
