@@ -29,7 +29,8 @@ export interface CameIn {
   command?: string | null;
   /**
    * What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
-   * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
+   * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`; with `all`, also
+   * `notice` (a notice of Claude Code) and `context` (the name of what it added for the model).
    */
   kind: string;
   /** What the agent says in a few words. */
@@ -77,7 +78,7 @@ export interface ChangedNotice {
 }
 
 /** A run of text, thinking or calls in a reply. */
-export type ChatBlock = { content: string; type: "text"; } | { content: string; isComplete: boolean; type: "thought"; } | { toolCallIds: Array<string>; type: "tools"; };
+export type ChatBlock = { content: string; type: "text"; } | { content: string; isComplete: boolean; type: "thought"; } | { toolCallIds: Array<string>; type: "tools"; } | { data?: string | null; mimeType?: string | null; type: "image"; url?: string | null; };
 
 /** One message, as people see it: a prompt, or a reply with the calls that it made and what came of them. */
 export interface ChatMessage {
@@ -86,7 +87,7 @@ export interface ChatMessage {
    * client has put around it.
    */
   content: string;
-  /** The order of text, thinking and calls in a reply. */
+  /** The order of text, thinking, calls and images in a reply, and of text and images in a prompt that has images. */
   contentBlocks?: Array<ChatBlock>;
   /** Whether something in it was too long to be sent and was cut. */
   cut?: boolean;
@@ -99,7 +100,7 @@ export interface ChatMessage {
   inputs?: Array<CameIn>;
   /** The model of a reply. */
   model?: string | null;
-  /** `user` or `assistant`. */
+  /** `user` or `assistant`; with `all`, also `system` for notices and context. */
   role: string;
   /** Whether it is the summary that stands for what was compacted away. */
   summary?: boolean;
@@ -249,6 +250,11 @@ export interface HistoryItem {
   usage: unknown;
   /** The entry. */
   uuid: string | null;
+  /**
+   * Who should see it: `conversation` (everybody), `folded` (people, folded: output of commands, messages of other agents,
+   * notifications, hooks), `context` (on request: what Claude Code added for the model) or `hidden` (records).
+   */
+  visibility: string;
 }
 
 /** A call and how it ended. */

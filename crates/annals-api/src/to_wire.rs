@@ -11,8 +11,8 @@ use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
 pub use conversation::ToWire;
-pub(crate) use conversation::came_in;
 pub use conversation::value_as_found;
+pub(crate) use conversation::{added, came_in};
 
 /// What a transcript is made of.
 pub fn stats(report: &Report) -> wire::Stats {

@@ -42,7 +42,7 @@ pub struct LoadResult {
 pub struct ChatMessage {
     /// The uuid of its first entry; for an entry without one, `line-` and its line.
     pub id: String,
-    /// `user` or `assistant`.
+    /// `user` or `assistant`; with `all`, also `system` for notices and context.
     pub role: String,
     /// Its text blocks, joined by line breaks. In the full view, a prompt is as it was typed, without the tags that the
     /// client has put around it.
@@ -53,7 +53,7 @@ pub struct ChatMessage {
     /// The calls that it makes.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tool_calls: Vec<ChatToolCall>,
-    /// The order of text, thinking and calls in a reply.
+    /// The order of text, thinking, calls and images in a reply, and of text and images in a prompt that has images.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub content_blocks: Vec<ChatBlock>,
     /// When its first entry was written.
@@ -100,7 +100,8 @@ pub struct TeamMessage {
 #[serde(rename_all = "camelCase")]
 pub struct CameIn {
     /// What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
-    /// `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`.
+    /// `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`; with `all`, also
+    /// `notice` (a notice of Claude Code) and `context` (the name of what it added for the model).
     pub kind: String,
     /// What it says; of a command, its arguments.
     pub text: String,
@@ -163,6 +164,18 @@ pub enum ChatBlock {
     Tools {
         /// The calls, by their ids.
         tool_call_ids: Vec<String>,
+    },
+    /// An image or a document.
+    Image {
+        /// Its media type.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
+        /// Its bytes in base64; absent if they are not in the transcript.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<String>,
+        /// Where it lies, if its bytes are not in the transcript.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
     },
 }
 

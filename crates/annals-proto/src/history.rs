@@ -16,6 +16,9 @@ pub struct HistoryItem {
     pub kind: String,
     /// `user` or `assistant`, for those that speak.
     pub role: Option<String>,
+    /// Who should see it: `conversation` (everybody), `folded` (people, folded: output of commands, messages of other agents,
+    /// notifications, hooks), `context` (on request: what Claude Code added for the model) or `hidden` (records).
+    pub visibility: String,
     /// The entry's `type`.
     #[serde(rename = "type")]
     pub entry_type: Option<String>,

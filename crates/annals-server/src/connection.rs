@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::acp::Acp;
 use crate::history::History;
-use crate::protocol::{Accepted, Peer, Protocol};
+use crate::protocol::{Accepted, Answer, Peer, Protocol};
 use crate::room::{Room, Taken};
 use crate::server::Server;
 
@@ -203,10 +203,8 @@ impl Connection {
                 self.in_flight.remove(&id);
                 return self.refuse(&id, error).await;
             }
-            Accepted::NotMine(..) => {
-                self.in_flight.remove(&id);
-                return self.refuse(&id, Error::method_not_found()).await;
-            }
+            // As work, so that a peer that reads no answers before it has sent all its requests is still read.
+            Accepted::NotMine(..) => Box::pin(async { Answer::from(Error::method_not_found()) }),
         };
         let (in_flight, outgoing) = (self.in_flight.clone(), self.outgoing.clone());
         self.tasks.spawn(async move {

@@ -20,8 +20,10 @@ pub enum Block<'a> {
     RedactedThinking(RedactedThinking<'a>),
     /// `tool_use`.
     ToolUse(ToolUse<'a>),
-    /// `server_tool_use`: a tool that runs on the server.
+    /// `server_tool_use` or `mcp_tool_use`: a call of a tool that runs where the model does.
     ServerToolUse(ToolUse<'a>),
+    /// The result of such a call: `web_search_tool_result`, `mcp_tool_result` …
+    ServerToolResult(ToolResult<'a>),
     /// `tool_result`.
     ToolResult(ToolResult<'a>),
     /// `tool_reference`: a tool that a search has found.
@@ -84,11 +86,12 @@ impl<'a> Block<'a> {
             Some("thinking") => Block::Thinking(Thinking(value)),
             Some("redacted_thinking") => Block::RedactedThinking(RedactedThinking(value)),
             Some("tool_use") => Block::ToolUse(ToolUse(value)),
-            Some("server_tool_use") => Block::ServerToolUse(ToolUse(value)),
+            Some("server_tool_use" | "mcp_tool_use") => Block::ServerToolUse(ToolUse(value)),
             Some("tool_result") => Block::ToolResult(ToolResult(value)),
             Some("tool_reference") => Block::ToolReference(ToolReference(value)),
             Some("image") => Block::Image(Media(value)),
             Some("document") => Block::Document(Media(value)),
+            Some(name) if name.ends_with("_tool_result") => Block::ServerToolResult(ToolResult(value)),
             _ => Block::Other(value),
         }
     }
@@ -102,6 +105,7 @@ impl<'a> Block<'a> {
             | Block::ToolUse(ToolUse(value))
             | Block::ServerToolUse(ToolUse(value))
             | Block::ToolResult(ToolResult(value))
+            | Block::ServerToolResult(ToolResult(value))
             | Block::ToolReference(ToolReference(value))
             | Block::Image(Media(value))
             | Block::Document(Media(value))

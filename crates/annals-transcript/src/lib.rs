@@ -4,7 +4,8 @@
 //! - [`Entry`] is one of them: its bytes, its [`Head`], what is wrong with it, typed views of its body ([`entry`]).
 //! - [`content`] has the blocks of messages, [`json`] the values underneath.
 //! - [`patch`] changes one value of a line and no other byte.
-//! - [`lite`] reads the ends of a file for lists, [`prompt`] finds a person's words in an entry.
+//! - [`item`] says what an entry means to a person: role, parts, visibility; [`prompt`] finds a person's words in text.
+//! - [`lite`] reads the ends of a file for lists.
 //! - [`session`] holds a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] what the client
 //!   would send, [`history`] everything that was recorded, [`duplicate`] entries that stand in several lines,
 //!   [`root`] why messages in the middle of a file hang on nothing, [`turn`] its rounds, [`tool`] its calls.
@@ -36,6 +37,7 @@ pub mod duplicate;
 pub mod entry;
 mod groups;
 pub mod history;
+pub mod item;
 pub mod json;
 pub mod line;
 mod links;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::content::{Block, Content};
-use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand, User};
+use crate::entry::view::{Attachment, QueuedCommand};
 use crate::entry::{Entry, Flag, Kind};
 
 /// One thing that came in. A message may hold several: a selection in an editor, and words about it.
@@ -89,35 +89,22 @@ const PHRASES: [(&str, InputKind); 4] = [
     ("Base directory for this skill:", InputKind::Skill),
 ];
 
-/// Returns what came in with an entry, in order. Only user entries, queued prompts and hook output bring anything.
-pub fn inputs<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
-    if let Some(user) = entry.view::<User>() {
-        return of_user(entry, &user);
+/// Returns what came in with a block of text, in order; `words` says what text without a wrapper is. Such text, if there is
+/// nothing else in the block, is returned as it stands, blanks included.
+pub(crate) fn in_block(text: Cow<'_, str>, words: InputKind) -> Vec<Input<'_>> {
+    let mut inputs = match &text {
+        Cow::Borrowed(text) => in_text(text),
+        Cow::Owned(text) => joined(split(text), |piece| Cow::Owned(piece.to_owned())),
+    };
+    if let [input] = &mut inputs[..]
+        && input.kind == InputKind::Prompt
+    {
+        input.text = text;
     }
-    let Some(attachment) = entry.view::<Attachment>() else { return Vec::new() };
-    if let Some(queued) = attachment.queued_command() {
-        let kind = kind_of_queued(&queued);
-        let mut inputs = in_content(queued.prompt());
-        for input in inputs.iter_mut().filter(|input| input.kind == InputKind::Prompt) {
-            input.kind = kind;
-        }
-        return inputs;
+    for input in inputs.iter_mut().filter(|input| input.kind == InputKind::Prompt) {
+        input.kind = words;
     }
-    let speaks = matches!(
-        attachment.kind(),
-        AttachmentKind::HookAdditionalContext | AttachmentKind::HookBlockingError
-    );
-    let text = attachment.payload().filter(|_| speaks).and_then(|payload| payload.get("content"));
-    text.map(|text| Input::new(InputKind::Hook, Content::new(Some(text)).text())).into_iter().collect()
-}
-
-/// Returns what came in with an entry besides the results of calls.
-pub fn inputs_besides_results<'a>(entry: &Entry<'a>) -> Vec<Input<'a>> {
-    let inputs = inputs(entry);
-    match (&inputs[..], entry.view::<User>()) {
-        ([input], Some(user)) if input.kind == InputKind::ToolResult => in_content(user.content()),
-        _ => inputs,
-    }
+    inputs
 }
 
 /// Returns what it is that was queued while a turn ran.
@@ -148,7 +135,13 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
             let content = Content::new(entry.head().content);
             Some(content).filter(|content| !has_results(*content)).map(in_content)?
         }
-        _ => inputs(entry),
+        Kind::Attachment => {
+            let queued = entry.view::<Attachment>().and_then(|attachment| attachment.queued_command())?;
+            Some(queued)
+                .filter(|queued| kind_of_queued(queued) == InputKind::Queued)
+                .map(|queued| in_content(queued.prompt()))?
+        }
+        _ => return None,
     };
     let words =
         inputs.into_iter().filter(|input| matches!(input.kind, InputKind::Prompt | InputKind::Queued));
@@ -171,7 +164,7 @@ pub fn strip_wrappers(text: &str) -> Option<&str> {
 }
 
 impl<'a> Input<'a> {
-    fn new(kind: InputKind, text: Cow<'a, str>) -> Self {
+    pub(crate) fn new(kind: InputKind, text: Cow<'a, str>) -> Self {
         Self { kind, text, command: None, attributes: Cow::Borrowed("") }
     }
 
@@ -212,23 +205,6 @@ impl<'a> Input<'a> {
             _ => Cow::Borrowed(&*self.text),
         }
     }
-}
-
-fn of_user<'a>(entry: &Entry<'a>, user: &User<'a>) -> Vec<Input<'a>> {
-    let content = user.content();
-    if has_results(content) {
-        return vec![Input::new(InputKind::ToolResult, content.text())];
-    }
-    if entry.has(Flag::CompactSummary) {
-        return vec![Input::new(InputKind::CompactSummary, content.text())];
-    }
-    let mut inputs = in_content(content);
-    if entry.has(Flag::Meta) {
-        for input in inputs.iter_mut().filter(|input| input.kind == InputKind::Prompt) {
-            input.kind = InputKind::Injected;
-        }
-    }
-    inputs
 }
 
 fn has_results(content: Content<'_>) -> bool {
@@ -434,20 +410,28 @@ mod tests {
             ("<some-new-wrapper>x</some-new-wrapper>words", vec![Injected, Prompt]),
             ("", vec![]),
         ] {
-            let line = format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#);
-            let kinds: Vec<_> = inputs(&Entry::new(line.as_bytes())).iter().map(|input| input.kind).collect();
+            let text = text.replace("\\n", "\n").replace("\\\"", "\"");
+            let kinds: Vec<_> = in_text(&text).iter().map(|input| input.kind).collect();
             assert_eq!(kinds, expected, "{text}");
         }
-        let hook =
-            r#"{"type":"attachment","attachment":{"type":"hook_additional_context","content":["ctx"]}}"#;
-        let found = inputs(&Entry::new(hook.as_bytes()));
-        assert_eq!((found[0].kind, found[0].text.as_ref()), (Hook, "ctx"));
+    }
+
+    #[test]
+    fn words_that_are_all_of_a_block_keep_their_blanks() {
+        let texts = |text| {
+            let inputs = in_block(Cow::Borrowed(text), InputKind::Queued).into_iter();
+            inputs.map(|input| (input.kind, input.text.into_owned())).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(" 茶 \n"), [(InputKind::Queued, " 茶 \n".to_owned())]);
+        let both = texts("<system-reminder>x</system-reminder> 茶 ");
+        assert_eq!(both[1], (InputKind::Queued, "茶".to_owned()));
     }
 
     #[test]
     fn a_slash_command_keeps_its_name_and_arguments() {
-        let line = r#"{"type":"user","message":{"content":"<command-name>/rename</command-name>\n  <command-message>rename</command-message>\n <command-args>My session</command-args>"}}"#;
-        let found = inputs(&Entry::new(line.as_bytes()));
+        let found = in_text(
+            "<command-name>/rename</command-name>\n  <command-message>rename</command-message>\n <command-args>My session</command-args>",
+        );
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].command.as_deref(), found[0].text.as_ref()), (Some("/rename"), "My session"));
     }

@@ -6,7 +6,8 @@ use crate::chain::NodeIndex;
 use crate::entry::view::{Assistant, User};
 use crate::entry::{Entry, Flag, Kind};
 use crate::history::Step;
-use crate::prompt::{self, Input, InputKind};
+use crate::item::{Item, Part};
+use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
 
 /// How many bytes of a prompt are kept.
@@ -327,8 +328,19 @@ fn starts_something(kind: InputKind) -> bool {
 
 /// Returns the input that makes an entry the start of a turn: the person's own before what was wrapped around it.
 fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
-    let mut inputs = prompt::inputs(entry);
-    inputs.retain(|input| starts_something(input.kind));
+    // A command in a system entry runs beside the turns.
+    if entry.kind() == Kind::System {
+        return None;
+    }
+    let parts = Item::of(entry).parts;
+    if parts.iter().any(|part| matches!(part, Part::Result(_))) {
+        return None;
+    }
+    let inputs = parts.into_iter().filter_map(|part| match part {
+        Part::Input(input) if starts_something(input.kind) => Some(input),
+        _ => None,
+    });
+    let mut inputs: Vec<_> = inputs.collect();
     let wrapped = inputs
         .iter()
         .position(|input| matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));

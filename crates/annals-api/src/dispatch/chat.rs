@@ -1,5 +1,6 @@
 //! Messages as people see them: prompts, and replies with their calls and what came of them.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,12 +8,13 @@ use std::ops::Range;
 use annals_engine::{Conversation, Error as Unread};
 use annals_proto::{self as wire, ChatBlock, ErrorCode, View};
 use annals_transcript::chain::NodeIndex;
-use annals_transcript::content::Block;
+use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::history::Step;
+use annals_transcript::item::{Item, Part, Visibility};
 use annals_transcript::json::Value;
-use annals_transcript::model::{self, Messages, Part};
-use annals_transcript::prompt::{self, Input, InputKind};
+use annals_transcript::model::{self, Messages, Role};
+use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::{Entry, Flag, Kind};
@@ -111,69 +113,122 @@ impl Chat<'_> {
 }
 
 impl Spoken {
-    /// Finds out which entries of the live conversation are one message. A reply goes on through the results of its calls.
+    /// Groups the entries of the live conversation into messages. A reply goes on through the results of its calls; context
+    /// that stands between its lines follows it.
     fn of(conversation: &Conversation<'_>) -> Self {
         let session = conversation.snapshot().session();
         let mut spoken = Spoken { nodes: Vec::new(), messages: Vec::new() };
         let mut reply = None;
+        let mut context = Vec::new();
         for step in conversation.steps() {
             let Step::Entry { node: index, live: true } = *step else { continue };
             let node = &session.nodes()[index];
-            if node.has(Flag::Sidechain) || !speaks(session, node) {
+            if node.has(Flag::Sidechain) || !node.kind.is_message() || is_only_results(session, node) {
+                continue;
+            }
+            if !may_be_conversation(session, node) {
+                context.push(index);
                 continue;
             }
             let is_same_reply =
                 node.kind == Kind::Assistant && node.message_id.is_some() && node.message_id == reply;
             reply = node.message_id.filter(|_| node.kind == Kind::Assistant);
-            let end = spoken.nodes.len() + 1;
-            spoken.nodes.push(index);
-            match spoken.messages.last_mut().filter(|_| is_same_reply) {
-                Some(message) => message.end = end,
-                None => spoken.messages.push(end - 1..end),
+            if is_same_reply {
+                spoken.extend_last(index);
+            } else {
+                for index in context.drain(..) {
+                    spoken.push(index);
+                }
+                spoken.push(index);
             }
+        }
+        for index in context {
+            spoken.push(index);
         }
         spoken
     }
 
-    fn message(&self, reading: &OpenSession<'_>, place: usize, all: bool) -> Result<Option<Said>, Error> {
+    fn push(&mut self, index: NodeIndex) {
+        self.nodes.push(index);
+        self.messages.push(self.nodes.len() - 1..self.nodes.len());
+    }
+
+    fn extend_last(&mut self, index: NodeIndex) {
+        self.nodes.push(index);
+        if let Some(message) = self.messages.last_mut() {
+            message.end = self.nodes.len();
+        }
+    }
+
+    /// Returns a message; `None` if it should not be seen, unless everything is asked for.
+    fn message(&self, open: &OpenSession<'_>, place: usize, all: bool) -> Result<Option<Said>, Error> {
         let nodes = &self.nodes[self.messages[place].clone()];
-        let session = reading.snapshot.session();
+        let session = open.snapshot.session();
         let Some(first) = nodes.first().map(|&index| &session.nodes()[index]) else { return Ok(None) };
-        let role = if first.kind == Kind::Assistant { "assistant" } else { "user" };
-        let mut composer = Composer::new(reading, role, nodes);
+        if !all && !may_be_conversation(session, first) {
+            return Ok(None);
+        }
+        if first.kind != Kind::Assistant && first.length <= LONGEST_ITEM {
+            return came_in(open, nodes, &Entry::new(&open.snapshot.body(first)?), all);
+        }
+        let role = if first.kind == Kind::Assistant { Role::Assistant } else { Role::User };
+        let mut composer = Composer::new(open, role.name(), nodes);
         for &index in nodes {
             for block in session.blocks(&session.nodes()[index]) {
                 composer.block(block, "")?;
             }
         }
         composer.message.summary = first.has(Flag::CompactSummary);
-        let is_whole = !composer.message.summary && !composer.message.cut;
-        let Some(message) = composer.finish()? else { return Ok(None) };
-        if role == "assistant" || !is_whole {
-            return Ok(Some(message.into()));
-        }
-        Ok(came_in(message, &Entry::new(&reading.snapshot.body(first)?), all))
+        Ok(composer.finish()?.map(Said::from))
     }
 }
 
-/// Tells a prompt as it was typed, and what the client has put around it or in its place for what it is; none if nobody
-/// wants to see it.
-fn came_in(message: wire::ChatMessage, entry: &Entry<'_>, all: bool) -> Option<Said> {
-    let inputs = prompt::inputs_besides_results(entry);
-    if inputs.iter().all(|input| input.kind == InputKind::Prompt) {
-        return Some(message.into());
+/// Returns a prompt as it was typed, and what Claude Code has put around it or in its place by its kind.
+fn came_in(
+    open: &OpenSession<'_>,
+    nodes: &[NodeIndex],
+    entry: &Entry<'_>,
+    all: bool,
+) -> Result<Option<Said>, Error> {
+    let item = Item::of(entry);
+    let limit = if all { Visibility::Context } else { Visibility::Conversation };
+    // Results are shown with their calls, so what stands beside them decides.
+    let mut besides_results = item.parts.iter().filter(|part| !matches!(part, Part::Result(_))).peekable();
+    let is_shown = match besides_results.peek() {
+        Some(_) => besides_results.any(|part| item.visibility_of(part) <= limit),
+        None => item.visibility() <= limit,
+    };
+    let limit = if all { Visibility::Context } else { Visibility::Folded };
+    let mut composer = Composer::new(open, item.role.map_or("system", Role::name), nodes);
+    let mut inputs = Vec::new();
+    let mut team = Vec::new();
+    for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
+        match part {
+            Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),
+            Part::Input(input) => {
+                composer.text(&input.typed());
+                inputs.push(to_wire::came_in(input));
+            }
+            Part::Image(media) | Part::Document(media) => composer.image(media),
+            Part::Notice(notice) => {
+                composer.text(&notice.text());
+                inputs.push(to_wire::added("notice", &notice.text()));
+            }
+            Part::Context(name) => {
+                composer.text(name);
+                inputs.push(to_wire::added("context", name));
+            }
+            _ => {}
+        }
     }
-    let (team, mut inputs): (Vec<_>, Vec<_>) =
-        inputs.into_iter().partition(|input| input.kind == InputKind::Teammate && !all);
-    inputs.retain(|input| all || !matches!(input.kind, InputKind::Injected | InputKind::Output));
-    let team: Vec<_> = team.iter().map(|input| team_message(input, message.timestamp.clone())).collect();
-    if inputs.is_empty() {
-        return Some(Said { message: None, team }).filter(|said| !said.team.is_empty());
+    let Some(mut message) = composer.finish()? else { return Ok(None) };
+    message.summary = entry.has(Flag::CompactSummary);
+    if !message.summary && inputs.iter().any(|input| input.kind != InputKind::Prompt.name()) {
+        message.inputs = inputs;
     }
-    let content: Vec<_> = inputs.iter().map(Input::typed).collect();
-    let content = content.join("\n");
-    let inputs = inputs.iter().map(to_wire::came_in).collect();
-    Some(Said { message: Some(wire::ChatMessage { content, inputs, ..message }), team })
+    let team = team.into_iter().map(|input| team_message(input, message.timestamp.clone())).collect();
+    let said = Said { message: Some(message).filter(|_| is_shown), team };
+    Ok(Some(said).filter(|said| said.message.is_some() || !said.team.is_empty()))
 }
 
 fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessage {
@@ -182,13 +237,24 @@ fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessa
     wire::TeamMessage { teammate_id: teammate_id.unwrap_or_default(), color, summary, content, timestamp }
 }
 
-/// Returns whether an entry says something to people: results stand with their calls.
-fn speaks(session: &Session, node: &Node) -> bool {
-    let blocks = session.blocks(node);
+/// Returns whether an entry holds nothing but results, which are shown with their calls.
+fn is_only_results(session: &Session, node: &Node) -> bool {
+    let mut blocks = session.blocks(node).iter();
     let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
     match node.kind {
-        Kind::Assistant => !blocks.is_empty(),
-        Kind::User | Kind::Attachment => !node.has(Flag::Meta) && !blocks.iter().all(is_result),
+        Kind::User => blocks.all(is_result),
+        Kind::Assistant => blocks.next().is_none(),
+        _ => false,
+    }
+}
+
+/// Returns whether an entry may be conversation, without reading it; [`Item::visibility`] decides.
+fn may_be_conversation(session: &Session, node: &Node) -> bool {
+    match node.kind {
+        Kind::Assistant => true,
+        Kind::User => !node.has(Flag::Meta),
+        Kind::Attachment => !node.has(Flag::Meta) && !session.blocks(node).is_empty(),
+        Kind::System => node.has(Flag::LocalCommand),
         _ => false,
     }
 }
@@ -198,10 +264,10 @@ fn sent_message(
     reading: &OpenSession<'_>,
     message: model::Message<'_>,
 ) -> Result<Option<wire::ChatMessage>, Error> {
-    let is_result = |part: &Part<'_>| match part {
-        Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
-        Part::MadeResult { .. } => true,
-        Part::Joined(_) | Part::Wrapped { .. } | Part::MadeText(_) => false,
+    let is_result = |part: &model::Part<'_>| match part {
+        model::Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
+        model::Part::MadeResult { .. } => true,
+        model::Part::Joined(_) | model::Part::Wrapped { .. } | model::Part::MadeText(_) => false,
     };
     if message.parts.iter().all(is_result) {
         return Ok(None);
@@ -209,11 +275,11 @@ fn sent_message(
     let mut composer = Composer::new(reading, message.role.name(), message.entries);
     for part in message.parts {
         match part {
-            Part::Found(block) => composer.block(block, "")?,
-            Part::Joined(block) => composer.block(block, "\n")?,
-            Part::Wrapped { blocks, .. } => composer.text(&reading.to_wire.text_of(blocks)?),
-            Part::MadeText(made) => composer.text(made.text()),
-            Part::MadeResult { .. } => {}
+            model::Part::Found(block) => composer.block(block, "")?,
+            model::Part::Joined(block) => composer.block(block, "\n")?,
+            model::Part::Wrapped { blocks, .. } => composer.text(&reading.to_wire.text_of(blocks)?),
+            model::Part::MadeText(made) => composer.text(made.text()),
+            model::Part::MadeResult { .. } => {}
         }
     }
     Ok(composer.finish()?)
@@ -248,14 +314,24 @@ impl<'r, 'a> Composer<'r, 'a> {
 
     /// Adds a block, and to its text something behind it.
     fn block(&mut self, block: &BlockSpan, behind: &str) -> Result<(), Unread> {
-        let is_wanted =
-            block.kind.is_text() || matches!(block.kind, BlockKind::Thinking | BlockKind::ToolUse);
+        let is_wanted = block.kind.is_text()
+            || matches!(
+                block.kind,
+                BlockKind::Thinking
+                    | BlockKind::ToolUse
+                    | BlockKind::ServerToolUse
+                    | BlockKind::ServerToolResult
+                    | BlockKind::Image
+            );
         let Some(bytes) = (if is_wanted { self.read(block)? } else { None }) else { return Ok(()) };
         let Some(value) = Value::new(&bytes) else { return Ok(()) };
         match Block::new(value) {
             Block::Text(text) => self.text(&(text.text() + behind)),
             Block::Thinking(thinking) => self.thinking(&thinking.thinking().unwrap_or_default()),
             Block::ToolUse(_) => self.call(block, &bytes)?,
+            Block::ServerToolUse(call) => self.server_call(&call),
+            Block::ServerToolResult(result) => self.server_result(&result),
+            Block::Image(media) | Block::Document(media) => self.image(&media),
             _ => {}
         }
         Ok(())
@@ -284,6 +360,42 @@ impl<'r, 'a> Composer<'r, 'a> {
         self.message.content_blocks.push(thought);
     }
 
+    fn image(&mut self, media: &Media<'_>) {
+        let data = media.data().map(Cow::into_owned);
+        let (data, url) =
+            if media.source_type().as_deref() == Some("url") { (None, data) } else { (data, None) };
+        let mime_type = media.media_type().map(Cow::into_owned);
+        self.message.content_blocks.push(ChatBlock::Image { mime_type, data, url });
+    }
+
+    /// Adds a call of a tool that runs where the model does. Its result follows in the same reply.
+    fn server_call(&mut self, call: &ToolUse<'_>) {
+        self.add_call(wire::ChatToolCall {
+            id: call.id().unwrap_or_default().into_owned(),
+            name: call.name().unwrap_or_default().into_owned(),
+            input: call.input().filter(|input| input.is_valid()).map(value_as_found),
+            result: None,
+            error: None,
+            status: "pending".to_owned(),
+        });
+    }
+
+    fn server_result(&mut self, result: &ToolResult<'_>) {
+        let id = result.tool_use_id().unwrap_or_default();
+        let Some(call) = self.message.tool_calls.iter_mut().rev().find(|call| call.id == id) else { return };
+        "completed".clone_into(&mut call.status);
+        call.result = result.content().value().filter(|value| value.is_valid()).map(value_as_found);
+    }
+
+    fn add_call(&mut self, call: wire::ChatToolCall) {
+        let id = call.id.clone();
+        self.message.tool_calls.push(call);
+        match self.message.content_blocks.last_mut() {
+            Some(ChatBlock::Tools { tool_call_ids }) => tool_call_ids.push(id),
+            _ => self.message.content_blocks.push(ChatBlock::Tools { tool_call_ids: vec![id] }),
+        }
+    }
+
     fn call(&mut self, block: &BlockSpan, bytes: &[u8]) -> Result<(), Unread> {
         let (Some(read), Some(id)) = (tool::read(bytes), block.tool) else { return Ok(()) };
         // A line that is written again makes no other call.
@@ -298,14 +410,10 @@ impl<'r, 'a> Composer<'r, 'a> {
             result: None,
             error: None,
             status: "pending".to_owned(),
-            id: id.clone(),
+            id,
         };
         let made = call.map_or(Ok(made.clone()), |call| self.ended(made, call))?;
-        self.message.tool_calls.push(made);
-        match self.message.content_blocks.last_mut() {
-            Some(ChatBlock::Tools { tool_call_ids }) => tool_call_ids.push(id),
-            _ => self.message.content_blocks.push(ChatBlock::Tools { tool_call_ids: vec![id] }),
-        }
+        self.add_call(made);
         Ok(())
     }
 
@@ -349,7 +457,8 @@ impl<'r, 'a> Composer<'r, 'a> {
                 message.model = model;
             }
         }
-        if !is_reply {
+        let has_image = message.content_blocks.iter().any(|block| matches!(block, ChatBlock::Image { .. }));
+        if !is_reply && !has_image {
             message.content_blocks.clear();
         }
         Ok(Some(self.message))

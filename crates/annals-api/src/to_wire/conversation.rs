@@ -8,9 +8,10 @@ use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::Content;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
+use annals_transcript::item::{Item, Visibility};
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part, block_as_sent, text_with_newline};
-use annals_transcript::prompt::{self, Input, InputKind};
+use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::{Turn, prompt_of};
@@ -128,6 +129,7 @@ impl<'a> ToWire<'a> {
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
                 leaf: self.uuid(last),
                 kind: "branch".to_owned(),
+                visibility: Visibility::Conversation.name().to_owned(),
                 sidechain: cause == Cause::Subagent || self.agent().is_some(),
                 agent_id: self.agent(),
                 parent: from.and_then(|index| self.uuid(index)),
@@ -137,6 +139,7 @@ impl<'a> ToWire<'a> {
             }),
             Step::Gap { missing } => Ok(wire::HistoryItem {
                 kind: "gap".to_owned(),
+                visibility: Visibility::Conversation.name().to_owned(),
                 sidechain: self.agent().is_some(),
                 agent_id: self.agent(),
                 parent: Some(self.ids.get(missing)),
@@ -145,6 +148,7 @@ impl<'a> ToWire<'a> {
             }),
             Step::Root { kind, live } => Ok(wire::HistoryItem {
                 kind: "root".to_owned(),
+                visibility: Visibility::Conversation.name().to_owned(),
                 subtype: Some(kind.name().to_owned()),
                 sidechain: self.agent().is_some(),
                 agent_id: self.agent(),
@@ -175,10 +179,12 @@ impl<'a> ToWire<'a> {
         let body = self.span(node.at.offset, node.length)?;
         let entry = Entry::new(&body);
         let reply = entry.view::<Assistant>();
+        let item = Item::of(&entry);
         let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
         Ok(wire::HistoryItem {
             kind: item_kind(self, node).to_owned(),
-            role: role(node).map(str::to_owned),
+            role: item.role.map(|role| role.name().to_owned()),
+            visibility: item.visibility().name().to_owned(),
             entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
             subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
             uuid: node.id.map(|id| self.ids.get(id)),
@@ -190,7 +196,7 @@ impl<'a> ToWire<'a> {
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
             parts: self.parts(node, &entry, left)?,
             inputs: if node.length <= self.longest && !entry.has(Flag::Meta) {
-                inputs(&entry)
+                inputs(&item)
             } else {
                 Vec::new()
             },
@@ -369,21 +375,12 @@ fn item_kind(wire: &ToWire<'_>, node: &Node) -> &'static str {
     }
 }
 
-fn role(node: &Node) -> Option<&'static str> {
-    match node.kind {
-        Kind::User => Some("user"),
-        Kind::Assistant => Some("assistant"),
-        _ => None,
-    }
-}
-
 /// What came in with an entry, if it is not just what a person typed.
-fn inputs(entry: &Entry<'_>) -> Vec<wire::CameIn> {
-    let inputs = prompt::inputs_besides_results(entry);
-    if inputs.iter().all(|input| input.kind == InputKind::Prompt) {
+fn inputs(item: &Item<'_>) -> Vec<wire::CameIn> {
+    if item.inputs().all(|input| input.kind == InputKind::Prompt) {
         return Vec::new();
     }
-    inputs.iter().map(came_in).collect()
+    item.inputs().map(came_in).collect()
 }
 
 /// One thing that came in.
@@ -397,6 +394,18 @@ pub(crate) fn came_in(input: &Input<'_>) -> wire::CameIn {
         color: attribute("color"),
         summary: attribute("summary"),
         command: input.command.clone(),
+    }
+}
+
+/// Something that Claude Code added, by its kind.
+pub(crate) fn added(kind: &str, text: &str) -> wire::CameIn {
+    wire::CameIn {
+        kind: kind.to_owned(),
+        text: text.to_owned(),
+        teammate_id: None,
+        color: None,
+        summary: None,
+        command: None,
     }
 }
 

@@ -3,9 +3,9 @@
 use annals_engine::{TranscriptFile, end_of_lines};
 use annals_proto::acp::{OpenParams, Opened, Update};
 use annals_transcript::history::Step;
-use annals_transcript::session::{BlockKind, Node, Session};
+use annals_transcript::session::{BlockKind, Node};
 use annals_transcript::tool::Call;
-use annals_transcript::{Entry, Flag, Kind};
+use annals_transcript::{Entry, Flag};
 use std::sync::Arc;
 
 use super::follow::Follow;
@@ -162,7 +162,7 @@ impl Replay {
             }
             let Step::Entry { node: index, live: true } = *step else { continue };
             let node = &session.nodes()[index];
-            if !is_told(session, node) {
+            if !may_be_told(node) {
                 continue;
             }
             self.node(reading, node)?;
@@ -195,14 +195,7 @@ impl Replay {
     }
 }
 
-/// Returns whether something may have to be told of an entry.
-fn is_told(session: &Session, node: &Node) -> bool {
-    if node.has(Flag::Sidechain) {
-        return false;
-    }
-    match node.kind {
-        Kind::User | Kind::Assistant | Kind::Attachment => !session.blocks(node).is_empty(),
-        Kind::System => session.boundary(node).is_some(),
-        _ => false,
-    }
+/// Returns whether an entry may have updates; [`Teller::entry`] decides.
+fn may_be_told(node: &Node) -> bool {
+    !node.has(Flag::Sidechain) && node.kind.is_message()
 }

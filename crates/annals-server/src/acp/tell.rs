@@ -10,12 +10,11 @@ use annals_proto::acp::{
     Chunk, CompactionSummaryChunk, CompactionUpdate, ContentBlock, Meta, Origin, ToolCall, ToolContent,
     ToolStatus, Update, UsageUpdate,
 };
-use annals_transcript::content::{Block, Content, Media, ToolResult, ToolUse};
-use annals_transcript::entry::view::{
-    Assistant, Attachment, CompactBoundary, System, SystemKind, ToolUseResult, User,
-};
+use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
+use annals_transcript::entry::view::{Assistant, ToolUseResult, User};
+use annals_transcript::item::{Item, Notice, Part, Visibility};
 use annals_transcript::json::Value;
-use annals_transcript::prompt::{self, Input, InputKind};
+use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::tool::{ResultStates, State};
 use annals_transcript::{Entry, Flag};
 use serde_json::value::RawValue;
@@ -80,24 +79,68 @@ impl Teller {
         self.usage
     }
 
-    /// Tells an entry. Subagents' lines and what the client puts in for the model alone are passed over.
+    /// Adds the updates of an entry. Lines of subagents, context and records have none.
     pub(super) fn entry(&mut self, entry: &Entry<'_>) {
         if entry.has(Flag::Sidechain) {
             return;
         }
-        if let Some(reply) = entry.view::<Assistant>() {
-            self.reply(entry, &reply);
-        } else if let Some(user) = entry.view::<User>() {
-            self.user(entry, &user);
-        } else if let Some(attachment) = entry.view::<Attachment>() {
-            let queued = attachment.queued_command().filter(|queued| !queued.is_meta());
-            if let Some(queued) = queued.filter(|_| !entry.has(Flag::Meta)) {
-                self.words(entry, queued.prompt(), prompt::kind_of_queued(&queued));
+        let source = self.source_of(entry);
+        let item = Item::of(entry);
+        for part in item.parts.iter().filter(|part| item.visibility_of(part) <= Visibility::Folded) {
+            self.part(part, &source);
+        }
+    }
+
+    fn source_of<'a>(&mut self, entry: &Entry<'a>) -> Source<'a> {
+        let origin = origin(entry);
+        let reply = entry.view::<Assistant>();
+        let user = entry.view::<User>();
+        if let Some(usage) = reply.as_ref().and_then(usage) {
+            self.usage = Some(usage);
+        }
+        let message = match &reply {
+            Some(reply) => self.message_of(reply, &origin),
+            None => origin.uuid.clone(),
+        };
+        let cwd = reply.as_ref().and_then(Assistant::cwd).or_else(|| user.and_then(|user| user.cwd()));
+        let results = user.and_then(|user| ResultFacts::of(entry, &user));
+        Source { is_reply: reply.is_some(), origin, message, cwd, results }
+    }
+
+    fn part(&mut self, part: &Part<'_>, source: &Source<'_>) {
+        let (origin, message) = (&source.origin, source.message.as_deref());
+        let cwd = source.cwd.as_deref();
+        match part {
+            Part::Input(input) if input.kind == InputKind::CompactSummary => {
+                self.summary(origin, &input.text);
             }
-        } else if let Some(notice) = entry.view::<System>()
-            && let SystemKind::CompactBoundary(boundary) = notice.kind()
-        {
-            self.compaction(entry, &boundary);
+            Part::Input(input) => self.input(input, message, origin),
+            Part::Text(text) | Part::RequestError(text) => {
+                self.chunks(&text.text(), message, origin, Update::AgentMessageChunk);
+            }
+            Part::Thinking(thinking) => {
+                let text = thinking.thinking().unwrap_or_default();
+                self.chunks(&text, message, origin, Update::AgentThoughtChunk);
+            }
+            Part::Call(call) => self.call(call, cwd, origin, None),
+            // The reply that makes the call has the result, too.
+            Part::ServerCall(call) => self.call(call, cwd, origin, Some(ToolStatus::Completed)),
+            Part::Result(result) => {
+                if let Some(facts) = &source.results {
+                    self.result(facts, result);
+                }
+            }
+            Part::Image(media) | Part::Document(media) => {
+                let update =
+                    if source.is_reply { Update::AgentMessageChunk } else { Update::UserMessageChunk };
+                self.media(media, message, origin, update);
+            }
+            Part::Notice(notice @ Notice::Compaction(_)) => self.compaction(origin, &notice.text()),
+            Part::Notice(notice) => {
+                let origin = Origin { input: Some("notice"), ..origin.clone() };
+                self.chunks(&notice.text(), message, &origin, Update::AgentMessageChunk);
+            }
+            _ => {}
         }
     }
 
@@ -114,38 +157,6 @@ impl Teller {
         }
     }
 
-    fn reply(&mut self, entry: &Entry<'_>, reply: &Assistant<'_>) {
-        let origin = origin(entry);
-        let message = self.message_of(reply, &origin);
-        let message = message.as_deref();
-        if let Some(usage) = usage(reply) {
-            self.usage = Some(usage);
-        }
-        let cwd = reply.cwd();
-        let cwd = cwd.as_deref();
-        for block in reply.content().blocks() {
-            match block {
-                Block::Text(text) => self.chunks(&text.text(), message, &origin, Update::AgentMessageChunk),
-                Block::Thinking(thinking) => {
-                    let text = thinking.thinking().unwrap_or_default();
-                    self.chunks(&text, message, &origin, Update::AgentThoughtChunk);
-                }
-                Block::ToolUse(call) => self.call(&call, cwd, &origin, None),
-                Block::ServerToolUse(call) => {
-                    // It runs where the model does: the reply that makes the call has the result too.
-                    self.call(&call, cwd, &origin, Some(ToolStatus::Completed));
-                }
-                Block::Image(media) | Block::Document(media) => {
-                    self.media(&media, message, &origin, Update::AgentMessageChunk);
-                }
-                Block::RedactedThinking(_)
-                | Block::ToolResult(_)
-                | Block::ToolReference(_)
-                | Block::Other(_) => {}
-            }
-        }
-    }
-
     /// Returns the name of the message that a line of a reply belongs to: that of the reply's first line.
     fn message_of(&mut self, reply: &Assistant<'_>, origin: &Origin) -> Option<String> {
         let shared = reply.message_id().map(Cow::into_owned);
@@ -158,54 +169,13 @@ impl Teller {
         origin.uuid.clone()
     }
 
-    fn user(&mut self, entry: &Entry<'_>, user: &User<'_>) {
-        let content = user.content();
-        self.results(entry, user, content);
-        if entry.has(Flag::CompactSummary) {
-            self.summary(entry, &content.text());
-        } else if !entry.has(Flag::Meta) {
-            self.words(entry, content, InputKind::Prompt);
-        }
-    }
-
-    /// Tells what a person said, and what the client has put around it or in its place.
-    fn words(&mut self, entry: &Entry<'_>, content: Content<'_>, typed: InputKind) {
-        let origin = origin(entry);
-        let message = origin.uuid.as_deref();
-        for block in content.blocks() {
-            match block {
-                Block::Text(text) => {
-                    let text = text.text();
-                    let mut inputs = prompt::in_text(&text);
-                    if let [input] = &mut inputs[..]
-                        && input.kind == InputKind::Prompt
-                    {
-                        // Words alone are told as they stand there.
-                        input.text = Cow::Borrowed(&text);
-                    }
-                    for mut input in inputs {
-                        if input.kind == InputKind::Prompt {
-                            input.kind = typed;
-                        }
-                        self.input(&input, message, &origin);
-                    }
-                }
-                Block::Image(media) | Block::Document(media) => {
-                    self.media(&media, message, &origin, Update::UserMessageChunk);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Tells one thing that came in. What the client has put in for the model alone is passed over.
+    /// Adds something that came in.
     fn input(&mut self, input: &Input<'_>, message: Option<&str>, origin: &Origin) {
         let kind = input.kind;
         let name = Some(kind.name()).filter(|_| kind != InputKind::Prompt);
         let teammate_id = input.sender().filter(|_| kind == InputKind::Teammate).map(str::to_owned);
         let origin = Origin { input: name, teammate_id, ..origin.clone() };
         match kind {
-            InputKind::Injected => {}
             InputKind::Output => self.chunks(input.text.trim(), message, &origin, Update::AgentMessageChunk),
             _ => self.chunks(&input.typed(), message, &origin, Update::UserMessageChunk),
         }
@@ -260,21 +230,6 @@ impl Teller {
         }
     }
 
-    fn results(&mut self, entry: &Entry<'_>, user: &User<'_>, content: Content<'_>) {
-        let results = || {
-            content.blocks().filter_map(|block| match block {
-                Block::ToolResult(result) => Some(result),
-                _ => None,
-            })
-        };
-        let count = results().take(2).count();
-        if count == 0 {
-            return;
-        }
-        let facts = ResultFacts::of(entry, user, count == 1);
-        results().for_each(|result| self.result(&facts, &result));
-    }
-
     fn result(&mut self, facts: &ResultFacts<'_>, result: &ToolResult<'_>) {
         let Some(id) = result.tool_use_id().map(Cow::into_owned) else { return };
         let call = match self.open.remove(&id) {
@@ -314,17 +269,12 @@ impl Teller {
         }
     }
 
-    fn compaction(&mut self, entry: &Entry<'_>, boundary: &CompactBoundary<'_>) {
-        let origin = origin(entry);
+    fn compaction(&mut self, origin: &Origin, text: &str) {
         self.compaction.clone_from(&origin.uuid);
-        let Some(id) = origin.uuid.clone().filter(|_| self.knows_compactions) else {
-            let why = if boundary.trigger().as_deref() == Some("manual") { "by hand" } else { "by itself" };
-            let tokens =
-                boundary.pre_tokens().map_or_else(String::new, |tokens| format!(", at {tokens} tokens"));
-            let text = format!("[The conversation was compacted {why}{tokens}]");
-            return self.chunks(&text, origin.uuid.as_deref(), &origin, Update::AgentMessageChunk);
-        };
-        self.begin_compaction(id, origin);
+        match origin.uuid.clone().filter(|_| self.knows_compactions) {
+            Some(id) => self.begin_compaction(id, origin.clone()),
+            None => self.chunks(text, origin.uuid.as_deref(), origin, Update::AgentMessageChunk),
+        }
     }
 
     fn begin_compaction(&mut self, compaction_id: String, origin: Origin) {
@@ -336,8 +286,8 @@ impl Teller {
     }
 
     /// Tells the summary that stands for what was compacted away.
-    fn summary(&mut self, entry: &Entry<'_>, text: &str) {
-        let origin = Origin { summary: true, ..origin(entry) };
+    fn summary(&mut self, origin: &Origin, text: &str) {
+        let origin = Origin { summary: true, ..origin.clone() };
         let message = origin.uuid.clone();
         if !self.knows_compactions {
             return self.chunks(text, message.as_deref(), &origin, Update::UserMessageChunk);
@@ -358,6 +308,16 @@ impl Teller {
     }
 }
 
+/// What the parts of one entry share.
+struct Source<'a> {
+    is_reply: bool,
+    origin: Origin,
+    /// The message that the parts belong to.
+    message: Option<String>,
+    cwd: Option<Cow<'a, str>>,
+    results: Option<ResultFacts<'a>>,
+}
+
 /// What the results in one entry share. It is read once, because an entry may hold thousands of results.
 struct ResultFacts<'a> {
     states: ResultStates,
@@ -368,15 +328,21 @@ struct ResultFacts<'a> {
 }
 
 impl<'a> ResultFacts<'a> {
-    fn of(entry: &Entry<'_>, user: &User<'a>, is_only_result: bool) -> Self {
-        let told = user.tool_use_result();
-        let object = match told {
-            Some(ToolUseResult::Object(object)) if is_only_result => Some(object),
+    /// Reads the facts of an entry; `None` if it holds no result.
+    fn of(entry: &Entry<'_>, user: &User<'a>) -> Option<Self> {
+        let results = user.content().blocks().filter(|block| matches!(block, Block::ToolResult(_)));
+        let count = results.take(2).count();
+        if count == 0 {
+            return None;
+        }
+        let result = user.tool_use_result();
+        let object = match result {
+            Some(ToolUseResult::Object(object)) if count == 1 => Some(object),
             _ => None,
         };
-        let agent_id = told.and_then(ToolUseResult::agent_id).map(Cow::into_owned);
+        let agent_id = result.and_then(ToolUseResult::agent_id).map(Cow::into_owned);
         let origin = Origin { agent_id, ..origin(entry) };
-        Self { states: ResultStates::of(entry), object, cwd: user.cwd(), origin }
+        Some(Self { states: ResultStates::of(entry), object, cwd: user.cwd(), origin })
     }
 }
 

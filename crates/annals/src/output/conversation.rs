@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use annals_engine::Conversation;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Content, Media};
-use annals_transcript::entry::view::{Assistant, Attachment, AttachmentKind, System, SystemKind, User};
+use annals_transcript::entry::view::CompactBoundary;
 use annals_transcript::history::{Cause, Step};
-use annals_transcript::json::Value;
-use annals_transcript::prompt::{self, Input, InputKind};
+use annals_transcript::item::{Item, Notice, Part, Visibility};
+use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::root::RootKind;
 use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::turn::Turn;
@@ -174,13 +174,70 @@ impl<'a> Printer<'a> {
     }
 
     fn content(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
-        match node.kind {
-            Kind::User => self.user(node, entry),
-            Kind::Assistant => self.reply(node, entry),
-            Kind::System => self.notice(entry),
-            Kind::Attachment => self.attachment(entry),
+        let item = Item::of(entry);
+        for part in &item.parts {
+            match item.visibility_of(part) {
+                Visibility::Conversation | Visibility::Folded => self.part(node, entry, part)?,
+                Visibility::Context => self.context(part)?,
+                Visibility::Hidden => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, node: &Node, entry: &Entry<'_>, part: &Part<'_>) -> Result<(), Failure> {
+        match part {
+            Part::Input(input) => self.input(node.has(Flag::Sidechain), input),
+            Part::Text(text) => self.prose(BOLD, "● ", text.text().trim()),
+            Part::RequestError(text) => self.prose(RED, "✗ ", text.text().trim()),
+            Part::Thinking(thinking) => self.thinking(&thinking.thinking().unwrap_or_default()),
+            Part::RedactedThinking if self.detail.thinking => self.line(DIM, "∴ thinking (encrypted)"),
+            Part::Call(call) => {
+                let offset = node.at.offset + entry.offset_of(Block::ToolUse(*call).value());
+                let session = self.conversation.snapshot().session();
+                self.call(call, session.block_at(node, offset))
+            }
+            Part::ServerCall(call) => self.server_call(call),
+            Part::ServerResult(result) => self.server_result(result),
+            Part::Image(media) => self.line(DIM, &media_line("image", media)),
+            Part::Document(media) => self.line(DIM, &media_line("document", media)),
+            Part::Notice(notice) => self.notice(notice),
+            Part::Context(name) => {
+                self.name_context(name);
+                Ok(())
+            }
+            Part::Other(block) => placeholder(block).map_or(Ok(()), |line| self.line(DIM, &line)),
+            // Results are printed with their calls.
             _ => Ok(()),
         }
+    }
+
+    /// Names context together with other context, or prints it in full on request.
+    fn context(&mut self, part: &Part<'_>) -> Result<(), Failure> {
+        match part {
+            Part::Input(input) if self.detail.expand => self.folded(input_name(input), input.text.trim()),
+            Part::Input(input) => {
+                self.name_context(input_name(input));
+                Ok(())
+            }
+            Part::Context(name) => {
+                self.name_context(name);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn thinking(&mut self, text: &str) -> Result<(), Failure> {
+        if !self.detail.thinking {
+            return Ok(());
+        }
+        let words = text.split_whitespace().count();
+        if self.detail.expand && words > 0 {
+            return self.prose(DIM, "∴ ", text.trim());
+        }
+        let words = if words == 0 { "not kept".to_owned() } else { count(words, "word") };
+        self.line(DIM, &format!("∴ thinking ({words})"))
     }
 
     /// Names the other lines with the uuid of an entry, and prints what they say if that is something else.
@@ -221,19 +278,6 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn user(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
-        for input in prompt::inputs(entry) {
-            self.input(node.has(Flag::Sidechain), &input)?;
-        }
-        let content = entry.view::<User>().map(|user| user.content());
-        for block in content.into_iter().flat_map(Content::blocks) {
-            if let Some(line) = placeholder(&block) {
-                self.line(DIM, &line)?;
-            }
-        }
-        Ok(())
-    }
-
     fn input(&mut self, to_agent: bool, input: &Input<'_>) -> Result<(), Failure> {
         let text = input.text.trim();
         match input.kind {
@@ -245,130 +289,40 @@ impl<'a> Printer<'a> {
                 self.prose(CYAN, "❯ ", format!("{command} {text}").trim())
             }
             InputKind::Bash => self.output(CYAN, "! ", text),
-            InputKind::ToolResult => Ok(()),
-            InputKind::Output => self.output(DIM, "  ", text),
             InputKind::Interrupt => self.line(YELLOW, "interrupted by the user"),
-            InputKind::CompactSummary => self.folded("summary of what was compacted", text),
-            InputKind::Skill => self.folded("skill", text),
-            InputKind::IdeSelection => self.folded("selection in the editor", text),
-            InputKind::IdeOpenedFile => self.folded("file opened in the editor", text),
-            InputKind::TaskNotification => self.folded("news of a task", text),
-            InputKind::Teammate => self.folded("message of another agent", text),
-            InputKind::Hook => self.folded("hook", text),
-            InputKind::Injected => self.folded("put in by the client", text),
+            InputKind::Output if self.detail.expand || text.lines().count() <= 1 => {
+                self.output(DIM, "  ", text)
+            }
+            _ if text.is_empty() => Ok(()),
+            _ => self.folded(input_name(input), text),
         }
     }
 
-    fn reply(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
-        let Some(reply) = entry.view::<Assistant>() else { return Ok(()) };
-        let session = self.conversation.snapshot().session();
-        for block in reply.content().blocks() {
-            match block {
-                Block::Text(text) if node.has(Flag::ApiError) => self.prose(RED, "✗ ", text.text().trim())?,
-                Block::Text(text) => self.prose(BOLD, "● ", text.text().trim())?,
-                Block::Thinking(thinking) if self.detail.thinking => {
-                    let text = thinking.thinking().unwrap_or_default();
-                    let words = text.split_whitespace().count();
-                    if self.detail.expand && words > 0 {
-                        self.prose(DIM, "∴ ", text.trim())?;
-                        continue;
-                    }
-                    let words = if words == 0 { "not kept".to_owned() } else { count(words, "word") };
-                    self.line(DIM, &format!("∴ thinking ({words})"))?;
-                }
-                Block::RedactedThinking(_) if self.detail.thinking => {
-                    self.line(DIM, "∴ thinking (encrypted)")?;
-                }
-                Block::ToolUse(call) => {
-                    let offset = node.at.offset + entry.offset_of(block.value());
-                    self.call(&call, session.block_at(node, offset))?;
-                }
-                other => {
-                    if let Some(line) = placeholder(&other) {
-                        self.line(DIM, &line)?;
-                    }
-                }
+    fn notice(&mut self, notice: &Notice<'_>) -> Result<(), Failure> {
+        match notice {
+            Notice::Compaction(boundary) => self.compaction(boundary),
+            Notice::Retry(_) => self.line(RED, &notice.text()),
+            Notice::Hook { name, text, failed: true } => {
+                self.line(RED, &format!("✗ hook {name}: {}", one_line(text, SUBJECT)))
             }
-        }
-        Ok(())
-    }
-
-    fn notice(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
-        let Some(system) = entry.view::<System>() else { return Ok(()) };
-        match system.kind() {
-            SystemKind::CompactBoundary(boundary) => {
-                let trigger = boundary.trigger().unwrap_or("?".into());
-                let tokens = match (boundary.pre_tokens(), boundary.post_tokens()) {
-                    (Some(before), Some(after)) => format!(": {} → {} tokens", number(before), number(after)),
-                    (Some(before), None) => format!(": {} tokens before", number(before)),
-                    (None, _) => String::new(),
-                };
-                let kept = boundary.preserved_messages().map_or(0, |messages| messages.ids().len());
-                let kept =
-                    if kept == 0 { String::new() } else { format!(", {} kept", count(kept, "message")) };
-                self.rule(YELLOW, &format!("compacted ({trigger}){tokens}{kept}"))
+            Notice::Hook { name, text, failed: false } => {
+                self.line(DIM, &format!("hook {name}: {}", one_line(text, SUBJECT)))
             }
-            SystemKind::TurnDuration => Ok(()),
-            SystemKind::ApiError(error) => {
-                let attempt = error.retry_attempt().unwrap_or(0);
-                self.line(
-                    RED,
-                    &format!("request failed, attempt {attempt} of {}", error.max_retries().unwrap_or(0)),
-                )
-            }
-            SystemKind::LocalCommand => match system.content() {
-                Some(content) => {
-                    prompt::in_text(&content).iter().try_for_each(|input| self.input(false, input))
-                }
-                None => Ok(()),
-            },
-            _ => {
-                if let Some(content) = system.content() {
-                    return self.prose(DIM, "· ", content.trim());
-                }
-                self.name_context(system.subtype().as_deref().unwrap_or("system"));
-                Ok(())
-            }
+            Notice::Text(text) => self.prose(DIM, "· ", text.trim()),
+            _ => Ok(()),
         }
     }
 
-    fn attachment(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
-        let inputs = prompt::inputs(entry);
-        if !inputs.is_empty() {
-            return inputs.iter().try_for_each(|input| self.input(false, input));
-        }
-        let Some(attachment) = entry.view::<Attachment>() else { return Ok(()) };
-        let Some(payload) = attachment.payload() else { return Ok(()) };
-        let name = payload.text("type").unwrap_or("attachment".into());
-        if let Some(hook) = payload.text("hookName") {
-            return self.hook(attachment.kind(), &hook, payload);
-        }
-        let file = payload.text("displayPath").or_else(|| payload.text("filename"));
-        self.name_context(&file.map_or_else(|| name.to_string(), |file| format!("{name} {file}")));
-        Ok(())
-    }
-
-    /// Prints what a hook said or why it failed; one that went well without a word is named in passing.
-    fn hook(&mut self, kind: AttachmentKind, hook: &str, payload: Value<'_>) -> Result<(), Failure> {
-        let blocking = payload.get("blockingError").and_then(|error| error.text("blockingError"));
-        let said = ["content", "stderr", "stdout"]
-            .iter()
-            .find_map(|key| payload.text(key).filter(|text| !text.trim().is_empty()));
-        let text = blocking.or(said).unwrap_or_default();
-        let failed = matches!(
-            kind,
-            AttachmentKind::HookBlockingError
-                | AttachmentKind::HookNonBlockingError
-                | AttachmentKind::HookCancelled
-        );
-        if failed {
-            return self.line(RED, &format!("✗ hook {hook}: {}", one_line(&text, SUBJECT)));
-        }
-        if kind == AttachmentKind::HookSystemMessage {
-            return self.line(DIM, &format!("hook {hook}: {}", one_line(&text, SUBJECT)));
-        }
-        self.name_context(&format!("hook {hook}"));
-        Ok(())
+    fn compaction(&mut self, boundary: &CompactBoundary<'_>) -> Result<(), Failure> {
+        let trigger = boundary.trigger().unwrap_or("?".into());
+        let tokens = match (boundary.pre_tokens(), boundary.post_tokens()) {
+            (Some(before), Some(after)) => format!(": {} → {} tokens", number(before), number(after)),
+            (Some(before), None) => format!(": {} tokens before", number(before)),
+            (None, _) => String::new(),
+        };
+        let kept = boundary.preserved_messages().map_or(0, |messages| messages.ids().len());
+        let kept = if kept == 0 { String::new() } else { format!(", {} kept", count(kept, "message")) };
+        self.rule(YELLOW, &format!("compacted ({trigger}){tokens}{kept}"))
     }
 
     fn name_context(&mut self, name: &str) {
@@ -486,16 +440,33 @@ impl Write for Prefixed<'_> {
     }
 }
 
-/// Returns a line that stands for what cannot be printed.
+/// Returns what is said of an input that is folded or named in passing.
+fn input_name(input: &Input<'_>) -> &'static str {
+    match input.kind {
+        InputKind::Output => "output",
+        InputKind::CompactSummary => "summary of what was compacted",
+        InputKind::Skill => "skill",
+        InputKind::IdeSelection => "selection in the editor",
+        InputKind::IdeOpenedFile => "file opened in the editor",
+        InputKind::TaskNotification => "notification of a task",
+        InputKind::Teammate => "message of another agent",
+        InputKind::Hook => "hook",
+        _ => "added by Claude Code",
+    }
+}
+
+/// Returns a line that stands for an image or a document.
+fn media_line(name: &str, media: &Media<'_>) -> String {
+    let kind = media.media_type().unwrap_or("?".into());
+    let bytes = media.data().map_or(0, |data| data.len() as u64 * 3 / 4);
+    format!("[{name} {kind}, {}]", size(bytes))
+}
+
+/// Returns a line that stands for a block that cannot be printed.
 pub(super) fn placeholder(block: &Block<'_>) -> Option<String> {
-    let media = |name: &str, media: &Media<'_>| {
-        let kind = media.media_type().unwrap_or("?".into());
-        let bytes = media.data().map_or(0, |data| data.len() as u64 * 3 / 4);
-        format!("[{name} {kind}, {}]", size(bytes))
-    };
     match block {
-        Block::Image(image) => Some(media("image", image)),
-        Block::Document(document) => Some(media("document", document)),
+        Block::Image(image) => Some(media_line("image", image)),
+        Block::Document(document) => Some(media_line("document", document)),
         Block::ServerToolUse(call) => Some(format!("[server tool {}]", call.name().unwrap_or_default())),
         Block::ToolReference(tool) => Some(format!("[tool {}]", tool.tool_name().unwrap_or_default())),
         Block::Other(_) => Some(format!("[{}]", block.type_name().unwrap_or("block".into()))),

@@ -80,7 +80,7 @@ fn compactions_are_shown_where_they_happened() {
 
     ── 4  2026-11-17 13:25 +00:00  compact summary
       [summary of what was compacted, 4 lines] This session is being continued from a previous conversatio…
-      [put in by the client, 1 line] What follows is a command of the client and its output.
+    · context: added by Claude Code
     ❯ /compact
       The conversation was compacted
     ");
@@ -152,7 +152,7 @@ fn the_json_of_a_conversation_has_the_agreed_shapes() {
     assert_snapshot!(first(&["tools", "a6ad", "--name", "Edit", "--json"]), @r#"{"session":"a6ad034d-44e0-4c06-8f1e-c7794055cdb3","agentId":null,"id":"toolu_01mfi38XqCcTkwyteJgCxbhu","name":"Edit","subject":"/home/mia/tea-timer/src/menu.ts","state":"ok","durationMs":3135,"files":["/home/mia/tea-timer/src/menu.ts"],"timestamp":"2026-11-16T08:02:55.358Z","uuid":"e2c291e7-71e6-4ef6-8467-69a61d69945e","resultUuid":"50cfc8ad-e658-432c-9de1-95db737ff41d","line":38}"#);
     let item = on_sample(&["show", "a6ad", "--json"]).stdout;
     let item = item.lines().find(|line| line.contains("\"tool\":{")).unwrap_or_default().to_owned();
-    assert_snapshot!(item, @r#"{"kind":"message","role":"assistant","type":"assistant","subtype":null,"uuid":"cca8c005-b35e-4e55-9eb1-963ccf10781e","parent":"12e95818-0f89-4c28-a810-2967fd5c94fa","timestamp":"2026-11-16T08:02:20.311Z","turn":1,"live":true,"sidechain":false,"agentId":null,"parts":[{"type":"tool_use","id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","input":{"pattern":"180","path":"/home/mia/tea-timer/src","output_mode":"content"}}],"tool":{"id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","state":"ok","resultUuid":"c0b3357e-518a-4455-bd4e-31c174671019"},"usage":{"input_tokens":5,"cache_creation_input_tokens":347,"cache_read_input_tokens":11198,"output_tokens":15,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":347,"ephemeral_1h_input_tokens":0},"inference_geo":"","iterations":[],"speed":"standard"},"model":"claude-opus-5-5","forkedFrom":null,"compaction":null,"problem":null,"leaf":null,"entries":null,"line":12}"#);
+    assert_snapshot!(item, @r#"{"kind":"message","role":"assistant","visibility":"conversation","type":"assistant","subtype":null,"uuid":"cca8c005-b35e-4e55-9eb1-963ccf10781e","parent":"12e95818-0f89-4c28-a810-2967fd5c94fa","timestamp":"2026-11-16T08:02:20.311Z","turn":1,"live":true,"sidechain":false,"agentId":null,"parts":[{"type":"tool_use","id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","input":{"pattern":"180","path":"/home/mia/tea-timer/src","output_mode":"content"}}],"tool":{"id":"toolu_01KFkhL7i41wwXX61JZfZrMk","name":"Grep","state":"ok","resultUuid":"c0b3357e-518a-4455-bd4e-31c174671019"},"usage":{"input_tokens":5,"cache_creation_input_tokens":347,"cache_read_input_tokens":11198,"output_tokens":15,"output_tokens_details":{"thinking_tokens":0},"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard","cache_creation":{"ephemeral_5m_input_tokens":347,"ephemeral_1h_input_tokens":0},"inference_geo":"","iterations":[],"speed":"standard"},"model":"claude-opus-5-5","forkedFrom":null,"compaction":null,"problem":null,"leaf":null,"entries":null,"line":12}"#);
 }
 
 #[test]
@@ -481,10 +481,10 @@ fn everything_that_is_shown_has_its_line() {
       and that
       [image image/png, 3 B]
       [document application/pdf, 0 B]
-      [put in by the client, 2 lines] A note of two lines
+    · context: added by Claude Code
     · Something is new
     · context: hook Start
-      ✗ hook Guard: not allowed
+      [hook, 1 line] not allowed
       ✗ hook Lint: two warnings
       hook Stop: See you
       ∴ thinking (3 words)
@@ -492,7 +492,7 @@ fn everything_that_is_shown_has_its_line() {
       ∴ thinking (encrypted)
     ● First
       second
-      [server tool web_search]
+      ▸ web_search
       [new_block]
       ▸ Bash ls → error 0 ms
       ▸ Bash cd /tmp ls → interrupted
@@ -549,12 +549,13 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       and that
       [image image/png, 3 B]
       [document application/pdf, 0 B]
-      [put in by the client]
+      [added by Claude Code]
       A note
       of two lines
     · Something is new
     · context: hook Start
-      ✗ hook Guard: not allowed
+      [hook]
+      not allowed
       ✗ hook Lint: two warnings
       hook Stop: See you
     ∴ Let me think
@@ -562,7 +563,7 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       ∴ thinking (encrypted)
     ● First
       second
-      [server tool web_search]
+      ▸ web_search
       [new_block]
       ▸ Bash ls → error 0 ms
           timeout: 5
@@ -603,15 +604,14 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       and that
       [image image/png, 3 B]
       [document application/pdf, 0 B]
-      [put in by the client, 2 lines] A note of two lines
+    · context: added by Claude Code
     · Something is new
     · context: hook Start
-      ✗ hook Guard: not allowed
+      [hook, 1 line] not allowed
       ✗ hook Lint: two warnings
       hook Stop: See you
     ● First
       second
-      [server tool web_search]
       [new_block]
       interrupted by the user
       request failed, attempt 2 of 10

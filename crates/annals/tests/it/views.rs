@@ -56,7 +56,9 @@ fn views(session: &Path) -> String {
 fn section(text: &mut String, title: &str, items: &Value, line: fn(&Value) -> String) {
     let Some(items) = items.as_array().filter(|items| !items.is_empty()) else { return };
     writeln!(text, "== {title}").unwrap();
-    items.iter().for_each(|item| writeln!(text, "{}", line(item)).unwrap());
+    for item in items {
+        writeln!(text, "{}", line(item)).unwrap();
+    }
 }
 
 /// Asks one server for everything; the last answer is the list of updates that came before it.

@@ -111,12 +111,12 @@ function showList() {
     const facts = [nameOf(session.projectPath ?? session.cwd), when(session.updatedAt)].filter(Boolean).join(' · ');
     const link = make('a', { href: `#${session.id}`, 'data-id': session.id, title: text(session.projectPath) },
       make('strong', { dir: 'auto' }, text(session.title) || 'Untitled'),
-      make('small', {}, session.live ? make('i', { class: 'live', title: 'open in a client' }) : null, facts));
+      make('small', {}, session.live ? make('i', { class: 'live', title: 'open in Claude Code' }) : null, facts));
     if (session.id === open.id) link.setAttribute('aria-current', 'true');
     return make('li', {}, link);
   }));
   $('none').hidden = list.sessions.length > 0;
-  $('none').textContent = $('query').value.trim() || $('project').value ? 'No session is like that.' : 'There are no sessions yet.';
+  $('none').textContent = $('query').value.trim() || $('project').value ? 'No sessions match.' : 'There are no sessions yet.';
   $('more').hidden = !list.cursor;
   if (focused) document.querySelector(`#sessions a[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   if (open.id) showFacts();
@@ -214,28 +214,34 @@ function appendItem(item) {
 }
 
 function renderItem(item) {
-  if (item.kind === 'branch') return note(`A branch of ${item.entries === 1 ? '1 entry' : `${item.entries ?? 'some'} entries`} was left here.`);
+  if (item.kind === 'branch') return note(`${item.sidechain ? 'A subagent' : 'An abandoned branch'}: ${item.entries === 1 ? '1 entry' : `${item.entries ?? 'some'} entries`}.`);
   if (item.kind === 'gap') return note('Entries are missing here.');
   if (item.kind === 'root') return item.subtype === 'context_cleared' ? note('The context was cleared here.') : null;
   if (item.kind === 'compaction') return note(`Compacted${item.compaction?.trigger ? ` (${item.compaction.trigger})` : ''}.`);
   if (item.problem) return note(`A damaged line: ${item.problem}.`);
-  if (item.kind === 'meta') return null;
+  if (item.visibility === 'context' || item.visibility === 'hidden') return null;
   if (item.inputs?.length === 1 && item.inputs[0].kind === 'interrupt') return note('Interrupted by the user.');
   const inputs = item.inputs ?? [];
-  const others = inputs.length > 0 ? item.parts.filter((part) => part?.type !== 'text') : item.parts;
+  const others = inputs.length > 0 ? item.parts.filter((part) => part?.type && !['text', 'queued_command'].includes(part.type) && !isHook(part)) : item.parts;
   const parts = [...inputs.map(renderInput), ...others.map((part) => renderPart(part, item))].filter(Boolean);
   if (parts.length === 0) return null;
   const role = isTyped(item) ? item.role : null;
-  return make('article', { 'data-role': role ?? 'other', 'data-uuid': item.uuid, class: item.sidechain ? 'aside' : null },
-    make('header', {}, make('b', {}, speaker(item)),
+  // Items that arrive live do not say whether they are on the live branch: `live` is null there.
+  const isLeft = item.live === false && !item.sidechain;
+  const classes = [item.sidechain && 'aside', isLeft && 'left'].filter(Boolean).join(' ');
+  return make('article', { 'data-role': role ?? 'other', 'data-uuid': item.uuid, class: classes || null },
+    make('header', {}, make('b', {}, speaker(item)), isLeft ? make('em', {}, 'abandoned branch') : null,
       make('time', { datetime: item.timestamp, title: clock(item.timestamp) }, when(item.timestamp))),
     ...parts);
 }
 
+/** Returns whether a part is the payload of a hook, whose text is shown as an input. */
+const isHook = (part) => part.type.startsWith('hook_');
+
 /** Who speaks. In a subagent's conversation, what it is asked comes from the one that started it. */
 function speaker(item) {
   const { role, type, sidechain } = item;
-  if (role === 'user' && !isTyped(item)) return item.inputs.every(({ kind }) => kind === 'output') ? 'Output' : 'Put in by the client';
+  if (role === 'user' && !isTyped(item)) return item.inputs.every(({ kind }) => kind === 'output') ? 'Output' : 'Added by Claude Code';
   if (role === 'user') return sidechain ? 'To the agent' : 'You';
   if (role === 'assistant') return sidechain ? 'The agent' : 'Claude';
   return type ?? 'entry';
@@ -249,7 +255,7 @@ function isTyped({ inputs }) {
 const COLOURS = /\u001b\[[0-9;]*[A-Za-z]/g;
 const PUT_IN = {
   compact_summary: 'Summary of what was compacted', skill: 'Skill', ide_selection: 'Selection in the editor',
-  ide_opened_file: 'File opened in the editor', task_notification: 'News of a task', hook: 'Hook',
+  ide_opened_file: 'File opened in the editor', task_notification: 'Notification of a task', hook: 'Hook',
 };
 
 /** Something that came in with what a person typed, or in its place. */
@@ -263,13 +269,13 @@ function renderInput({ kind, text: words, command, teammateId, summary }) {
     case 'bash':
       return long('div', `! ${words}`);
     case 'output':
-      return words.trim() ? long('pre', words.replace(COLOURS, '')) : null;
+      return words.trim() ? fold('other', ['Output', make('span', {}, subjectOf(words))], () => [long('pre', words.replace(COLOURS, ''))]) : null;
     case 'interrupt':
       return note('Interrupted by the user.');
     case 'teammate':
       return fold('other', [`Message of ${teammateId || 'another agent'}`, make('span', {}, summary ?? '')], () => [long('pre', words)]);
     default:
-      return fold('other', [PUT_IN[kind] ?? 'Put in by the client'], () => [long('pre', words)]);
+      return fold('other', [PUT_IN[kind] ?? 'Added by Claude Code'], () => [long('pre', words)]);
   }
 }
 
@@ -295,6 +301,9 @@ function renderPart(part, item) {
       return fold('other', [item.subtype ?? item.type ?? part?.type ?? 'something else'], () => [long('pre', pretty(part))]);
   }
 }
+
+/** The first line of a text, shortened. */
+const subjectOf = (words) => words.replace(COLOURS, '').trim().split('\n')[0].slice(0, 200);
 
 /** What a call is about, in a few words. */
 function subject(input) {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 
-use annals_transcript::content::{Block, ToolUse};
+use annals_transcript::content::{Block, ToolResult, ToolUse};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::json::Value;
 use annals_transcript::session::BlockSpan;
@@ -44,6 +44,34 @@ impl Printer<'_> {
             self.call_in_full(block, &call)?;
         }
         Ok(())
+    }
+
+    /// Prints a call of a tool that runs where the model does.
+    pub(super) fn server_call(&mut self, call: &ToolUse<'_>) -> Result<(), Failure> {
+        if self.detail.tools == Tools::None {
+            return Ok(());
+        }
+        let name = call.name().unwrap_or_default();
+        let name = clean(&name);
+        let room = self.room_beside(format!("  ▸ {name}").width()).unwrap_or(SUBJECT).min(SUBJECT);
+        let subject = subject_line(&tool::subject(call), room);
+        self.flush_context()?;
+        writeln!(self.out, "{}", format!("  ▸ {BOLD}{name}{BOLD:#} {subject}").trim_end())?;
+        Ok(())
+    }
+
+    /// Prints the result of such a call, if results are wanted.
+    pub(super) fn server_result(&mut self, result: &ToolResult<'_>) -> Result<(), Failure> {
+        if self.detail.tools != Tools::Full {
+            return Ok(());
+        }
+        let content = result.content();
+        let text = content.text();
+        if !text.is_empty() {
+            return self.block(&text);
+        }
+        let json = content.value().map(|value| String::from_utf8_lossy(value.bytes()).into_owned());
+        self.block(&json.unwrap_or_default())
     }
 
     fn todos(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {

@@ -1,0 +1,452 @@
+//! What an entry says to a person: a role, typed parts, and who should see each of them.
+//!
+//! This is the one place that interprets entries for people. The terminal, the wire, editors and the page render items; they
+//! choose what to show by [`Visibility`] alone.
+//!
+//! ```
+//! use annals_transcript::Entry;
+//! use annals_transcript::item::{Item, Part, Visibility};
+//!
+//! let line = br#"{"type":"user","message":{"content":"<local-command-stdout>42</local-command-stdout>"}}"#;
+//! let item = Item::of(&Entry::new(line));
+//! assert_eq!(item.visibility(), Visibility::Folded);
+//! let [Part::Input(output)] = &item.parts[..] else { panic!() };
+//! assert_eq!((output.kind.name(), &*output.text), ("output", "42"));
+//! ```
+
+use std::borrow::Cow;
+
+use crate::content::{Block, Content, Media, Text, Thinking, ToolResult, ToolUse};
+use crate::entry::view::{
+    Assistant, Attachment, AttachmentKind, CompactBoundary, RetriedError, System, SystemKind, User,
+};
+use crate::entry::{Entry, Flag, Kind};
+use crate::json::Value;
+use crate::model::Role;
+use crate::prompt::{self, Input, InputKind};
+
+/// Who should see something, from everybody to nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Visibility {
+    /// What people and the model said and did: prompts, replies, images, tool calls. Every output shows it.
+    Conversation,
+    /// What came with it: output of commands, messages of other agents, notifications, hooks that spoke. People see it
+    /// folded.
+    Folded,
+    /// What Claude Code added for the model: reminders, attachments, injected entries. People see it on request.
+    Context,
+    /// Records and other entries that say nothing.
+    Hidden,
+}
+
+impl Visibility {
+    /// Returns its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Visibility::Conversation => "conversation",
+            Visibility::Folded => "folded",
+            Visibility::Context => "context",
+            Visibility::Hidden => "hidden",
+        }
+    }
+}
+
+/// What an entry says.
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    /// Who speaks; `None` where Claude Code does.
+    pub role: Option<Role>,
+    /// What is said, in order.
+    pub parts: Vec<Part<'a>>,
+    /// Parts are at most this visible.
+    limit: Visibility,
+}
+
+/// One thing that an entry says.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Part<'a> {
+    /// Something that came in: words of a person, or what Claude Code wrote around them or in their place.
+    Input(Input<'a>),
+    /// Text of the model.
+    Text(Text<'a>),
+    /// Text in place of a reply: the request failed.
+    RequestError(Text<'a>),
+    /// Reasoning of the model.
+    Thinking(Thinking<'a>),
+    /// Reasoning that is only kept encrypted.
+    RedactedThinking,
+    /// A call of a tool.
+    Call(ToolUse<'a>),
+    /// A call of a tool that runs where the model does.
+    ServerCall(ToolUse<'a>),
+    /// The result of a call.
+    Result(ToolResult<'a>),
+    /// The result of a server call.
+    ServerResult(ToolResult<'a>),
+    /// An image.
+    Image(Media<'a>),
+    /// A document.
+    Document(Media<'a>),
+    /// A notice of Claude Code.
+    Notice(Notice<'a>),
+    /// Context for the model, by its name: `file tea.txt`.
+    Context(String),
+    /// A block of another type.
+    Other(Block<'a>),
+}
+
+/// A notice of Claude Code.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Notice<'a> {
+    /// The conversation was compacted.
+    Compaction(CompactBoundary<'a>),
+    /// A request failed and is sent again.
+    Retry(RetriedError<'a>),
+    /// A hook failed, or has a message for the user.
+    Hook {
+        /// Which hook.
+        name: Cow<'a, str>,
+        /// What it said.
+        text: Cow<'a, str>,
+        /// Whether it failed.
+        failed: bool,
+    },
+    /// Any other notice that has text.
+    Text(Cow<'a, str>),
+}
+
+impl Notice<'_> {
+    /// Returns the notice in a few words, for outputs that have only text.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Notice::Compaction(boundary) => {
+                let why =
+                    if boundary.trigger().as_deref() == Some("manual") { "by hand" } else { "by itself" };
+                let tokens =
+                    boundary.pre_tokens().map_or_else(String::new, |tokens| format!(", at {tokens} tokens"));
+                format!("[The conversation was compacted {why}{tokens}]").into()
+            }
+            Notice::Retry(error) => {
+                let attempt =
+                    |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+                let (attempt, of) = (attempt(error.retry_attempt()), attempt(error.max_retries()));
+                format!("request failed, attempt {attempt} of {of}").into()
+            }
+            Notice::Hook { name, text, failed: true } => {
+                format!("hook {name} failed: {}", text.trim()).into()
+            }
+            Notice::Hook { name, text, failed: false } => format!("hook {name}: {}", text.trim()).into(),
+            Notice::Text(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+impl<'a> Item<'a> {
+    /// Interprets an entry.
+    pub fn of(entry: &Entry<'a>) -> Self {
+        let parts = match entry.kind() {
+            Kind::User => entry.view::<User>().map(|user| of_user(entry, user.content())),
+            Kind::Assistant => entry.view::<Assistant>().map(|reply| of_reply(entry, &reply)),
+            Kind::System => entry.view::<System>().map(|system| of_notice(&system)),
+            Kind::Attachment => {
+                entry.view::<Attachment>().map(|attachment| of_attachment(entry, &attachment))
+            }
+            _ => None,
+        };
+        let limit = match entry.kind() {
+            _ if parts.is_none() => Visibility::Hidden,
+            Kind::User | Kind::Attachment if entry.has(Flag::Meta) => Visibility::Context,
+            _ => Visibility::Conversation,
+        };
+        let parts = parts.unwrap_or_default();
+        let role = match entry.kind() {
+            Kind::User => Some(Role::User),
+            Kind::Assistant => Some(Role::Assistant),
+            // Prompts that were queued stand in attachments, and some commands in system entries.
+            _ if parts.iter().any(Part::speaks_to_model) => Some(Role::User),
+            _ => None,
+        };
+        Self { role, parts, limit }
+    }
+
+    /// Returns who should see the item: whoever should see one of its parts. A message without parts is conversation.
+    pub fn visibility(&self) -> Visibility {
+        let most_visible = self.parts.iter().map(|part| self.visibility_of(part)).min();
+        match most_visible {
+            Some(visibility) => visibility,
+            None if self.role.is_some() => self.limit,
+            None => Visibility::Hidden,
+        }
+    }
+
+    /// Returns who should see a part of the item.
+    pub fn visibility_of(&self, part: &Part<'_>) -> Visibility {
+        match part {
+            // The result of a call belongs to the call, whatever else the entry is.
+            Part::Result(_) => Visibility::Conversation,
+            part => part.visibility().max(self.limit),
+        }
+    }
+
+    /// Returns what came in with the entry.
+    pub fn inputs(&self) -> impl Iterator<Item = &Input<'a>> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Input(input) => Some(input),
+            _ => None,
+        })
+    }
+}
+
+impl Part<'_> {
+    fn visibility(&self) -> Visibility {
+        match self {
+            Part::Input(input) => of_input(input.kind),
+            Part::Text(_)
+            | Part::RequestError(_)
+            | Part::Thinking(_)
+            | Part::RedactedThinking
+            | Part::Call(_)
+            | Part::ServerCall(_)
+            | Part::Result(_)
+            | Part::ServerResult(_)
+            | Part::Image(_)
+            | Part::Document(_)
+            | Part::Other(_) => Visibility::Conversation,
+            Part::Notice(_) => Visibility::Folded,
+            Part::Context(_) => Visibility::Context,
+        }
+    }
+
+    /// Returns whether somebody outside of Claude Code speaks to the model: a person, another agent, a background task.
+    fn speaks_to_model(&self) -> bool {
+        let Part::Input(input) = self else { return false };
+        matches!(
+            input.kind,
+            InputKind::Prompt
+                | InputKind::Queued
+                | InputKind::Command
+                | InputKind::Bash
+                | InputKind::Teammate
+                | InputKind::TaskNotification
+        )
+    }
+}
+
+/// Returns who should see what came in.
+fn of_input(kind: InputKind) -> Visibility {
+    match kind {
+        InputKind::Prompt
+        | InputKind::Queued
+        | InputKind::Command
+        | InputKind::Bash
+        | InputKind::ToolResult
+        | InputKind::Interrupt
+        // It stands for a part of the conversation.
+        | InputKind::CompactSummary => Visibility::Conversation,
+        InputKind::Output
+        | InputKind::Teammate
+        | InputKind::TaskNotification
+        | InputKind::Hook
+        | InputKind::IdeSelection
+        | InputKind::IdeOpenedFile => Visibility::Folded,
+        InputKind::Skill | InputKind::Injected => Visibility::Context,
+    }
+}
+
+fn of_user<'a>(entry: &Entry<'a>, content: Content<'a>) -> Vec<Part<'a>> {
+    if entry.has(Flag::CompactSummary) {
+        let summary = Input::new(InputKind::CompactSummary, content.text());
+        let others = content.blocks().filter(|block| !matches!(block, Block::Text(_)));
+        return std::iter::once(Part::Input(summary)).chain(others.map(of_block)).collect();
+    }
+    let words = if entry.has(Flag::Meta) { InputKind::Injected } else { InputKind::Prompt };
+    of_content(content, words)
+}
+
+/// Returns the parts of content that came in; `words` says what text without a wrapper is.
+fn of_content(content: Content<'_>, words: InputKind) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for block in content.blocks() {
+        match block {
+            Block::Text(text) => {
+                parts.extend(prompt::in_block(text.text(), words).into_iter().map(Part::Input));
+            }
+            block => parts.push(of_block(block)),
+        }
+    }
+    parts
+}
+
+fn of_reply<'a>(entry: &Entry<'a>, reply: &Assistant<'a>) -> Vec<Part<'a>> {
+    let is_error = entry.has(Flag::ApiError);
+    let part = |block| match of_block(block) {
+        Part::Text(text) if is_error => Part::RequestError(text),
+        part => part,
+    };
+    reply.content().blocks().map(part).collect()
+}
+
+fn of_block(block: Block<'_>) -> Part<'_> {
+    match block {
+        Block::Text(text) => Part::Text(text),
+        Block::Thinking(thinking) => Part::Thinking(thinking),
+        Block::RedactedThinking(_) => Part::RedactedThinking,
+        Block::ToolUse(call) => Part::Call(call),
+        Block::ServerToolUse(call) => Part::ServerCall(call),
+        Block::ToolResult(result) => Part::Result(result),
+        Block::ServerToolResult(result) => Part::ServerResult(result),
+        Block::Image(media) => Part::Image(media),
+        Block::Document(media) => Part::Document(media),
+        Block::ToolReference(_) | Block::Other(_) => Part::Other(block),
+    }
+}
+
+fn of_notice<'a>(system: &System<'a>) -> Vec<Part<'a>> {
+    let text = system.content().filter(|text| !text.trim().is_empty());
+    match system.kind() {
+        SystemKind::CompactBoundary(boundary) => vec![Part::Notice(Notice::Compaction(boundary))],
+        SystemKind::ApiError(error) => vec![Part::Notice(Notice::Retry(error))],
+        SystemKind::TurnDuration => Vec::new(),
+        SystemKind::LocalCommand => text.map_or_else(Vec::new, |text| {
+            prompt::in_block(text, InputKind::Output).into_iter().map(Part::Input).collect()
+        }),
+        _ => vec![match text {
+            Some(text) => Part::Notice(Notice::Text(text)),
+            None => Part::Context(system.subtype().unwrap_or(Cow::Borrowed("system")).into_owned()),
+        }],
+    }
+}
+
+fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part<'a>> {
+    if let Some(queued) = attachment.queued_command() {
+        let words = match prompt::kind_of_queued(&queued) {
+            InputKind::Queued if entry.has(Flag::Meta) => InputKind::Injected,
+            kind => kind,
+        };
+        return of_content(queued.prompt(), words);
+    }
+    let Some(payload) = attachment.payload() else { return Vec::new() };
+    let hook = || payload.text("hookName").unwrap_or(Cow::Borrowed("hook"));
+    let part = match attachment.kind() {
+        AttachmentKind::HookAdditionalContext | AttachmentKind::HookBlockingError => {
+            Part::Input(Input::new(InputKind::Hook, said_by_hook(payload)))
+        }
+        AttachmentKind::HookSystemMessage => {
+            Part::Notice(Notice::Hook { name: hook(), text: said_by_hook(payload), failed: false })
+        }
+        AttachmentKind::HookNonBlockingError | AttachmentKind::HookCancelled => {
+            Part::Notice(Notice::Hook { name: hook(), text: said_by_hook(payload), failed: true })
+        }
+        AttachmentKind::HookSuccess => Part::Context(format!("hook {}", hook())),
+        _ => Part::Context(name_of(payload)),
+    };
+    vec![part]
+}
+
+/// Returns what a hook said: why it blocked, or else the first of its outputs that is not blank.
+fn said_by_hook(payload: Value<'_>) -> Cow<'_, str> {
+    let reason = payload.get("blockingError").and_then(|error| error.text("blockingError"));
+    let outputs = ["content", "stderr", "stdout"].into_iter();
+    let output = || {
+        let mut texts =
+            outputs.filter_map(|key| payload.get(key)).map(|text| Content::new(Some(text)).text());
+        texts.find(|text| !text.trim().is_empty())
+    };
+    reason.or_else(output).unwrap_or_default()
+}
+
+/// Returns the name of context: its type, and the file that it is about.
+fn name_of(payload: Value<'_>) -> String {
+    let kind = payload.text("type").unwrap_or(Cow::Borrowed("attachment"));
+    let file = payload.text("displayPath").or_else(|| payload.text("filename"));
+    file.map_or_else(|| kind.to_string(), |file| format!("{kind} {file}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(line: &str) -> Item<'_> {
+        Item::of(&Entry::new(line.as_bytes()))
+    }
+
+    #[test]
+    fn visibility_is_that_of_the_most_visible_part() {
+        use Visibility::{Context, Conversation, Folded, Hidden};
+        for (line, visibility) in [
+            (r#"{"type":"user","message":{"content":"Brew 茶"}}"#, Conversation),
+            (r#"{"type":"user","message":{"content":[]}}"#, Conversation),
+            (r#"{"type":"user","isMeta":true,"message":{"content":"Brew"}}"#, Context),
+            (
+                r#"{"type":"user","isMeta":true,"message":{"content":[{"type":"tool_result","tool_use_id":"t"}]}}"#,
+                Conversation,
+            ),
+            (r#"{"type":"user","message":{"content":"<bash-stdout>x</bash-stdout>"}}"#, Folded),
+            (
+                r#"{"type":"user","message":{"content":"<ide_selection>x</ide_selection> Explain"}}"#,
+                Conversation,
+            ),
+            (r#"{"type":"user","message":{"content":"<system-reminder>x</system-reminder>"}}"#, Context),
+            (r#"{"type":"assistant","message":{"content":[]}}"#, Conversation),
+            (r#"{"type":"system","subtype":"local_command","content":"printed"}"#, Folded),
+            (
+                r#"{"type":"system","subtype":"local_command","content":"<command-name>/cost</command-name>"}"#,
+                Conversation,
+            ),
+            (r#"{"type":"system","subtype":"informational","content":"x"}"#, Folded),
+            (r#"{"type":"system","subtype":"compact_boundary"}"#, Folded),
+            (r#"{"type":"system","subtype":"turn_duration"}"#, Hidden),
+            (r#"{"type":"system","subtype":"bridge_status"}"#, Context),
+            (r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"x"}}"#, Conversation),
+            (
+                r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"x","isMeta":true}}"#,
+                Context,
+            ),
+            (
+                r#"{"type":"attachment","attachment":{"type":"hook_additional_context","hookName":"Stop","content":["x"]}}"#,
+                Folded,
+            ),
+            (r#"{"type":"attachment","attachment":{"type":"hook_success","hookName":"Stop"}}"#, Context),
+            (r#"{"type":"attachment","attachment":{"type":"file","filename":"a"}}"#, Context),
+            (r#"{"type":"attachment"}"#, Hidden),
+            (r#"{"type":"last-prompt","leafUuid":"a"}"#, Hidden),
+            ("noise", Hidden),
+        ] {
+            assert_eq!(item(line).visibility(), visibility, "{line}");
+        }
+    }
+
+    #[test]
+    fn whoever_types_is_the_user_wherever_that_stands() {
+        for (line, role) in [
+            (
+                r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"x"}}"#,
+                Some(Role::User),
+            ),
+            (r#"{"type":"attachment","attachment":{"type":"file"}}"#, None),
+            (r#"{"type":"system","subtype":"local_command","content":"printed"}"#, None),
+            (r#"{"type":"assistant","message":{"content":"x"}}"#, Some(Role::Assistant)),
+        ] {
+            assert_eq!(item(line).role, role, "{line}");
+        }
+    }
+
+    #[test]
+    fn words_beside_a_result_are_an_input() {
+        let line = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"x"},{"type":"text","text":"Not so hot"}]}}"#;
+        let item = item(line);
+        let texts: Vec<_> = item.inputs().map(|input| (input.kind, &*input.text)).collect();
+        assert_eq!(texts, [(InputKind::Prompt, "Not so hot")]);
+        assert!(matches!(item.parts[0], Part::Result(_)));
+    }
+
+    #[test]
+    fn a_hook_says_why_it_blocked_before_what_it_printed() {
+        let line = r#"{"type":"attachment","attachment":{"type":"hook_blocking_error","hookName":"Stop","blockingError":{"blockingError":"Fill it"},"stdout":"log"}}"#;
+        let item = item(line);
+        let [Part::Input(input)] = &item.parts[..] else { panic!("{item:?}") };
+        assert_eq!((input.kind, &*input.text), (InputKind::Hook, "Fill it"));
+    }
+}
