@@ -174,8 +174,8 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     for link in links {
         let is_folder = match projects.join(&link).canonicalize() {
             Ok(path) => path.is_dir() && seen.insert(path),
-            // A link that leads nowhere, or in a circle, is no project. Others may be: reading them says what is wrong.
-            Err(error) => may_lead_to_a_folder(error.kind()),
+            // A link that leads nowhere is no project. Any other may be: reading it reports what is wrong.
+            Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
         };
         if is_folder {
             folders.push(link);
@@ -183,12 +183,6 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     folders.sort();
     Ok(folders.into_iter().map(|name| projects.join(name)).collect())
-}
-
-/// Returns whether a link that could not be followed for this reason may lead to a folder all the same.
-fn may_lead_to_a_folder(reason: io::ErrorKind) -> bool {
-    use io::ErrorKind::{PermissionDenied, StaleNetworkFileHandle, TimedOut};
-    matches!(reason, PermissionDenied | StaleNetworkFileHandle | TimedOut)
 }
 
 /// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.

@@ -88,8 +88,16 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
         (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
     } else {
         let Hydrated { entries, replaced } = engine.hydrate(&target, log, options)?;
+        let mut lines = vec![format!("{did} {} with {}", name(&file), output::entries(entries))];
+        if let Some(replaced) = &replaced {
+            let (session, entry) = (clean(&replaced.session), &replaced.entry);
+            lines.push(format!(
+                "its earlier version is in the trash: `annals delete {session}`, then `annals restore {session} --entry {entry}`"
+            ));
+        }
+        lines.push(format!("`annals show {}` prints it", name(&file)));
         entry = replaced.map(|replaced| replaced.entry);
-        (entries, format!("{did} {} with {}", name(&file), output::entries(entries)))
+        (entries, lines.join("\n"))
     };
     let dry_run = args.safety.dry_run;
     tell(&Changed { dry_run, entries: Some(entries), entry, ..changed("hydrate", &file) }, &told, global)

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use annals_api::to_wire::{self, changed};
 use annals_engine::{Engine, TranscriptFile, Trashed};
 use annals_proto::Changed;
+use jiff::Timestamp;
 
 use super::change::{name, tell, warn_of_refusal};
 use crate::args::{Delete, Global, Restore};
@@ -122,7 +123,7 @@ fn file_of(trashed: &Trashed) -> TranscriptFile {
 }
 
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let all = engine.trashed();
+    let (all, now) = (engine.trashed(), Timestamp::now());
     let mut out = output::stdout();
     let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);
     for trashed in &all {
@@ -132,10 +133,10 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
             // Entries of older versions do not say which project it was.
             let project = trashed.project.as_deref().or(trashed.transcript.parent());
             table.row(&[
-                trashed.session.clone(),
+                trashed.session.chars().take(8).collect(),
                 trashed.entry.clone(),
                 trashed.title.clone().unwrap_or_default(),
-                output::time(trashed.deleted_at),
+                output::ago(trashed.deleted_at, now),
                 output::size(trashed.size),
                 project.map(|project| project.to_string_lossy().into_owned()).unwrap_or_default(),
             ]);

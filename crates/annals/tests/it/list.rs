@@ -529,8 +529,9 @@ fn links_in_a_circle_and_pipes_hold_nothing_up() {
     let pipe = projects.join(format!("-p/{}.jsonl", id(4)));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let ran = annals(&home, &["list"]);
-    let complaints = ran.stderr.lines().filter(|line| !line.contains("no such file")).count();
-    assert_eq!((complaints, ran.stdout.lines().count()), (0, 4), "a link to a session is one too");
+    let complaints: Vec<_> = ran.stderr.lines().filter(|line| !line.contains("no such file")).collect();
+    assert!(matches!(complaints[..], [loops] if loops.contains("-circle")), "{complaints:?}");
+    assert_eq!(ran.stdout.lines().count(), 4, "a link to a session is one too");
 }
 
 #[cfg(unix)]
