@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use crate::entry::{Entry, LineState, Problem};
 use crate::json::{Progress, Spanning, Value};
@@ -43,7 +44,7 @@ pub struct Reader<R> {
     source: R,
     buffer: Vec<u8>,
     /// The unread part of the current line, in `buffer`.
-    line: std::ops::Range<usize>,
+    line: Range<usize>,
     /// What is known of the current line.
     state: LineState,
     /// What the current line is.
@@ -139,54 +140,16 @@ impl<R: Read> Reader<R> {
         Ok(Some(entry))
     }
 
-    /// Takes more lines to the current one if it begins an object that ends in a later line.
+    /// Extends the current line over those that follow if it begins an object that ends in a later line.
     fn extend_over_lines(&mut self) -> io::Result<()> {
-        let mut object = Spanning::default();
-        let mut end = 0;
-        let mut next = self.line.len();
-        while next <= LONGEST_SPAN {
-            let start = self.line.start;
-            match object.read(&self.buffer[start + end..start + next]) {
-                Progress::Broken => break,
-                Progress::Closed(_) if end == 0 => break,
-                Progress::Closed(length) => {
-                    if is_object(&self.buffer[start..start + end + length]) {
-                        self.line.end = start + next;
-                        self.piece = Piece::Lines;
-                        return Ok(());
-                    }
-                    break;
-                }
-                Progress::Open => {
-                    end = next;
-                    match self.line_end_behind(end)? {
-                        Some(behind) => next = behind,
-                        None => break,
-                    }
-                }
-            }
+        let mut looked_ahead = std::mem::take(&mut self.looked_ahead);
+        let length = spanned_lines(self, self.line.len(), &mut looked_ahead);
+        self.looked_ahead = looked_ahead;
+        if let Some(length) = length? {
+            self.line.end = self.line.start + length;
+            self.piece = Piece::Lines;
         }
-        self.looked_ahead.in_vain += next as u64;
         Ok(())
-    }
-
-    /// Returns where the line ends that begins so many bytes behind the start of the current one; none if there is none.
-    fn line_end_behind(&mut self, from: usize) -> io::Result<Option<usize>> {
-        let mut searched = from;
-        loop {
-            let unsearched = &self.buffer[self.line.start + searched..self.filled];
-            if let Some(newline) = memchr::memchr(b'\n', unsearched) {
-                return Ok(Some(searched + newline + 1));
-            }
-            searched += unsearched.len();
-            // The current line moves to the front, as in `read_line`.
-            self.buffer.copy_within(self.line.start..self.filled, 0);
-            self.filled -= self.line.start;
-            self.line = 0..self.line.len();
-            if self.fill()? == 0 {
-                return Ok((searched > from).then_some(searched));
-            }
-        }
     }
 
     /// Returns where the next entry starts: at the end of the source, its length and number of lines plus one.
@@ -267,26 +230,15 @@ impl<'a> Entries<'a> {
         Self { rest: bytes, line: &[], state: LineState::default(), at, looked_ahead: LookAhead::default() }
     }
 
-    /// Returns how many bytes the next lines have: those that an object spans, or one.
+    /// Returns the length of the next lines: those that an object spans, or one.
     fn next_length(&mut self) -> usize {
         let line = first_line(self.rest).len();
         if !self.looked_ahead.is_allowed(self.at) || !is_begun(&self.rest[..line], self.at) {
             return line;
         }
-        let mut object = Spanning::default();
-        let mut end = 0;
-        loop {
-            let next = first_line(&self.rest[end..]);
-            match object.read(next) {
-                Progress::Open if !next.is_empty() && end + next.len() <= LONGEST_SPAN => end += next.len(),
-                Progress::Closed(length) if end > 0 && is_object(&self.rest[..end + length]) => {
-                    return end + next.len();
-                }
-                Progress::Open | Progress::Closed(_) | Progress::Broken => break,
-            }
-        }
-        self.looked_ahead.in_vain += (end + first_line(&self.rest[end..]).len()) as u64;
-        line
+        let spanned = spanned_lines(&mut self.rest, line, &mut self.looked_ahead);
+        // Bytes in memory are always read without an error.
+        spanned.ok().flatten().unwrap_or(line)
     }
 
     /// Passes over the next lines as long as nobody needs them.
@@ -301,6 +253,77 @@ impl<'a> Entries<'a> {
             self.at.line += 1;
         }
     }
+}
+
+/// The current line and those behind it, which may have to be read first. Offsets count from the start of the current line.
+trait LinesAhead {
+    /// Returns bytes that were read.
+    fn bytes(&self, range: Range<usize>) -> &[u8];
+
+    /// Returns where the line ends that begins at an offset; `None` if no line begins there.
+    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>>;
+}
+
+impl<R: Read> LinesAhead for Reader<R> {
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.buffer[self.line.start..][range]
+    }
+
+    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>> {
+        let mut searched = from;
+        loop {
+            let unsearched = &self.buffer[self.line.start + searched..self.filled];
+            if let Some(newline) = memchr::memchr(b'\n', unsearched) {
+                return Ok(Some(searched + newline + 1));
+            }
+            searched += unsearched.len();
+            // The current line moves to the front, as in `read_line`.
+            self.buffer.copy_within(self.line.start..self.filled, 0);
+            self.filled -= self.line.start;
+            self.line = 0..self.line.len();
+            if self.fill()? == 0 {
+                return Ok((searched > from).then_some(searched));
+            }
+        }
+    }
+}
+
+impl LinesAhead for &[u8] {
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self[range]
+    }
+
+    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>> {
+        let line = first_line(&self[from..]);
+        Ok((!line.is_empty()).then_some(from + line.len()))
+    }
+}
+
+/// Returns the length of the lines that an object spans which begins in the first of them (`docs/CHAIN.md` 1.1); `first` is the
+/// length of that line. Returns `None` if the object ends there, never ends, or is not JSON: then only the first line is
+/// damaged.
+fn spanned_lines(
+    ahead: &mut impl LinesAhead,
+    first: usize,
+    looked_ahead: &mut LookAhead,
+) -> io::Result<Option<usize>> {
+    let mut object = Spanning::default();
+    let (mut end, mut next) = (0, first);
+    while next <= LONGEST_SPAN {
+        match object.read(ahead.bytes(end..next)) {
+            Progress::Closed(length) if end > 0 && is_object(ahead.bytes(0..end + length)) => {
+                return Ok(Some(next));
+            }
+            Progress::Open => {
+                end = next;
+                let Some(line_end) = ahead.line_end(end)? else { break };
+                next = line_end;
+            }
+            Progress::Closed(_) | Progress::Broken => break,
+        }
+    }
+    looked_ahead.in_vain += next as u64;
+    Ok(None)
 }
 
 /// Returns whether a line begins an object and does not end it.
