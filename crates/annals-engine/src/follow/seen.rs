@@ -7,12 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use annals_transcript::entry::Problem;
-use annals_transcript::entry::view::{AiTitle, CustomTitle};
 use annals_transcript::line::read_span;
 use annals_transcript::write::fs::State;
-use annals_transcript::{Entry, Position, Reader};
+use annals_transcript::{Entry, Kind, Position, Reader};
 
 use super::{Happening, Tell};
+use crate::engine::title;
 use crate::files::{TranscriptFile, is_hollow};
 
 /// How far a transcript was read. There are as many as files that are followed: it is small.
@@ -31,7 +31,7 @@ pub(super) struct Seen {
 #[derive(Debug)]
 struct Told {
     file: TranscriptFile,
-    /// The title that was recorded last.
+    /// The title that was reported last.
     title: Option<String>,
 }
 
@@ -139,8 +139,12 @@ impl Seen {
             }
             let told = self.told(path);
             tell(&told.file, Happening::Entry { offset, bytes });
-            // Clients record the title again after every turn.
-            if let Some(title) = title_in(bytes).filter(|title| told.title.as_ref() != Some(title)) {
+            // Claude Code records titles again after every turn, so only a title that differs is reported. Which of several
+            // titles counts is decided as in lists.
+            if gives_title(bytes)
+                && let Some(title) = title(path).map(|title| title.text)
+                && told.title.as_ref() != Some(&title)
+            {
                 tell(&told.file, Happening::Title { title: &title });
                 told.title = Some(title);
             }
@@ -187,11 +191,9 @@ impl Mark {
     }
 }
 
-/// Returns the title that an entry gives its session.
-fn title_in(bytes: &[u8]) -> Option<String> {
-    let entry = Entry::new(bytes);
-    let custom = || entry.view::<CustomTitle>()?.title();
-    custom().or_else(|| entry.view::<AiTitle>()?.title()).map(std::borrow::Cow::into_owned)
+/// Returns whether an entry may change the title of its session.
+fn gives_title(bytes: &[u8]) -> bool {
+    matches!(Entry::new(bytes).kind(), Kind::CustomTitle | Kind::AiTitle | Kind::AgentName | Kind::Summary)
 }
 
 /// Returns where the last line that ends in a part of a file does so.
