@@ -24,6 +24,8 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn all_other_bytes_stay() {
     let a = "{\"type\":\"user\",\"uuid\":\"a\"}";
     let b = "{ \"type\":\"user\", \"uuid\":\"b\" }";
+    let c = "{\"type\":\"user\",\"uuid\":\"c\"}";
+    let long = "{\"type\":\"user\",\n\n\"uuid\":\"long\"\n}";
     for (text, id, after, how) in [
         (format!("{a}\n{b}\n"), "b", format!("{a}\n"), Removed::Cut),
         (format!("{a}\n{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
@@ -31,6 +33,10 @@ fn all_other_bytes_stay() {
         (format!("{a}{b}\r\n"), "b", format!("{a}\r\n"), Removed::Rewritten),
         (format!("{a}{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
         (format!("{a}\n{b}"), "b", format!("{a}\n"), Removed::Rewritten),
+        (format!("{long}{b}\n"), "b", format!("{long}\n"), Removed::Rewritten),
+        (format!("{long}{b}\n{c}\n"), "b", format!("{long}\n{c}\n"), Removed::Rewritten),
+        (format!("{long}{b}\n{c}\n"), "long", format!("{b}\n{c}\n"), Removed::Rewritten),
+        (format!("{a}\n{long}\n"), "long", format!("{a}\n"), Removed::Cut),
     ] {
         let (_folder, path) = file(&text);
         assert_eq!(
