@@ -140,7 +140,11 @@ impl Engine {
         if !file.path.exists() {
             return Err(Error::new(ErrorKind::NotFound { selector: session }));
         }
-        let _transcript = rewrite::hold(&**self.disk(), &own_target(file)?.path())?;
+        let path = own_target(file)?.path();
+        let _transcript = rewrite::hold(&**self.disk(), &path)?;
+        // What an interrupted rewrite left has lines of the session, and nobody else would remove it any more. A failure
+        // must not keep the session from being deleted.
+        let _ = rewrite::remove_left(&**self.disk(), &path);
         let belongings = self.belongings(file)?;
         let size = belongings.iter().map(|belonging| belonging.size).sum();
         let items = belongings.into_iter().map(|belonging| belonging.path).collect();

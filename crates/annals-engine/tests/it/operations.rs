@@ -212,6 +212,25 @@ fn a_session_that_is_deleted_twice_is_in_the_trash_twice() {
     assert!(engine.in_trash(SESSION, None).unwrap_err().is_not_in_trash());
 }
 
+#[test]
+fn what_an_interrupted_rewrite_left_is_removed_with_the_session() {
+    let world = world();
+    let folder = world.path();
+    let engine = real(folder);
+    let path = transcript(folder, SESSION);
+    let left = path.with_file_name(format!(".{SESSION}.jsonl.annals"));
+    let write_copy = || fs::write(&left, "half of a transcript").unwrap();
+    // Where a file gets its name by a link, it may have two.
+    let link = || fs::hard_link(&path, &left).unwrap();
+    for leave in [&write_copy as &dyn Fn(), &link] {
+        leave();
+        let trashed = engine.delete(&session(folder), true).unwrap();
+        assert!(!left.exists());
+        engine.restore(&trashed).unwrap();
+        assert_eq!(tree(&folder.join("root")), *made());
+    }
+}
+
 /// Everything about a file or folder but its content: mode, time of the last change, where a link leads.
 #[cfg(unix)]
 fn attributes(folder: &Path) -> BTreeMap<PathBuf, (u32, SystemTime, Option<PathBuf>)> {

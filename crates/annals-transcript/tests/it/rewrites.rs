@@ -152,6 +152,32 @@ fn what_lies_where_the_new_file_is_written_is_not_written_through() {
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
 }
 
+/// Where a file gets its name by a hard link, an interruption leaves it with two names.
+#[test]
+fn a_second_name_that_an_interruption_left_is_removed_and_never_written_to() {
+    let old = "{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n";
+    let (folder, path) = file(old);
+    let second = folder.path().join(".s.jsonl.annals");
+    let log = || [Ok(b"{\"new\":1}".to_vec())];
+    fs::hard_link(&path, &second).unwrap();
+    rewrite::remove_entry(&RealDisk, &path, "a", REWRITE_LIMIT, PATIENCE).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"user\",\"uuid\":\"b\"}\n");
+    assert!(!second.exists());
+    fs::hard_link(&path, &second).unwrap();
+    hydrate(&path, log()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\":1}\n");
+    assert!(!second.exists());
+    // The session is moved away after the interruption, and made again.
+    fs::write(&path, old).unwrap();
+    fs::hard_link(&path, &second).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&path, &elsewhere).unwrap();
+    hydrate(&path, log()).unwrap();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), old);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\":1}\n");
+    assert!(!second.exists());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_stays_one() {
