@@ -319,7 +319,7 @@ impl Engine {
 
     /// Puts an entry of the trash back where it was. If something else stands there by now, nothing is moved.
     pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
-        let _session = self.lock_session(&trashed.transcript, &trashed.session, Access::Exclusive)?;
+        let _session = self.lock_session(&trashed.session, Access::Exclusive)?;
         let mut entry = self.entry(trashed)?;
         ensure_confined(&entry)?;
         if entry.name.stage == Stage::Complete {
@@ -387,9 +387,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes the folder of an entry that has no manifest yet. It may be one that a deletion in another root, under another
-    /// lock, has just made: it stays if its manifest is being written or if there is anything else in it. If it is removed
-    /// before that, the deletion fails without having moved anything.
+    /// Removes the folder of an entry that has no manifest yet, as an interrupted deletion leaves it. It stays if somebody
+    /// is writing its manifest or if there is anything else in it.
     fn remove_begun(&self, folder: &Path) -> Result<(), Error> {
         rewrite::remove_abandoned(&**self.disk(), &folder.join(MANIFEST))?;
         self.disk().remove_folder(folder).map_err(|source| Error::write(folder, source))
@@ -401,16 +400,17 @@ impl Engine {
     }
 
     fn interrupted(&self, transcript: &Path, session: &str) -> impl Iterator<Item = Entry> {
-        let lock = self.session_lock(transcript, session);
+        let root = resolved_root(transcript);
         let trash = self.home().trash();
         let names = entry::names(&trash)
             .filter(move |name| name.session == session && name.stage == Stage::Moving)
             .collect::<Vec<_>>();
         let entries = names.into_iter().filter_map(move |name| Entry::read(&trash, name));
         // A manifest that names other paths is left to people: it must not keep others from working with the session.
-        entries.filter(Entry::is_confined).filter(move |entry| {
-            entry.transcript().is_some_and(|item| self.session_lock(item.path, session) == lock)
-        })
+        // So is one of another root, which may not even be there now.
+        entries
+            .filter(Entry::is_confined)
+            .filter(move |entry| entry.transcript().is_some_and(|item| resolved_root(item.path) == root))
     }
 
     /// Moves the items of an entry back to where they belong and removes the entry. What is on disk already, all of it or
@@ -504,6 +504,11 @@ impl Engine {
         }
         self.disk().create_folder(path).map_err(|source| Error::write(path, source))
     }
+}
+
+/// Returns the root of a transcript, or else its folder, whatever links lead there.
+fn resolved_root(transcript: &Path) -> PathBuf {
+    resolve(&root_of(transcript).or_else(|| transcript.parent().map(Path::to_owned)).unwrap_or_default())
 }
 
 fn ensure_restorable(entry: &Entry) -> Result<(), Error> {

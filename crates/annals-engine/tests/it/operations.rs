@@ -10,13 +10,14 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_engine::{
-    Doubt, Fork, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, TranscriptFile,
+    Doubt, Engine, Fork, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
+    TranscriptFile,
 };
 use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::RealDisk;
 use annals_transcript::write::{Agent, Options, Target};
 use tempfile::TempDir;
-use testkit::faults::TwoDevices;
+use testkit::faults::{FaultyDisk, TwoDevices};
 
 use crate::world::{
     FIRST, OTHER, SESSION, Tree, engine, made, make, message, real, session, transcript, tree,
@@ -423,6 +424,38 @@ fn what_is_deleted_by_an_odd_path_is_restored() {
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), before, "{}", path.display());
     }
+}
+
+/// The entries of both have names of the same session in one trash, but locks of their own.
+#[test]
+fn sessions_of_two_roots_with_the_same_id_are_deleted_and_restored_at_the_same_time() {
+    let world = world();
+    let home = world.path().join("home");
+    let roots: Vec<_> = ["one", "two"].iter().map(|name| world.path().join(name)).collect();
+    for folder in &roots {
+        make(folder);
+    }
+    thread::scope(|scope| {
+        for folder in &roots {
+            let roots = Roots::given(vec![folder.join("root")]).unwrap();
+            let engine = Engine::open(roots, Home::at(&home)).with_disk(Arc::new(FaultyDisk::sound()));
+            scope.spawn(move || {
+                for turn in 0..100 {
+                    let trashed = engine.delete(&session(folder), true).unwrap();
+                    if turn % 2 == 0 {
+                        engine.restore(&trashed).unwrap();
+                    } else {
+                        engine.purge(&trashed).unwrap();
+                        make(folder);
+                    }
+                }
+            });
+        }
+    });
+    for folder in &roots {
+        assert_eq!(tree(&folder.join("root")), *made());
+    }
+    assert_eq!(fs::read_dir(home.join("trash")).unwrap().count(), 0);
 }
 
 #[test]
