@@ -122,10 +122,15 @@ fn files_by_session_id(root: &Path, session: &str) -> Vec<PathBuf> {
 
 /// Returns whether another project of a root has a transcript of the same session.
 fn has_copy(root: &Path, transcript: &Path) -> bool {
-    let Some(name) = transcript.file_name() else { return false };
-    let own = resolve(transcript);
+    let (Some(name), Some(folder)) = (transcript.file_name(), transcript.parent()) else { return false };
+    // The transcript may be a link itself, and what it leads to is another one.
+    let own = resolve(folder).join(name);
     let folders = project_folders(&root.join("projects")).unwrap_or_default();
-    folders.iter().map(|folder| folder.join(name)).any(|path| path.is_file() && resolve(&path) != own)
+    let is_another = |folder: &PathBuf| {
+        let path = folder.join(name);
+        path.is_file() && resolve(folder).join(name) != own && resolve(&path) != own
+    };
+    folders.iter().any(is_another)
 }
 
 /// Deleting.

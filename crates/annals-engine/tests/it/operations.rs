@@ -458,6 +458,26 @@ fn sessions_of_two_roots_with_the_same_id_are_deleted_and_restored_at_the_same_t
     assert_eq!(fs::read_dir(home.join("trash")).unwrap().count(), 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn files_by_id_stay_with_the_transcript_when_a_link_to_it_is_deleted() {
+    let world = world();
+    let folder = world.path();
+    let link = folder.join("root/projects/-q").join(format!("{SESSION}.jsonl"));
+    fs::create_dir(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(transcript(folder, SESSION), &link).unwrap();
+    let before = tree(&folder.join("root/file-history"));
+    let engine = real(folder);
+    let trashed = engine.delete(&TranscriptFile::at(&link), true).unwrap();
+    assert_eq!(tree(&folder.join("root/file-history")), before);
+    engine.restore(&trashed).unwrap();
+    // The link is no other transcript: it leads nowhere when the session is gone.
+    let trashed = engine.delete(&session(folder), true).unwrap();
+    assert!(!folder.join("root/file-history").join(SESSION).exists());
+    engine.restore(&trashed).unwrap();
+    assert_eq!(tree(&folder.join("root/file-history")), before);
+}
+
 #[test]
 fn deletions_at_the_end_of_the_calendar_find_a_free_entry() {
     let world = world();
