@@ -327,6 +327,7 @@ impl Engine {
         let _session = self.lock_session(&trashed.session, Access::Exclusive)?;
         let mut entry = self.entry(trashed)?;
         ensure_confined(&entry)?;
+        transcript_of(&entry)?;
         if entry.name.stage == Stage::Complete {
             self.finish_moves(&trashed.transcript, &trashed.session)?;
             ensure_restorable(&entry)?;
@@ -441,15 +442,29 @@ impl Engine {
         if let (Some(item), Some(index_entry)) = (entry.transcript(), &entry.manifest.index_entry) {
             index_file::restore(self, item.path, &entry.manifest.session, index_entry)?;
         }
-        self.remove_all(&entry.folder.join(COPY))?;
-        self.remove_all(&entry.folder.join(MANIFEST))?;
-        self.remove_all(&entry.folder)?;
+        self.remove_emptied(entry)?;
         Ok(None)
+    }
+
+    /// Removes the folder of an entry whose items are all on disk. If there is anything else in it, which a damaged manifest
+    /// does not name, the entry stays and is complete.
+    fn remove_emptied(&self, entry: &Entry) -> Result<(), Error> {
+        let Entry { name, folder, .. } = entry;
+        self.remove_all(&folder.join(COPY))?;
+        let left = children(folder).map_err(|source| Error::read(folder, source))?;
+        if left.iter().any(|path| path.file_name().is_some_and(|name| name != MANIFEST)) {
+            return self.set_stage(name.clone(), Stage::Complete).map(drop);
+        }
+        self.remove_all(&folder.join(MANIFEST))?;
+        self.remove_all(folder)
     }
 
     /// Moves a file or folder back, into a folder that may be there already; returns a path that is taken by another file.
     fn put_back_item(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
-        let Ok(metadata) = place.symlink_metadata() else { return Ok(None) };
+        let metadata = match place.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            result => result.map_err(|source| Error::read(place, source))?,
+        };
         let Ok(there) = path.symlink_metadata() else {
             self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
             return self.move_new(place, path, temporary).map(|()| None);
@@ -519,15 +534,23 @@ fn resolved_root(transcript: &Path) -> PathBuf {
 fn ensure_restorable(entry: &Entry) -> Result<(), Error> {
     ensure_confined(entry)?;
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
-    let half_purged = || Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() });
-    let transcript = entry.transcript().ok_or_else(half_purged)?;
+    let transcript = transcript_of(entry)?;
     if !is_there(&transcript.place) && !is_there(transcript.path) {
-        return Err(half_purged());
+        return Err(half_purged(entry));
     }
     match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {
         Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
         None => Ok(()),
     }
+}
+
+/// Returns the transcript of an entry; one whose manifest names none cannot be restored.
+fn transcript_of(entry: &Entry) -> Result<entry::Item<'_>, Error> {
+    entry.transcript().ok_or_else(|| half_purged(entry))
+}
+
+fn half_purged(entry: &Entry) -> Error {
+    Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() })
 }
 
 fn ensure_confined(entry: &Entry) -> Result<(), Error> {

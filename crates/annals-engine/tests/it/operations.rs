@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use testkit::faults::{FaultyDisk, TwoDevices};
 
 use crate::world::{
-    FIRST, OTHER, SESSION, Tree, engine, made, make, message, real, session, transcript, tree,
+    FIRST, OTHER, SESSION, Tree, belongings, engine, made, make, message, real, session, transcript, tree,
 };
 
 fn world() -> TempDir {
@@ -476,6 +476,37 @@ fn files_by_id_stay_with_the_transcript_when_a_link_to_it_is_deleted() {
     assert!(!folder.join("root/file-history").join(SESSION).exists());
     engine.restore(&trashed).unwrap();
     assert_eq!(tree(&folder.join("root/file-history")), before);
+}
+
+/// Whatever a damaged manifest names, nothing else is removed with the entry.
+#[test]
+fn files_of_an_entry_that_its_manifest_does_not_name_stay_in_the_trash() {
+    for names_transcript in [false, true] {
+        let world = world();
+        let folder = world.path();
+        let engine = real(folder);
+        engine.delete(&session(folder), true).unwrap();
+        let entry = only_entry(folder);
+        let last = fs::read_dir(&entry).unwrap().count() - 2;
+        let text = fs::read(entry.join("manifest.json")).unwrap();
+        let mut manifest: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let mut items = Vec::new();
+        if names_transcript {
+            items.push(transcript(folder, SESSION));
+            fs::rename(entry.join("0"), entry.join("unnamed")).unwrap();
+            fs::rename(entry.join(last.to_string()), entry.join("0")).unwrap();
+        }
+        manifest["items"] = serde_json::json!(items);
+        fs::write(entry.join("manifest.json"), manifest.to_string()).unwrap();
+        // As if it had been interrupted.
+        fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
+        let restored = engine.restore(&engine.trashed()[0]);
+        assert_eq!(restored.is_ok(), names_transcript, "{restored:?}");
+        let all = tree(folder);
+        for (path, content) in belongings() {
+            assert!(all.values().flatten().any(|text| *text == content), "{path}: {all:#?}");
+        }
+    }
 }
 
 #[test]
