@@ -18,6 +18,7 @@ mod transfer;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ use crate::index_file;
 use crate::live::root_of;
 use crate::title::own_target;
 use entry::{Entry, MANIFEST, Manifest, Name, Stage};
-use transfer::{Comparison, children, compare};
+use transfer::{Comparison, children, compare, is_writable};
 
 /// A file or folder that belongs to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -467,7 +468,12 @@ impl Engine {
         };
         let Ok(there) = path.symlink_metadata() else {
             self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
-            return self.move_new(place, path, temporary).map(|()| None);
+            let moved = if metadata.is_dir() && !is_writable(&metadata) {
+                self.move_locked_folder_back(place, &metadata, path, temporary)
+            } else {
+                self.move_new(place, path, temporary)
+            };
+            return moved.map(|()| None);
         };
         if metadata.is_dir() && there.is_dir() {
             return self.put_back_folder(place, path, temporary);
@@ -477,6 +483,20 @@ impl Engine {
             self.remove_all(place)?;
         }
         Ok(left)
+    }
+
+    /// Moves a folder back that does not let its owner write. Such a folder cannot be moved into another one, so it gets its
+    /// permissions when it is there.
+    fn move_locked_folder_back(
+        &self,
+        place: &Path,
+        metadata: &Metadata,
+        path: &Path,
+        temporary: &Path,
+    ) -> Result<(), Error> {
+        self.make_writable(place, metadata).map_err(|source| Error::write(place, source))?;
+        self.move_new(place, path, temporary)?;
+        self.copy_attributes(metadata, path).map_err(|source| Error::write(path, source))
     }
 
     /// Moves what is in a folder back into one that is there already. If that has nothing else in it, it was emptied by an

@@ -351,6 +351,26 @@ fn a_folder_that_cannot_be_emptied_stays_where_it_is() {
     fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
+/// A folder that cannot be written to cannot be moved into another one, but root may do that.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_is_restored_into_one_that_is_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world();
+    let folder = world.path();
+    let side = transcript(folder, SESSION).with_extension("");
+    let results = side.join("tool-results");
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o500)).unwrap();
+    let before = attributes(&results);
+    let engine = real(folder);
+    let trashed = engine.delete(&session(folder), false).unwrap();
+    fs::create_dir_all(&side).unwrap();
+    engine.restore(&trashed).unwrap();
+    assert_eq!(attributes(&results), before);
+    assert_eq!(tree(&folder.join("root")), *made());
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 /// A folder without manifest may be one that a deletion in another root has just made.
 #[test]
 fn what_another_deletion_has_begun_to_write_is_not_removed() {
