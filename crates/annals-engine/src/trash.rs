@@ -269,7 +269,7 @@ impl Engine {
     }
 
     /// Finds a session in the trash by its id, the beginning of it, or its title; the newest of its entries unless one is
-    /// named.
+    /// named. Entries of other roots, whose sessions may have the same id, are meant only if these have none.
     pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
         let mut found = self.trashed_as(selector);
         if let Some(entry) = entry.filter(|_| !found.is_empty()) {
@@ -278,6 +278,9 @@ impl Engine {
                 let (selector, entry) = (selector.to_owned(), entry.to_owned());
                 return Err(Error::new(ErrorKind::NoTrashEntry { selector, entry }));
             }
+        }
+        if found.iter().any(|trashed| self.has_place_for(trashed)) {
+            found.retain(|trashed| self.has_place_for(trashed));
         }
         match &found[..] {
             [] => Err(Error::new(ErrorKind::NotInTrash { selector: selector.to_owned() })),
