@@ -14,7 +14,7 @@ use annals_engine::{
     TranscriptFile,
 };
 use annals_transcript::project::{folder_name, resolve};
-use annals_transcript::write::fs::RealDisk;
+use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::{Agent, Options, Target};
 use tempfile::TempDir;
 use testkit::faults::{FaultyDisk, TwoDevices};
@@ -230,6 +230,24 @@ fn what_an_interrupted_rewrite_left_is_removed_with_the_session() {
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), *made());
     }
+}
+
+/// The lock of the transcript keeps a deletion with another `ANNALS_HOME` away while side files are written.
+#[test]
+fn side_files_are_written_while_the_transcript_is_held() {
+    let world = world();
+    let folder = world.path();
+    let archived = transcript(folder, SESSION).with_extension("").join("archived.json");
+    let mut held = RealDisk.open(&transcript(folder, SESSION)).unwrap();
+    assert!(held.try_lock().unwrap());
+    thread::scope(|scope| {
+        let archiving = scope.spawn(|| real(folder).set_archived(&session(folder), true));
+        thread::sleep(Duration::from_millis(100));
+        assert!(!archived.exists());
+        drop(held);
+        archiving.join().unwrap().unwrap();
+    });
+    assert!(archived.is_file());
 }
 
 /// Everything about a file or folder but its content: mode, time of the last change, where a link leads.
