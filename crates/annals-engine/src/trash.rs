@@ -337,7 +337,10 @@ impl Engine {
             ensure_restorable(&entry)?;
             entry = self.set_stage(entry.name, Stage::Moving)?;
         }
-        match self.put_back(&entry)? {
+        // Somebody else may have written there meanwhile. The second attempt then finds what is in the way, and leaves the entry
+        // complete.
+        let put_back = self.put_back(&entry).or_else(|_| self.put_back(&entry));
+        match put_back? {
             Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
             None => Ok(trashed.transcript.clone()),
         }
