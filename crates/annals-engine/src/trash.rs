@@ -413,7 +413,6 @@ impl Engine {
     }
 
     fn interrupted(&self, transcript: &Path, session: &str) -> impl Iterator<Item = Entry> {
-        let root = resolved_root(transcript);
         let trash = self.home().trash();
         let names = entry::names(&trash)
             .filter(move |name| name.session == session && name.stage == Stage::Moving)
@@ -421,9 +420,9 @@ impl Engine {
         let entries = names.into_iter().filter_map(move |name| Entry::read(&trash, name));
         // A manifest that names other paths is left to people: it must not keep others from working with the session.
         // So is one of another root, which may not even be there now.
-        entries
-            .filter(Entry::is_confined)
-            .filter(move |entry| entry.transcript().is_some_and(|item| resolved_root(item.path) == root))
+        entries.filter(Entry::is_confined).filter(move |entry| {
+            entry.transcript().is_some_and(|item| resolved_root(item.path) == resolved_root(transcript))
+        })
     }
 
     /// Moves the items of an entry back to where they belong and removes the entry. What is on disk already, all of it or
