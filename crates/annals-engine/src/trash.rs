@@ -478,7 +478,11 @@ impl Engine {
             } else {
                 self.move_new(place, path, temporary)
             };
-            return moved.map(|()| None);
+            return match moved {
+                // Somebody else was faster.
+                Err(error) if error.is_in_the_way() => Ok(Some(path.to_owned())),
+                moved => moved.map(|()| None),
+            };
         };
         if metadata.is_dir() && there.is_dir() {
             return self.put_back_folder(place, path, temporary);
