@@ -1,8 +1,9 @@
-//! `cargo x race`: operations on one session at the same time, and operations that are killed.
+//! `cargo x race`: operations at the same time, and operations that are killed. The two sides of a race change one session, two
+//! sessions, sessions with the same id in two roots, or one session with an `ANNALS_HOME` for each side.
 //!
 //! Every file and line of a session, and everything that an operation adds, carries a mark of its own. Whatever the
 //! operations do to each other, every mark must be found afterwards in a live session, in an entry of the trash or in a
-//! fork, unless a purge reported that it removed it; and nothing may be left that only an interrupted operation leaves.
+//! fork, unless a purge or a tombstone reported that it removed it; and nothing may be left that only an interrupted operation leaves.
 
 mod operation;
 mod run;
@@ -19,7 +20,7 @@ use run::{Race, Trouble};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How often each pair runs; runs take turns at all places of the trash and all states of the session
+    /// How often each pair runs; runs take turns at all places of the trash, all states of the session and all that the two sides may share: 32 have each
     #[arg(long, default_value_t = 100)]
     runs: u64,
     /// Only this race: two operations such as `delete+restore`, `serve` or `kill-delete`

@@ -5,20 +5,19 @@
 //! exclusively, those that only add to a session share it. Whoever holds it exclusively also owns the session's entries of
 //! the trash; the stage in the name of an entry's folder says what was going on with it.
 //!
-//! The lock of a session is a file under the folder of annals, one for each root and session id, so that it exists
-//! whether the session is on disk, in the trash or nowhere. It is empty and never removed: a process that waits for it
-//! has it open, and would get the removed file while others make and lock a new one of the same name.
+//! The lock of a session is a file under the folder of annals, one for each session id, so that it exists whether the
+//! session is on disk, in the trash or nowhere. Sessions of several roots that have the same id share it, because they
+//! share the names of their entries in the trash. It is empty and never removed: a process that waits for it has it open,
+//! and would get the removed file while others make and lock a new one of the same name.
 
 use std::path::{Path, PathBuf};
 
-use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::Handle;
 use annals_transcript::write::{Access, Options, lock_file};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::TranscriptFile;
-use crate::live::root_of;
 
 /// A lock that is held as long as this is there.
 #[derive(Debug)]
@@ -27,31 +26,22 @@ pub(crate) struct SessionLock {
 }
 
 impl Engine {
-    /// Returns the lock file of the session that a transcript belongs to.
-    pub(crate) fn session_lock(&self, transcript: &Path, session: &str) -> PathBuf {
-        let root =
-            root_of(transcript).or_else(|| transcript.parent().map(Path::to_owned)).unwrap_or_default();
-        // Two roots may share a folder name. Their sessions then share locks, which costs only time.
-        let name = folder_name(&resolve(&root).to_string_lossy());
-        self.home().locks().join(name).join(format!("{session}.lock"))
+    /// Returns the lock file of a session.
+    pub(crate) fn session_lock(&self, session: &str) -> PathBuf {
+        self.home().locks().join(format!("{session}.lock"))
     }
 
     /// Takes the lock of a session; waits a while for others that hold it.
-    pub(crate) fn lock_session(
-        &self,
-        transcript: &Path,
-        session: &str,
-        access: Access,
-    ) -> Result<SessionLock, Error> {
-        let path = self.session_lock(transcript, session);
-        self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
+    pub(crate) fn lock_session(&self, session: &str, access: Access) -> Result<SessionLock, Error> {
+        self.make_folder(&self.home().locks())?;
+        let path = self.session_lock(session);
         let file = lock_file(&**self.disk(), &path, access, Options::default().patience)?;
         Ok(SessionLock { _file: file })
     }
 
     /// Takes a session for an operation that moves or replaces its files, and finishes what was interrupted before.
     pub(crate) fn take_alone(&self, transcript: &Path, session: &str) -> Result<SessionLock, Error> {
-        let lock = self.lock_session(transcript, session, Access::Exclusive)?;
+        let lock = self.lock_session(session, Access::Exclusive)?;
         self.finish_moves(transcript, session)?;
         Ok(lock)
     }
@@ -60,7 +50,7 @@ impl Engine {
     pub(crate) fn take_shared(&self, file: &TranscriptFile) -> Result<Option<SessionLock>, Error> {
         let Some(session) = file.session.as_deref() else { return Ok(None) };
         loop {
-            let lock = self.lock_session(&file.path, session, Access::Shared)?;
+            let lock = self.lock_session(session, Access::Shared)?;
             if !self.has_interrupted_moves(&file.path, session) {
                 return Ok(Some(lock));
             }

@@ -65,7 +65,7 @@ impl Engine {
             git_branch: git::branch(&project),
         };
         let disk = Arc::clone(self.disk());
-        let session_lock = Some(self.session_lock(&path, &recording.session));
+        let session_lock = Some(self.session_lock(&recording.session));
         let options = Options { session_lock, ..recording.options.clone() };
         Ok(Recorder::open(disk, target, envelope, options)?)
     }

@@ -45,8 +45,10 @@ impl Engine {
         Ok(write::append_records(&**self.disk(), &own_target(file)?, &[draft], &Options::default())?)
     }
 
-    /// Writes a small file in the session's own folder.
+    /// Writes a small file in the session's own folder. The transcript is held meanwhile, so that nobody with another
+    /// `ANNALS_HOME` moves the folder away.
     pub(crate) fn write_beside(&self, file: &TranscriptFile, name: &str, json: &str) -> Result<(), Error> {
+        let _transcript = rewrite::hold(&**self.disk(), &own_target(file)?.path())?;
         let folder = side_folder(file)?;
         self.make_folder(&folder)?;
         rewrite::replace(&**self.disk(), &folder.join(name), |out| out.write_all(json.as_bytes()))?;

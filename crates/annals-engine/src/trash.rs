@@ -18,6 +18,7 @@ mod transfer;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ use crate::index_file;
 use crate::live::root_of;
 use crate::title::own_target;
 use entry::{Entry, MANIFEST, Manifest, Name, Stage};
-use transfer::{Comparison, children, compare};
+use transfer::{Comparison, children, compare, is_writable};
 
 /// A file or folder that belongs to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,10 +123,15 @@ fn files_by_session_id(root: &Path, session: &str) -> Vec<PathBuf> {
 
 /// Returns whether another project of a root has a transcript of the same session.
 fn has_copy(root: &Path, transcript: &Path) -> bool {
-    let Some(name) = transcript.file_name() else { return false };
-    let own = resolve(transcript);
+    let (Some(name), Some(folder)) = (transcript.file_name(), transcript.parent()) else { return false };
+    // The transcript may be a link itself, and what it leads to is another one.
+    let own = resolve(folder).join(name);
     let folders = project_folders(&root.join("projects")).unwrap_or_default();
-    folders.iter().map(|folder| folder.join(name)).any(|path| path.is_file() && resolve(&path) != own)
+    let is_another = |folder: &PathBuf| {
+        let path = folder.join(name);
+        path.is_file() && resolve(folder).join(name) != own && resolve(&path) != own
+    };
+    folders.iter().any(is_another)
 }
 
 /// Deleting.
@@ -140,7 +146,11 @@ impl Engine {
         if !file.path.exists() {
             return Err(Error::new(ErrorKind::NotFound { selector: session }));
         }
-        let _transcript = rewrite::hold(&**self.disk(), &own_target(file)?.path())?;
+        let path = own_target(file)?.path();
+        let _transcript = rewrite::hold(&**self.disk(), &path)?;
+        // What an interrupted rewrite left has lines of the session, and nobody else would remove it any more. A failure
+        // must not keep the session from being deleted.
+        let _ = rewrite::remove_left(&**self.disk(), &path);
         let belongings = self.belongings(file)?;
         let size = belongings.iter().map(|belonging| belonging.size).sum();
         let items = belongings.into_iter().map(|belonging| belonging.path).collect();
@@ -259,7 +269,7 @@ impl Engine {
     }
 
     /// Finds a session in the trash by its id, the beginning of it, or its title; the newest of its entries unless one is
-    /// named.
+    /// named. Entries of other roots, whose sessions may have the same id, are meant only if these have none.
     pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
         let mut found = self.trashed_as(selector);
         if let Some(entry) = entry.filter(|_| !found.is_empty()) {
@@ -268,6 +278,9 @@ impl Engine {
                 let (selector, entry) = (selector.to_owned(), entry.to_owned());
                 return Err(Error::new(ErrorKind::NoTrashEntry { selector, entry }));
             }
+        }
+        if found.iter().any(|trashed| self.has_place_for(trashed)) {
+            found.retain(|trashed| self.has_place_for(trashed));
         }
         match &found[..] {
             [] => Err(Error::new(ErrorKind::NotInTrash { selector: selector.to_owned() })),
@@ -315,15 +328,19 @@ impl Engine {
 
     /// Puts an entry of the trash back where it was. If something else stands there by now, nothing is moved.
     pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
-        let _session = self.lock_session(&trashed.transcript, &trashed.session, Access::Exclusive)?;
+        let _session = self.lock_session(&trashed.session, Access::Exclusive)?;
         let mut entry = self.entry(trashed)?;
         ensure_confined(&entry)?;
+        transcript_of(&entry)?;
         if entry.name.stage == Stage::Complete {
             self.finish_moves(&trashed.transcript, &trashed.session)?;
             ensure_restorable(&entry)?;
             entry = self.set_stage(entry.name, Stage::Moving)?;
         }
-        match self.put_back(&entry)? {
+        // Somebody else may have written there meanwhile. The second attempt then finds what is in the way, and leaves the entry
+        // complete.
+        let put_back = self.put_back(&entry).or_else(|_| self.put_back(&entry));
+        match put_back? {
             Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
             None => Ok(trashed.transcript.clone()),
         }
@@ -383,9 +400,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes the folder of an entry that has no manifest yet. It may be one that a deletion in another root, under another
-    /// lock, has just made: it stays if its manifest is being written or if there is anything else in it. If it is removed
-    /// before that, the deletion fails without having moved anything.
+    /// Removes the folder of an entry that has no manifest yet, as an interrupted deletion leaves it. It stays if somebody
+    /// is writing its manifest or if there is anything else in it.
     fn remove_begun(&self, folder: &Path) -> Result<(), Error> {
         rewrite::remove_abandoned(&**self.disk(), &folder.join(MANIFEST))?;
         self.disk().remove_folder(folder).map_err(|source| Error::write(folder, source))
@@ -397,15 +413,15 @@ impl Engine {
     }
 
     fn interrupted(&self, transcript: &Path, session: &str) -> impl Iterator<Item = Entry> {
-        let lock = self.session_lock(transcript, session);
         let trash = self.home().trash();
         let names = entry::names(&trash)
             .filter(move |name| name.session == session && name.stage == Stage::Moving)
             .collect::<Vec<_>>();
         let entries = names.into_iter().filter_map(move |name| Entry::read(&trash, name));
         // A manifest that names other paths is left to people: it must not keep others from working with the session.
+        // So is one of another root, which may not even be there now.
         entries.filter(Entry::is_confined).filter(move |entry| {
-            entry.transcript().is_some_and(|item| self.session_lock(item.path, session) == lock)
+            entry.transcript().is_some_and(|item| resolved_root(item.path) == resolved_root(transcript))
         })
     }
 
@@ -432,18 +448,41 @@ impl Engine {
         if let (Some(item), Some(index_entry)) = (entry.transcript(), &entry.manifest.index_entry) {
             index_file::restore(self, item.path, &entry.manifest.session, index_entry)?;
         }
-        self.remove_all(&entry.folder.join(COPY))?;
-        self.remove_all(&entry.folder.join(MANIFEST))?;
-        self.remove_all(&entry.folder)?;
+        self.remove_emptied(entry)?;
         Ok(None)
+    }
+
+    /// Removes the folder of an entry whose items are all on disk. If there is anything else in it, which a damaged manifest
+    /// does not name, the entry stays and is complete.
+    fn remove_emptied(&self, entry: &Entry) -> Result<(), Error> {
+        let Entry { name, folder, .. } = entry;
+        self.remove_all(&folder.join(COPY))?;
+        let left = children(folder).map_err(|source| Error::read(folder, source))?;
+        if left.iter().any(|path| path.file_name().is_some_and(|name| name != MANIFEST)) {
+            return self.set_stage(name.clone(), Stage::Complete).map(drop);
+        }
+        self.remove_all(&folder.join(MANIFEST))?;
+        self.remove_all(folder)
     }
 
     /// Moves a file or folder back, into a folder that may be there already; returns a path that is taken by another file.
     fn put_back_item(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
-        let Ok(metadata) = place.symlink_metadata() else { return Ok(None) };
+        let metadata = match place.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            result => result.map_err(|source| Error::read(place, source))?,
+        };
         let Ok(there) = path.symlink_metadata() else {
             self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
-            return self.move_new(place, path, temporary).map(|()| None);
+            let moved = if metadata.is_dir() && !is_writable(&metadata) {
+                self.move_locked_folder_back(place, &metadata, path, temporary)
+            } else {
+                self.move_new(place, path, temporary)
+            };
+            return match moved {
+                // Somebody else was faster.
+                Err(error) if error.is_in_the_way() => Ok(Some(path.to_owned())),
+                moved => moved.map(|()| None),
+            };
         };
         if metadata.is_dir() && there.is_dir() {
             return self.put_back_folder(place, path, temporary);
@@ -453,6 +492,20 @@ impl Engine {
             self.remove_all(place)?;
         }
         Ok(left)
+    }
+
+    /// Moves a folder back that does not let its owner write. Such a folder cannot be moved into another one, so it gets its
+    /// permissions when it is there.
+    fn move_locked_folder_back(
+        &self,
+        place: &Path,
+        metadata: &Metadata,
+        path: &Path,
+        temporary: &Path,
+    ) -> Result<(), Error> {
+        self.make_writable(place, metadata).map_err(|source| Error::write(place, source))?;
+        self.move_new(place, path, temporary)?;
+        self.copy_attributes(metadata, path).map_err(|source| Error::write(path, source))
     }
 
     /// Moves what is in a folder back into one that is there already. If that has nothing else in it, it was emptied by an
@@ -502,18 +555,31 @@ impl Engine {
     }
 }
 
+/// Returns the root of a transcript, or else its folder, whatever links lead there.
+fn resolved_root(transcript: &Path) -> PathBuf {
+    resolve(&root_of(transcript).or_else(|| transcript.parent().map(Path::to_owned)).unwrap_or_default())
+}
+
 fn ensure_restorable(entry: &Entry) -> Result<(), Error> {
     ensure_confined(entry)?;
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
-    let half_purged = || Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() });
-    let transcript = entry.transcript().ok_or_else(half_purged)?;
+    let transcript = transcript_of(entry)?;
     if !is_there(&transcript.place) && !is_there(transcript.path) {
-        return Err(half_purged());
+        return Err(half_purged(entry));
     }
     match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {
         Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
         None => Ok(()),
     }
+}
+
+/// Returns the transcript of an entry; one whose manifest names none cannot be restored.
+fn transcript_of(entry: &Entry) -> Result<entry::Item<'_>, Error> {
+    entry.transcript().ok_or_else(|| half_purged(entry))
+}
+
+fn half_purged(entry: &Entry) -> Error {
+    Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() })
 }
 
 fn ensure_confined(entry: &Entry) -> Result<(), Error> {

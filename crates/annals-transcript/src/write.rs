@@ -6,6 +6,7 @@
 mod draft;
 mod error;
 pub mod fs;
+mod id;
 mod known;
 mod lines;
 mod removal;
@@ -20,10 +21,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use uuid::Uuid;
 
 pub use draft::{Compaction, Draft, DraftError, Envelope};
 pub use error::Error;
+pub use id::new_id;
 pub use target::{Agent, Target};
 
 use crate::entry::Kind;
@@ -31,6 +32,7 @@ use crate::line::read_span;
 use draft::{Parent, Place};
 use error::ErrorKind;
 use fs::{Disk, Handle, State};
+use id::NewIds;
 use known::Known;
 use lines::Lines;
 
@@ -240,6 +242,7 @@ impl Recorder {
         let mut prefix = None;
         let mut last_new = None;
         let mut file = None;
+        let mut ids = NewIds::at_most(batch.len());
         for (index, draft) in batch.into_iter().enumerate() {
             let is_message = draft.kind.is_message();
             match self.judge(&draft, &mut file).inspect_err(|_| self.take_back(before))? {
@@ -254,7 +257,7 @@ impl Recorder {
                         (Parent::Last, Some(id)) if last_new.is_none() => Parent::Entry(id.clone()),
                         (parent, _) => parent.clone(),
                     };
-                    let id = self.push(draft, parent);
+                    let id = self.push(draft, parent, &mut ids);
                     if is_message {
                         last_new = id;
                     }
@@ -338,8 +341,8 @@ impl Recorder {
         }
     }
 
-    fn push(&mut self, draft: Draft, parent: Parent) -> Option<String> {
-        let id = draft.id.clone().or_else(|| draft.kind.joins_chain().then(new_id));
+    fn push(&mut self, draft: Draft, parent: Parent, ids: &mut NewIds) -> Option<String> {
+        let id = draft.id.clone().or_else(|| draft.kind.joins_chain().then(|| ids.next_id()));
         if let Some(id) = &id {
             self.pending_ids.insert(id.clone(), self.pending.len());
         }
@@ -655,9 +658,4 @@ fn acquire(
             return Ok(file);
         }
     }
-}
-
-/// Returns a new id, for an entry or a session.
-pub fn new_id() -> String {
-    Uuid::new_v4().to_string()
 }

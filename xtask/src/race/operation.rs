@@ -6,7 +6,7 @@ use std::process::{Child, Output, Stdio};
 
 use serde_json::Value;
 
-use super::world::{Mark, PROJECT, SESSION, World};
+use super::world::{Mark, PROJECT, Side, World};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -20,12 +20,14 @@ pub(super) enum Operation {
     Rename,
     Tag,
     Archive,
+    Unarchive,
+    Tombstone,
     Record,
     Hydrate,
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Delete,
         Self::Restore,
         Self::Purge,
@@ -33,6 +35,8 @@ impl Operation {
         Self::Rename,
         Self::Tag,
         Self::Archive,
+        Self::Unarchive,
+        Self::Tombstone,
         Self::Record,
         Self::Hydrate,
     ];
@@ -46,33 +50,39 @@ impl Operation {
             Self::Rename => "rename",
             Self::Tag => "tag",
             Self::Archive => "archive",
+            Self::Unarchive => "unarchive",
+            Self::Tombstone => "tombstone",
             Self::Record => "record",
             Self::Hydrate => "hydrate",
         }
     }
 
-    /// Starts the operation as a process.
-    pub(super) fn start(self, world: &mut World, annals: &Path) -> Result<Running> {
+    /// Starts the operation as a process, on the session that one side of the race works with.
+    pub(super) fn start(self, side: Side, world: &mut World, annals: &Path) -> Result<Running> {
         let mark = world.new_mark();
         let log = world.folder().join(format!("{mark}.jsonl"));
         let log_path = log.to_string_lossy();
+        let session = world.session(side);
+        let doomed = world.doomed_entry(side);
         let args: &[&str] = match self {
-            Self::Delete => &["delete", SESSION, "--force"],
-            Self::Restore => &["restore", SESSION],
-            Self::Purge => &["delete", SESSION, "--purge", "--yes", "--force"],
-            Self::Fork => &["fork", SESSION, "--with-side-files"],
-            Self::Rename => &["rename", SESSION, &mark],
-            Self::Tag => &["tag", SESSION, &mark],
-            Self::Archive => &["archive", SESSION],
-            Self::Record => &["record", "--session", SESSION, "--project", PROJECT],
-            Self::Hydrate => &["hydrate", &log_path, "--session", SESSION, "--project", PROJECT, "--force"],
+            Self::Delete => &["delete", session, "--force"],
+            Self::Restore => &["restore", session],
+            Self::Purge => &["delete", session, "--purge", "--yes", "--force"],
+            Self::Fork => &["fork", session, "--with-side-files"],
+            Self::Rename => &["rename", session, &mark],
+            Self::Tag => &["tag", session, &mark],
+            Self::Archive => &["archive", session],
+            Self::Unarchive => &["unarchive", session],
+            Self::Tombstone => &["tombstone", session, &doomed, "--force"],
+            Self::Record => &["record", "--session", session, "--project", PROJECT],
+            Self::Hydrate => &["hydrate", &log_path, "--session", session, "--project", PROJECT, "--force"],
         };
         let line =
             format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n");
         if self == Self::Hydrate {
             std::fs::write(&log, &line)?;
         }
-        let mut command = world.command(annals);
+        let mut command = world.command(side, annals);
         command.args(args).arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let mut stdin = child.stdin.take().ok_or("the process has no standard input")?;
@@ -80,7 +90,7 @@ impl Operation {
             // A process that is killed reads nothing any more.
             let _ = stdin.write_all(line.as_bytes());
         }
-        Ok(Running { operation: self, mark, child })
+        Ok(Running { operation: self, side, mark, child })
     }
 
     /// Returns whether the mark of an operation that went well must be found afterwards.
@@ -92,6 +102,7 @@ impl Operation {
 /// An operation that goes on.
 pub(super) struct Running {
     operation: Operation,
+    side: Side,
     mark: Mark,
     pub(super) child: Child,
 }
@@ -103,6 +114,7 @@ impl Running {
         let told = serde_json::from_slice(&stdout).unwrap_or_default();
         Ok(Finished {
             operation: self.operation,
+            side: self.side,
             mark: self.mark,
             code: status.code(),
             told,
@@ -115,6 +127,7 @@ impl Running {
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) operation: Operation,
+    pub(super) side: Side,
     mark: Mark,
     /// Its exit code; none if it was killed.
     pub(super) code: Option<i32>,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::operation::{Finished, Operation};
-use super::world::{Marks, SESSION, Setting, State, World};
+use super::world::{Mark, Marks, Owned, Setting, Side, State, World};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -71,10 +71,10 @@ fn pair(
 ) -> Result<Vec<String>> {
     let is_turned = random.below(2) == 1;
     let (first, second) = if is_turned { (second, first) } else { (first, second) };
-    let first = first.start(world, annals)?;
+    let first = first.start(Side::First, world, annals)?;
     // Between none and as long as a process runs.
     thread::sleep(Duration::from_micros(random.below(2) * random.below(LONGEST_DELAY)));
-    let second = second.start(world, annals)?;
+    let second = second.start(Side::Second, world, annals)?;
     let finished = [first.finish()?, second.finish()?];
     let mut complaints = lost(world, &finished)?;
     complaints.extend(world.unfinished()?.iter().map(|path| format!("left unfinished: {path}")));
@@ -83,25 +83,28 @@ fn pair(
 
 /// Returns the marks that are missing and were not purged, with all that was told.
 fn lost(world: &World, finished: &[Finished]) -> Result<Vec<String>> {
-    let mut expected: Marks = world.live.clone();
+    let mut expected = world.live.clone();
     expected.extend(world.trashed.values().flatten().cloned());
-    expected.extend(finished.iter().filter_map(Finished::promised).cloned());
-    let purges = finished.iter().filter(|one| one.operation == Operation::Purge && one.went_well());
-    for purge in purges {
-        match purge.told["entry"].as_str().and_then(|entry| world.trashed.get(entry)) {
-            Some(marks) => expected.retain(|mark| !marks.contains(mark)),
-            // What was on disk, whoever put it there.
-            None => expected.clear(),
+    expected.extend(finished.iter().filter_map(|one| Some((world.owner(one.side), one.promised()?.clone()))));
+    for one in finished {
+        match one.operation {
+            Operation::Purge if one.went_well() => forget_purged(&mut expected, one, world),
+            // One that was killed may have taken the entry out before.
+            Operation::Tombstone if one.went_well() || one.code.is_none() => {
+                let doomed = world.doomed_mark(one.side);
+                expected.retain(|(_, mark)| Some(mark) != doomed);
+            }
+            _ => {}
         }
     }
     let found = world.found()?;
-    let missing: Vec<_> = expected.difference(&found).cloned().collect();
+    let missing = missing(&expected, &found);
     let mut complaints = Vec::new();
     if !missing.is_empty() {
         complaints.push(format!("missing: {}", missing.join(" ")));
     }
-    if !world.index_is_whole() {
-        complaints.push("sessions-index.json is damaged".to_owned());
+    if !world.indexes_are_whole() {
+        complaints.push("a sessions-index.json is damaged".to_owned());
     }
     complaints.extend(
         finished
@@ -117,19 +120,34 @@ fn lost(world: &World, finished: &[Finished]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
+/// Takes away what a purge reported that it removed.
+fn forget_purged(expected: &mut Owned, purge: &Finished, world: &World) {
+    match purge.told["entry"].as_str().and_then(|entry| world.trashed.get(entry)) {
+        Some(marks) => expected.retain(|mark| !marks.contains(mark)),
+        // What was on disk, whoever put it there.
+        None => expected.retain(|(owner, _)| *owner != world.owner(purge.side)),
+    }
+}
+
+fn missing(expected: &Owned, found: &Marks) -> Vec<Mark> {
+    expected.iter().map(|(_, mark)| mark).filter(|mark| !found.contains(*mark)).cloned().collect()
+}
+
 /// Requests that are sent to one server at once.
 fn server(world: &World, state: State, annals: &Path) -> Result<Vec<String>> {
-    let mut command = world.command(annals);
+    let mut command = world.command(Side::First, annals);
     command.args(["serve", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut server = command.spawn()?;
     let mut stdin = server.stdin.take().ok_or("the server has no standard input")?;
     let methods = if state == State::InTrash { ["restore", "delete"] } else { ["delete", "restore"] };
-    let request = |(number, method): (usize, &&str)| {
+    let sessions: Vec<_> = world.sides_in_first_root().into_iter().map(|side| world.session(side)).collect();
+    let calls = methods.iter().flat_map(|method| sessions.iter().map(move |session| (method, session)));
+    let request = |(number, (method, session)): (usize, (&&str, &&str))| {
         format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"history/{method}\",\"params\":{{\"sessionId\":\"{SESSION}\"}}}}\n"
+            "{{\"jsonrpc\":\"2.0\",\"id\":{number},\"method\":\"history/{method}\",\"params\":{{\"sessionId\":\"{session}\"}}}}\n"
         )
     };
-    let requests: String = methods.iter().cycle().take(4).enumerate().map(request).collect();
+    let requests: String = calls.cycle().take(4 * sessions.len()).enumerate().map(request).collect();
     stdin.write_all(requests.as_bytes())?;
     drop(stdin);
     let output = server.wait_with_output()?;
@@ -144,9 +162,9 @@ fn server(world: &World, state: State, annals: &Path) -> Result<Vec<String>> {
 /// A process that is killed at any moment. Afterwards deleting or restoring the session finishes the work.
 fn kill(operation: Operation, world: &mut World, random: &mut Random, annals: &Path) -> Result<Vec<String>> {
     let began = Instant::now();
-    world.command(annals).args(["list", "--json"]).output()?;
+    world.command(Side::First, annals).args(["list", "--json"]).output()?;
     let usual = began.elapsed().as_micros().try_into().unwrap_or(u64::MAX);
-    let mut running = operation.start(world, annals)?;
+    let mut running = operation.start(Side::First, world, annals)?;
     thread::sleep(Duration::from_micros(random.below(usual * 3)));
     running.child.kill()?;
     let killed = running.finish()?;
@@ -154,15 +172,20 @@ fn kill(operation: Operation, world: &mut World, random: &mut Random, annals: &P
     let may_be_gone = operation == Operation::Purge;
     let mut complaints = if may_be_gone { Vec::new() } else { lost(world, std::slice::from_ref(&killed))? };
     let next = if random.below(2) == 0 { Operation::Delete } else { Operation::Restore };
-    let finished = next.start(world, annals)?.finish()?;
+    let finished = next.start(Side::First, world, annals)?.finish()?;
     if !may_be_gone {
         complaints.extend(lost(world, &[killed, finished])?);
     }
-    if next == Operation::Delete && world.transcript().exists() {
+    if next == Operation::Delete && world.transcript(Side::First).exists() {
         complaints.push("it is still on disk after it was deleted".to_owned());
     }
-    // A rewrite or a fork that was killed leaves the file beside, which the next one overwrites.
-    if matches!(operation, Operation::Delete | Operation::Restore) {
+    // A rewrite or a fork that was killed leaves the file beside, which the next one or the deletion of the session removes.
+    let is_finished = match operation {
+        Operation::Delete | Operation::Restore => true,
+        Operation::Tombstone => next == Operation::Delete,
+        _ => false,
+    };
+    if is_finished {
         complaints.extend(world.unfinished()?.iter().map(|path| format!("left unfinished: {path}")));
     }
     Ok(complaints)

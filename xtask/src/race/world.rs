@@ -1,4 +1,5 @@
-//! A client's folder with one session and its side files, and a trash.
+//! A folder of Claude Code with a session and its side files, and a trash; a second one of each where the two sides of a race
+//! differ in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -11,7 +12,10 @@ use tempfile::TempDir;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-pub(super) const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+/// The session of the second side, where each has one of its own.
+const SECOND_SESSION: &str = "4f22b7c5-a4d2-4e52-8a1d-3b7a1a0a8b66";
+/// A session that nobody changes.
 const OTHER: &str = "0b0b0b0b-0000-4000-8000-000000000000";
 /// The working directory of the session, whose folder is `-p`.
 pub(super) const PROJECT: &str = "/p";
@@ -20,10 +24,30 @@ pub(super) const PROJECT: &str = "/p";
 pub(super) type Mark = String;
 pub(super) type Marks = BTreeSet<Mark>;
 
+/// One of the two processes of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
+    First,
+    Second,
+}
+
+/// What the two sides of a race do not share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Apart {
+    Nothing,
+    /// They change two sessions of one project.
+    Sessions,
+    /// They change sessions with the same id in two roots.
+    Roots,
+    /// They change one session, and each has an `ANNALS_HOME` of its own.
+    Homes,
+}
+
 /// How a run begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) state: State,
+    apart: Apart,
     /// Whether the trash lies on another file system than the client's folder.
     is_far: bool,
     /// Whether there is a `sessions-index.json`.
@@ -42,32 +66,47 @@ pub(super) enum State {
 }
 
 impl Setting {
-    /// Returns the setting of a run. Eight runs in sequence have every state with the trash near and far.
+    /// Returns the setting of a run. Eight runs in sequence have every state with the trash near and far, and what the sides
+    /// do not share changes after eight.
     pub(super) fn of_seed(seed: u64) -> Self {
         let state = match seed % 4 {
             0 | 3 => State::InTrash,
             1 => State::OnDisk,
             _ => State::Both,
         };
+        let apart = match seed / 8 % 4 {
+            0 => Apart::Nothing,
+            1 => Apart::Sessions,
+            2 => Apart::Roots,
+            _ => Apart::Homes,
+        };
         let is_even = |number: u64| number.is_multiple_of(2);
         Self {
             state,
+            apart,
             is_far: is_even(seed / 4),
             has_index: is_even(seed + seed / 2 + seed / 4),
-            is_in_memory: is_even(seed + seed / 8),
+            is_in_memory: is_even(seed + seed / 8 + seed / 32),
         }
     }
 }
 
 pub(super) struct World {
     folder: TempDir,
-    home: TempDir,
+    /// What `ANNALS_HOME` is for each side; both may be the same.
+    homes: [TempDir; 2],
+    apart: Apart,
     marks: usize,
     /// What is on disk at the beginning.
-    pub(super) live: Marks,
+    pub(super) live: Owned,
     /// What is in each entry of the trash at the beginning.
-    pub(super) trashed: BTreeMap<String, Marks>,
+    pub(super) trashed: BTreeMap<String, Owned>,
+    /// For each side the entry of its session that a tombstone takes out, and the mark in it.
+    doomed: BTreeMap<Side, (String, Mark)>,
 }
+
+/// Marks, each with the side whose session has it.
+pub(super) type Owned = BTreeSet<(Side, Mark)>;
 
 impl World {
     pub(super) fn new(setting: Setting, annals: &Path) -> Result<Self> {
@@ -76,35 +115,64 @@ impl World {
             _ => tempfile::tempdir(),
         };
         let folder_in = |is_in_memory: bool| if is_in_memory { in_memory() } else { tempfile::tempdir() };
-        let folder = folder_in(setting.is_in_memory)?;
-        let home = folder_in(setting.is_in_memory != setting.is_far)?;
-        let mut world = Self { folder, home, marks: 0, live: Marks::new(), trashed: BTreeMap::new() };
-        world.write(&format!("projects/-p/{OTHER}.jsonl"), "{\"type\":\"user\"}\n")?;
-        if setting.has_index {
-            let index = format!(
-                "{{\"version\":1,\"entries\":[{{\"sessionId\":\"{OTHER}\"}},{{\"sessionId\":\"{SESSION}\"}}]}}"
-            );
-            world.write("projects/-p/sessions-index.json", &index)?;
+        let home = || folder_in(setting.is_in_memory != setting.is_far);
+        let mut world = Self {
+            folder: folder_in(setting.is_in_memory)?,
+            homes: [home()?, home()?],
+            apart: setting.apart,
+            marks: 0,
+            live: Owned::new(),
+            trashed: BTreeMap::new(),
+            doomed: BTreeMap::new(),
+        };
+        for root in world.roots() {
+            write(&root.join(format!("projects/-p/{OTHER}.jsonl")), "{\"type\":\"user\"}\n")?;
+            if setting.has_index {
+                let entries =
+                    [OTHER, SESSION, SECOND_SESSION].map(|id| format!("{{\"sessionId\":\"{id}\"}}"));
+                let index = format!("{{\"version\":1,\"entries\":[{}]}}", entries.join(","));
+                write(&root.join("projects/-p/sessions-index.json"), &index)?;
+            }
         }
         if setting.state != State::OnDisk {
-            let marks = world.write_session()?;
-            let output = world.command(annals).args(["delete", SESSION, "--json"]).output()?;
-            let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-            // Versions without entries name none.
-            world.trashed.insert(told["entry"].as_str().unwrap_or_default().to_owned(), marks);
+            for side in world.sides_with(&[Apart::Sessions, Apart::Roots, Apart::Homes]) {
+                world.put_into_trash(side, annals)?;
+            }
         }
         if setting.state != State::InTrash {
-            world.live = world.write_session()?;
+            for side in world.sides_with(&[Apart::Sessions, Apart::Roots]) {
+                let marks = world.write_session(side)?;
+                world.live.extend(marks);
+            }
         }
         Ok(world)
+    }
+
+    /// Returns both sides if they do not share one of these things, and else the first.
+    fn sides_with(&self, apart: &[Apart]) -> Vec<Side> {
+        if apart.contains(&self.apart) { vec![Side::First, Side::Second] } else { vec![Side::First] }
+    }
+
+    /// Returns the side that a session belongs to: the first, if both change the same one.
+    pub(super) fn owner(&self, side: Side) -> Side {
+        if matches!(self.apart, Apart::Sessions | Apart::Roots) { side } else { Side::First }
+    }
+
+    /// Returns the sides that have a session of their own in the first root.
+    pub(super) fn sides_in_first_root(&self) -> Vec<Side> {
+        self.sides_with(&[Apart::Sessions])
     }
 
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    pub(super) fn transcript(&self) -> PathBuf {
-        self.root().join(format!("projects/-p/{SESSION}.jsonl"))
+    pub(super) fn session(&self, side: Side) -> &'static str {
+        if side == Side::Second && self.apart == Apart::Sessions { SECOND_SESSION } else { SESSION }
+    }
+
+    pub(super) fn transcript(&self, side: Side) -> PathBuf {
+        self.root(side).join(format!("projects/-p/{}.jsonl", self.session(side)))
     }
 
     pub(super) fn new_mark(&mut self) -> Mark {
@@ -112,13 +180,49 @@ impl World {
         format!("mark-{:06}", self.marks)
     }
 
-    fn root(&self) -> PathBuf {
-        self.folder().join("root")
+    /// Returns the entry that a tombstone takes out, by its id.
+    pub(super) fn doomed_entry(&self, side: Side) -> String {
+        self.doomed.get(&self.owner(side)).map(|(id, _)| id.clone()).unwrap_or_default()
     }
 
-    /// Writes a session with all that can belong to it; returns its marks.
-    fn write_session(&mut self) -> Result<Marks> {
-        let mut marks = Marks::new();
+    /// Returns the mark in the entry that a tombstone takes out.
+    pub(super) fn doomed_mark(&self, side: Side) -> Option<&Mark> {
+        self.doomed.get(&self.owner(side)).map(|(_, mark)| mark)
+    }
+
+    fn root(&self, side: Side) -> PathBuf {
+        let has_second = side == Side::Second && self.apart == Apart::Roots;
+        self.folder().join(if has_second { "second-root" } else { "root" })
+    }
+
+    fn roots(&self) -> BTreeSet<PathBuf> {
+        BTreeSet::from([self.root(Side::First), self.root(Side::Second)])
+    }
+
+    fn home(&self, side: Side) -> &Path {
+        let has_second = side == Side::Second && self.apart == Apart::Homes;
+        self.homes[usize::from(has_second)].path()
+    }
+
+    /// Writes a session of a side and moves it to the trash.
+    fn put_into_trash(&mut self, side: Side, annals: &Path) -> Result<()> {
+        let marks = self.write_session(side)?;
+        let output = self.command(side, annals).args(["delete", self.session(side), "--json"]).output()?;
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        // Versions without entries name none.
+        let entry = told["entry"].as_str().unwrap_or_default().to_owned();
+        match self.trashed.insert(entry, marks) {
+            Some(_) => Err("two entries of the trash have the same id".into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a session with all that can belong to it; returns its marks. The entry that is doomed stands in the middle of
+    /// the transcript, or at its end.
+    fn write_session(&mut self, side: Side) -> Result<Owned> {
+        let (root, session, owner) = (self.root(side), self.session(side), self.owner(side));
+        let mut marks = Owned::new();
+        let doomed_line = self.marks % 2 + 1;
         for place in [
             "projects/-p/{}/subagents/agent-a1.jsonl",
             "projects/-p/{}/tool-results/x.txt",
@@ -128,33 +232,29 @@ impl World {
             "todos/{}-agent-{}.json",
             "projects/-p/{}.jsonl",
         ] {
-            let lines: [String; 3] = std::array::from_fn(|_| {
-                let (mark, number) = (self.new_mark(), self.marks);
-                let line = format!(
-                    "{{\"type\":\"user\",\"uuid\":\"aaaaaaaa-0000-4000-8000-{number:012}\",\"parentUuid\":null,\"sessionId\":\"{SESSION}\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n"
-                );
-                marks.insert(mark);
-                line
-            });
-            self.write(&place.replace("{}", SESSION), &lines.concat())?;
+            let mut lines = Vec::new();
+            for line in 0..3 {
+                let mark = self.new_mark();
+                let id = format!("{:08}-0000-4000-8000-000000000000", self.marks);
+                lines.push(format!(
+                    "{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null,\"sessionId\":\"{session}\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n"
+                ));
+                if line == doomed_line {
+                    // The transcript is written last.
+                    self.doomed.insert(owner, (id, mark.clone()));
+                }
+                marks.insert((owner, mark));
+            }
+            write(&root.join(place.replace("{}", session)), &lines.concat())?;
         }
         Ok(marks)
     }
 
-    /// Writes a file as if that had been an hour ago.
-    fn write(&self, place: &str, text: &str) -> Result<()> {
-        let path = self.root().join(place);
-        fs::create_dir_all(path.parent().ok_or("a file has a folder")?)?;
-        fs::write(&path, text)?;
-        let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
-        Ok(File::options().append(true).open(&path)?.set_modified(an_hour_ago)?)
-    }
-
-    /// Returns a command that sees these folders and nothing else of the machine's.
-    pub(super) fn command(&self, annals: &Path) -> Command {
+    /// Returns a command that sees the folders of a side and nothing else of the machine's.
+    pub(super) fn command(&self, side: Side, annals: &Path) -> Command {
         let mut command = Command::new(annals);
-        command.env_clear().env("HOME", self.folder()).env("ANNALS_HOME", self.home.path()).env("TZ", "UTC");
-        command.arg("--root").arg(self.root()).current_dir(self.folder());
+        command.env_clear().env("HOME", self.folder()).env("ANNALS_HOME", self.home(side)).env("TZ", "UTC");
+        command.arg("--root").arg(self.root(side)).current_dir(self.folder());
         command
     }
 
@@ -185,16 +285,19 @@ impl World {
         Ok(found)
     }
 
-    /// Returns whether the other session is still in the list of sessions, if there is one, and that is whole.
-    pub(super) fn index_is_whole(&self) -> bool {
-        let Ok(index) = fs::read(self.root().join("projects/-p/sessions-index.json")) else { return true };
-        let index: serde_json::Value = serde_json::from_slice(&index).unwrap_or_default();
-        index["entries"][0]["sessionId"] == OTHER
+    /// Returns whether the other session is still in every list of sessions, and these are whole.
+    pub(super) fn indexes_are_whole(&self) -> bool {
+        self.roots().iter().all(|root| {
+            let Ok(index) = fs::read(root.join("projects/-p/sessions-index.json")) else { return true };
+            let index: serde_json::Value = serde_json::from_slice(&index).unwrap_or_default();
+            index["entries"][0]["sessionId"] == OTHER
+        })
     }
 
     fn files(&self) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
-        let mut waiting = vec![self.root(), self.home.path().join("trash")];
+        let mut waiting: Vec<_> = self.roots().into_iter().collect();
+        waiting.extend(self.homes.iter().map(|home| home.path().join("trash")));
         while let Some(path) = waiting.pop() {
             match fs::read_dir(&path) {
                 Ok(entries) => {
@@ -208,4 +311,12 @@ impl World {
         }
         Ok(found)
     }
+}
+
+/// Writes a file as if that had been an hour ago.
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().ok_or("a file has a folder")?)?;
+    fs::write(path, text)?;
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    Ok(File::options().append(true).open(path)?.set_modified(an_hour_ago)?)
 }

@@ -104,13 +104,11 @@ impl Engine {
     /// Lets us remove what is in a folder of ours: a copy keeps the permissions of the original, which may forbid it.
     pub(super) fn make_writable(&self, folder: &Path, metadata: &Metadata) -> io::Result<()> {
         #[cfg(unix)]
-        {
+        if !is_writable(metadata) {
             use std::os::unix::fs::PermissionsExt;
             let mut permissions = metadata.permissions();
-            if permissions.mode() & 0o700 != 0o700 {
-                permissions.set_mode(permissions.mode() | 0o700);
-                return self.disk().set_attributes(folder, permissions, metadata.modified()?);
-            }
+            permissions.set_mode(permissions.mode() | OWNERS_ALL);
+            return self.disk().set_attributes(folder, permissions, metadata.modified()?);
         }
         let _ = (folder, metadata);
         Ok(())
@@ -130,6 +128,18 @@ impl Engine {
             }
         }
     }
+}
+
+/// The permissions that an owner needs to change and move a folder.
+#[cfg(unix)]
+const OWNERS_ALL: u32 = 0o700;
+
+/// Returns whether the owner of a folder may change what is in it, and move it to another one.
+pub(super) fn is_writable(folder: &Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::PermissionsExt::mode(&folder.permissions()) & OWNERS_ALL == OWNERS_ALL;
+    #[cfg(not(unix))]
+    return !folder.permissions().readonly();
 }
 
 /// A file or folder as it was when it was copied: every path below it, the folder itself first.

@@ -182,6 +182,24 @@ fn what_is_appended_at_any_moment_of_a_deletion_is_kept() {
     }
 }
 
+#[test]
+fn what_appears_at_any_moment_of_restoring_is_kept_and_leaves_nothing_unfinished() {
+    for (devices, _) in DEVICES {
+        let restore = |disk, folder: &Path| {
+            let engine = engine(folder, devices(disk, folder));
+            engine.restore(&engine.trashed()[0]).map_err(|error| error.to_string())
+        };
+        let moments = every_moment(deleted, restore, append_to_session, |folder, moment, result| {
+            let context = format!("{moment}: {result:?}");
+            let texts: Vec<_> = tree(folder).into_values().flatten().collect();
+            assert_eq!(texts.iter().filter(|text| text.contains("meanwhile")).count(), 1, "{context}");
+            nothing_else_is_lost(folder, &context);
+            assert!(!real(folder).trashed().iter().any(|trashed| trashed.is_unfinished), "{context}");
+        });
+        assert!(moments > 20, "{moments}");
+    }
+}
+
 /// Makes sure that every file of the session is there, whatever was appended to it.
 fn nothing_else_is_lost(folder: &Path, context: &str) {
     let all = tree(folder);

@@ -10,16 +10,17 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_engine::{
-    Doubt, Fork, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, TranscriptFile,
+    Doubt, Engine, Fork, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
+    TranscriptFile,
 };
 use annals_transcript::project::{folder_name, resolve};
-use annals_transcript::write::fs::RealDisk;
+use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::{Agent, Options, Target};
 use tempfile::TempDir;
-use testkit::faults::TwoDevices;
+use testkit::faults::{FaultyDisk, TwoDevices};
 
 use crate::world::{
-    FIRST, OTHER, SESSION, Tree, engine, made, make, message, real, session, transcript, tree,
+    FIRST, OTHER, SESSION, Tree, belongings, engine, made, make, message, real, session, transcript, tree,
 };
 
 fn world() -> TempDir {
@@ -212,6 +213,43 @@ fn a_session_that_is_deleted_twice_is_in_the_trash_twice() {
     assert!(engine.in_trash(SESSION, None).unwrap_err().is_not_in_trash());
 }
 
+#[test]
+fn what_an_interrupted_rewrite_left_is_removed_with_the_session() {
+    let world = world();
+    let folder = world.path();
+    let engine = real(folder);
+    let path = transcript(folder, SESSION);
+    let left = path.with_file_name(format!(".{SESSION}.jsonl.annals"));
+    let write_copy = || fs::write(&left, "half of a transcript").unwrap();
+    // Where a file gets its name by a link, it may have two.
+    let link = || fs::hard_link(&path, &left).unwrap();
+    for leave in [&write_copy as &dyn Fn(), &link] {
+        leave();
+        let trashed = engine.delete(&session(folder), true).unwrap();
+        assert!(!left.exists());
+        engine.restore(&trashed).unwrap();
+        assert_eq!(tree(&folder.join("root")), *made());
+    }
+}
+
+/// The lock of the transcript keeps a deletion with another `ANNALS_HOME` away while side files are written.
+#[test]
+fn side_files_are_written_while_the_transcript_is_held() {
+    let world = world();
+    let folder = world.path();
+    let archived = transcript(folder, SESSION).with_extension("").join("archived.json");
+    let mut held = RealDisk.open(&transcript(folder, SESSION)).unwrap();
+    assert!(held.try_lock().unwrap());
+    thread::scope(|scope| {
+        let archiving = scope.spawn(|| real(folder).set_archived(&session(folder), true));
+        thread::sleep(Duration::from_millis(100));
+        assert!(!archived.exists());
+        drop(held);
+        archiving.join().unwrap().unwrap();
+    });
+    assert!(archived.is_file());
+}
+
 /// Everything about a file or folder but its content: mode, time of the last change, where a link leads.
 #[cfg(unix)]
 fn attributes(folder: &Path) -> BTreeMap<PathBuf, (u32, SystemTime, Option<PathBuf>)> {
@@ -331,6 +369,26 @@ fn a_folder_that_cannot_be_emptied_stays_where_it_is() {
     fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
 }
 
+/// A folder that cannot be written to cannot be moved into another one, but root may do that.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_written_is_restored_into_one_that_is_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = world();
+    let folder = world.path();
+    let side = transcript(folder, SESSION).with_extension("");
+    let results = side.join("tool-results");
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o500)).unwrap();
+    let before = attributes(&results);
+    let engine = real(folder);
+    let trashed = engine.delete(&session(folder), false).unwrap();
+    fs::create_dir_all(&side).unwrap();
+    engine.restore(&trashed).unwrap();
+    assert_eq!(attributes(&results), before);
+    assert_eq!(tree(&folder.join("root")), *made());
+    fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 /// A folder without manifest may be one that a deletion in another root has just made.
 #[test]
 fn what_another_deletion_has_begun_to_write_is_not_removed() {
@@ -403,6 +461,89 @@ fn what_is_deleted_by_an_odd_path_is_restored() {
         assert!(!transcript(folder, SESSION).exists());
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), before, "{}", path.display());
+    }
+}
+
+/// The entries of both have names of the same session in one trash, but locks of their own.
+#[test]
+fn sessions_of_two_roots_with_the_same_id_are_deleted_and_restored_at_the_same_time() {
+    let world = world();
+    let home = world.path().join("home");
+    let roots: Vec<_> = ["one", "two"].iter().map(|name| world.path().join(name)).collect();
+    for folder in &roots {
+        make(folder);
+    }
+    thread::scope(|scope| {
+        for folder in &roots {
+            let roots = Roots::given(vec![folder.join("root")]).unwrap();
+            let engine = Engine::open(roots, Home::at(&home)).with_disk(Arc::new(FaultyDisk::sound()));
+            scope.spawn(move || {
+                for turn in 0..100 {
+                    let trashed = engine.delete(&session(folder), true).unwrap();
+                    if turn % 2 == 0 {
+                        engine.restore(&trashed).unwrap();
+                    } else {
+                        engine.purge(&trashed).unwrap();
+                        make(folder);
+                    }
+                }
+            });
+        }
+    });
+    for folder in &roots {
+        assert_eq!(tree(&folder.join("root")), *made());
+    }
+    assert_eq!(fs::read_dir(home.join("trash")).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_by_id_stay_with_the_transcript_when_a_link_to_it_is_deleted() {
+    let world = world();
+    let folder = world.path();
+    let link = folder.join("root/projects/-q").join(format!("{SESSION}.jsonl"));
+    fs::create_dir(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(transcript(folder, SESSION), &link).unwrap();
+    let before = tree(&folder.join("root/file-history"));
+    let engine = real(folder);
+    let trashed = engine.delete(&TranscriptFile::at(&link), true).unwrap();
+    assert_eq!(tree(&folder.join("root/file-history")), before);
+    engine.restore(&trashed).unwrap();
+    // The link is no other transcript: it leads nowhere when the session is gone.
+    let trashed = engine.delete(&session(folder), true).unwrap();
+    assert!(!folder.join("root/file-history").join(SESSION).exists());
+    engine.restore(&trashed).unwrap();
+    assert_eq!(tree(&folder.join("root/file-history")), before);
+}
+
+/// Whatever a damaged manifest names, nothing else is removed with the entry.
+#[test]
+fn files_of_an_entry_that_its_manifest_does_not_name_stay_in_the_trash() {
+    for names_transcript in [false, true] {
+        let world = world();
+        let folder = world.path();
+        let engine = real(folder);
+        engine.delete(&session(folder), true).unwrap();
+        let entry = only_entry(folder);
+        let last = fs::read_dir(&entry).unwrap().count() - 2;
+        let text = fs::read(entry.join("manifest.json")).unwrap();
+        let mut manifest: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let mut items = Vec::new();
+        if names_transcript {
+            items.push(transcript(folder, SESSION));
+            fs::rename(entry.join("0"), entry.join("unnamed")).unwrap();
+            fs::rename(entry.join(last.to_string()), entry.join("0")).unwrap();
+        }
+        manifest["items"] = serde_json::json!(items);
+        fs::write(entry.join("manifest.json"), manifest.to_string()).unwrap();
+        // As if it had been interrupted.
+        fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
+        let restored = engine.restore(&engine.trashed()[0]);
+        assert_eq!(restored.is_ok(), names_transcript, "{restored:?}");
+        let all = tree(folder);
+        for (path, content) in belongings() {
+            assert!(all.values().flatten().any(|text| *text == content), "{path}: {all:#?}");
+        }
     }
 }
 

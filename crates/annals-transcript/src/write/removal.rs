@@ -40,10 +40,9 @@ impl<'i> Removal<'i> {
             is_boundary: false,
         };
         let mut reader = Reader::new(source);
-        let (mut found, mut line) = (0, 0);
+        let (mut found, mut is_behind_newline) = (0, true);
         while let Some(entry) = reader.read()? {
-            let begins_line = entry.at().line != line;
-            line = entry.at().line;
+            let begins_line = std::mem::replace(&mut is_behind_newline, entry.ends_in_newline());
             removal.last_line_at = None;
             if removal.is_meant(&entry) {
                 found += 1;
@@ -73,10 +72,9 @@ impl<'i> Removal<'i> {
     /// Copies a transcript without the entry. The newline of a line that it shares with others stays.
     pub(super) fn copy(&self, source: impl Read, out: &mut dyn Write) -> io::Result<()> {
         let mut reader = Reader::new(source);
-        let mut line = 0;
+        let mut is_behind_newline = true;
         while let Some(entry) = reader.read()? {
-            let begins_line = entry.at().line != line;
-            line = entry.at().line;
+            let begins_line = std::mem::replace(&mut is_behind_newline, entry.ends_in_newline());
             if !self.is_meant(&entry) {
                 out.write_all(&self.relinked(&entry))?;
             } else if !begins_line {

@@ -55,11 +55,23 @@ fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
         // Not ours, and what it leads to is somebody else's.
         disk.remove_file(&beside).map_err(Error::disk("remove", &beside))?;
     }
-    lock(disk, &beside, Open::OrCreate, Options::default().patience).inspect_err(|error| {
+    lock_empty(disk, &beside).inspect_err(|error| {
         if !error.is_busy() {
             let _ = disk.remove_file(&beside);
         }
     })
+}
+
+/// Makes and locks a file. One that an interruption left is removed, not written to: it may have another name by now, under
+/// which it is needed.
+fn lock_empty(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
+    loop {
+        let file = lock(disk, path, Open::OrCreate, Options::default().patience)?;
+        if file.state().map_err(Error::disk("read", path))?.length == 0 {
+            return Ok(file);
+        }
+        disk.remove_file(path).map_err(Error::disk("remove", path))?;
+    }
 }
 
 /// Removes what an interrupted [`replace`] left beside a file, unless somebody is writing it right now.
@@ -70,6 +82,26 @@ pub fn remove_abandoned(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     }
     let _claim = lock(disk, &beside, Open::IfThere, Duration::ZERO)?;
     disk.remove_file(&beside).map_err(Error::disk("remove", &beside))
+}
+
+/// Removes what an interruption left beside a file that the caller holds.
+pub fn remove_left(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+    remove_second_name(disk, path)?;
+    remove_abandoned(disk, path)
+}
+
+/// Removes the name under which a file was written, if an interruption left it: where a file gets its name by a link, it
+/// has both for a moment. The caller holds the file, so that nobody else is just giving it its name.
+fn remove_second_name(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+    let beside = beside(path);
+    let identity =
+        |path: &Path| Ok(State::of(path).map_err(Error::disk("read", path))?.map(|it| it.identity));
+    match identity(&beside)? {
+        Some(left) if identity(path)? == Some(left) => {
+            disk.remove_file(&beside).map_err(Error::disk("remove", &beside))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What may be where a file is put.
@@ -167,6 +199,7 @@ pub fn remove_entry(
     }
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
+    remove_second_name(disk, path)?;
     let _claim = claim(disk, path)?;
     put(disk, path, Place::Any, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
     Ok(Removed::Rewritten)
@@ -229,6 +262,9 @@ pub fn hydrate<E: From<Error>>(
     let before = State::of(path).map_err(Error::disk("read", path))?;
     let patience = Options::default().patience;
     let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
+    if before.is_some() {
+        remove_second_name(disk, path)?;
+    }
     let mut count = 0;
     let write = |out: &mut dyn Write| {
         count = copy_log(log, path, allow_empty, out)?;

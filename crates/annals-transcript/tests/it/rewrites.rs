@@ -24,6 +24,8 @@ fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
 fn all_other_bytes_stay() {
     let a = "{\"type\":\"user\",\"uuid\":\"a\"}";
     let b = "{ \"type\":\"user\", \"uuid\":\"b\" }";
+    let c = "{\"type\":\"user\",\"uuid\":\"c\"}";
+    let long = "{\"type\":\"user\",\n\n\"uuid\":\"long\"\n}";
     for (text, id, after, how) in [
         (format!("{a}\n{b}\n"), "b", format!("{a}\n"), Removed::Cut),
         (format!("{a}\n{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
@@ -31,6 +33,10 @@ fn all_other_bytes_stay() {
         (format!("{a}{b}\r\n"), "b", format!("{a}\r\n"), Removed::Rewritten),
         (format!("{a}{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
         (format!("{a}\n{b}"), "b", format!("{a}\n"), Removed::Rewritten),
+        (format!("{long}{b}\n"), "b", format!("{long}\n"), Removed::Rewritten),
+        (format!("{long}{b}\n{c}\n"), "b", format!("{long}\n{c}\n"), Removed::Rewritten),
+        (format!("{long}{b}\n{c}\n"), "long", format!("{b}\n{c}\n"), Removed::Rewritten),
+        (format!("{a}\n{long}\n"), "long", format!("{a}\n"), Removed::Cut),
     ] {
         let (_folder, path) = file(&text);
         assert_eq!(
@@ -144,6 +150,32 @@ fn what_lies_where_the_new_file_is_written_is_not_written_through() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
     assert!(!path.is_symlink());
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+}
+
+/// Where a file gets its name by a hard link, an interruption leaves it with two names.
+#[test]
+fn a_second_name_that_an_interruption_left_is_removed_and_never_written_to() {
+    let old = "{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n";
+    let (folder, path) = file(old);
+    let second = folder.path().join(".s.jsonl.annals");
+    let log = || [Ok(b"{\"new\":1}".to_vec())];
+    fs::hard_link(&path, &second).unwrap();
+    rewrite::remove_entry(&RealDisk, &path, "a", REWRITE_LIMIT, PATIENCE).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"user\",\"uuid\":\"b\"}\n");
+    assert!(!second.exists());
+    fs::hard_link(&path, &second).unwrap();
+    hydrate(&path, log()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\":1}\n");
+    assert!(!second.exists());
+    // The session is moved away after the interruption, and made again.
+    fs::write(&path, old).unwrap();
+    fs::hard_link(&path, &second).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&path, &elsewhere).unwrap();
+    hydrate(&path, log()).unwrap();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), old);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\":1}\n");
+    assert!(!second.exists());
 }
 
 #[cfg(unix)]

@@ -65,6 +65,9 @@ fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> 
         found => found?,
     };
     let on_disk = engine.session(&args.session).ok().and_then(|file| file.session);
+    if on_disk.is_some() && args.entry.is_none() && !engine.has_place_for(&trashed) {
+        return Ok(None);
+    }
     if on_disk.is_some_and(|session| session != trashed.session) {
         return Err(Failure::usage(
             &format!("`{}` may be a session in the trash or another one on disk", clean(&selector)),

@@ -363,6 +363,29 @@ fn every_deletion_is_listed_and_restored_by_its_entry() {
     ");
 }
 
+/// Sessions of several roots may have the same id, and their entries lie in one trash.
+#[test]
+fn a_session_of_another_root_is_not_meant_unless_its_entry_is_named() {
+    let home = home();
+    let other = home.path().join("other");
+    let in_other = |place: &str| other.join(place.trim_start_matches(".claude/"));
+    let copy = in_other(&transcript());
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(path(&home), &copy).unwrap();
+    rest(&copy);
+    let other_root = other.to_str().unwrap();
+    let entry_of = |told: &str| json(told)["entry"].as_str().unwrap().to_owned();
+    let own = entry_of(&done(&home, &["delete", SESSION, "--json"]));
+    let theirs = entry_of(&done(&home, &["--root", other_root, "delete", SESSION, "--json"]));
+    // The entry of the other root is newer.
+    assert_eq!(entry_of(&done(&home, &["restore", SESSION, "--json"])), own);
+    assert!(path(&home).is_file() && !copy.exists());
+    done(&home, &["delete", SESSION, "--purge", "--yes"]);
+    assert!(!path(&home).exists(), "the session on disk was meant");
+    done(&home, &["restore", SESSION, "--entry", &theirs]);
+    assert!(copy.is_file());
+}
+
 #[test]
 fn what_a_hydration_replaces_comes_back_from_the_trash() {
     let home = home();
