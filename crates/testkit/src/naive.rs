@@ -737,7 +737,7 @@ fn as_sent(entry: &Entry) -> Option<Entry> {
         Some(entry)
     };
     match entry.kind() {
-        "attachment" => with(sent_of_attachment(&entry.value["attachment"])),
+        "attachment" => with(sent_of_attachment(&entry.value)),
         "assistant" => with(sent_of_reply(entry)),
         "user" => Some(entry.clone()),
         "system" if entry.is_boundary() => Some(entry.clone()),
@@ -762,16 +762,20 @@ fn with_reply_of(mut value: Value, entry: &Entry) -> Value {
     value
 }
 
-/// Returns what is sent of context: the text of a person's queued prompt in one piece, and the images of any.
-fn sent_of_attachment(attachment: &Value) -> Value {
-    let queued = Entry {
-        id: String::new(),
-        parent: None,
-        order: 0,
-        value: json!({"message": {"content": if attachment["type"] == "queued_command" { &attachment["prompt"] } else { &Value::Null }}}),
-    };
-    let blocks = queued.content();
-    if attachment["humanTurn"] == true && attachment["origin"]["kind"] == "human" {
+/// Returns what is sent of context: the text of a person's queued prompt, as it was rendered or in one piece, and the images
+/// of any prompt that was not rendered.
+fn sent_of_attachment(entry: &Value) -> Value {
+    let attachment = &entry["attachment"];
+    let is_queued = attachment["type"] == "queued_command";
+    let is_human = is_queued
+        && attachment["humanTurn"] == true
+        && attachment["commandMode"] == "prompt"
+        && attachment["origin"]["kind"] == "human";
+    let blocks = blocks_of(if is_queued { &attachment["prompt"] } else { &Value::Null });
+    if let Some(rendered) = rendered(&entry["rendered"]) {
+        return rendered.into_iter().filter(|_| is_human).collect();
+    }
+    if is_human {
         let texts: Vec<&str> =
             blocks.iter().filter(|block| is_text(block)).map(|block| text(&block["text"])).collect();
         let wrapped = json!({"type": "text", "text": texts.join("\n"), "wrapped": true});
@@ -780,6 +784,33 @@ fn sent_of_attachment(attachment: &Value) -> Value {
             .collect();
     }
     blocks.into_iter().filter(|block| block["type"] == "image").collect()
+}
+
+/// Returns the text blocks that context was rendered to, if all are as Claude Code writes them.
+fn rendered(pieces: &Value) -> Option<Vec<Value>> {
+    let mut blocks = Vec::new();
+    for piece in pieces.as_array().filter(|pieces| !pieces.is_empty())? {
+        let content = piece.as_object().filter(|piece| piece.len() == 1)?.get("content")?;
+        let is_good = |block: &Value| {
+            let members = block.as_object().map_or(0, serde_json::Map::len);
+            block["type"] == "text" && members == 2 && !text(&block["text"]).is_empty()
+        };
+        let is_rendered = match content {
+            Value::Array(texts) => !texts.is_empty() && texts.iter().all(is_good),
+            content => !text(content).is_empty(),
+        };
+        if !is_rendered {
+            return None;
+        }
+        blocks.extend(blocks_of(content));
+    }
+    Some(blocks)
+}
+
+/// Returns the blocks of a content that stands outside of a message.
+fn blocks_of(content: &Value) -> Vec<Value> {
+    let value = json!({"message": {"content": content}});
+    Entry { id: String::new(), parent: None, order: 0, value }.content()
 }
 
 /// Returns what is sent of a reply: beside reasoning and nothing else, blank text is dropped.
@@ -971,6 +1002,9 @@ fn is_unsent(entry: &Entry) -> bool {
 /// Moves what is sent of context up to the reply or the result that it follows, and drops the rest of it.
 fn with_attachments_moved_up(entries: Vec<Entry>) -> Vec<Entry> {
     let mut moved: Vec<Entry> = Vec::new();
+    // A queued prompt of the user begins with text; of other context only images are sent.
+    let is_prompt =
+        |entry: &Entry| entry.kind() == "attachment" && entry.content().first().is_some_and(is_text);
     for entry in entries {
         if entry.kind() != "attachment" {
             moved.push(entry);
@@ -979,7 +1013,7 @@ fn with_attachments_moved_up(entries: Vec<Entry>) -> Vec<Entry> {
                 other.kind() == "assistant"
                     || other.is_result()
                     || other.is_made_result()
-                    || other.kind() == "attachment"
+                    || other.kind() == "attachment" && (is_prompt(&entry) || !is_prompt(other))
             };
             let place = moved.iter().rposition(stays).map_or(0, |last| last + 1);
             moved.insert(place, entry);
