@@ -352,8 +352,11 @@ impl Session {
 
     fn add_attached(&mut self, entry: &Entry<'_>) {
         // Others, which may be long, are not looked at.
-        let is_queued = entry.head().subtype.is_some_and(|subtype| subtype == *"queued_command");
-        let Some(attachment) = entry.view::<Attachment>().filter(|_| is_queued) else { return };
+        let is_known = |subtype: JsonStr<'_>| subtype == *"queued_command" || subtype == *"file";
+        if !entry.head().subtype.is_some_and(is_known) {
+            return;
+        }
+        let Some(attachment) = entry.view::<Attachment>() else { return };
         let start = index(self.blocks.len());
         for (value, kind) in attached::blocks(&attachment) {
             self.add_block(entry, value, (kind, None), value.as_str().is_some());

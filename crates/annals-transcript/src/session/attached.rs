@@ -2,7 +2,7 @@
 
 use super::BlockKind;
 use crate::content::Content;
-use crate::entry::view::{Attachment, QueuedCommand};
+use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand};
 use crate::json::Value;
 
 /// How Claude Code begins a queued prompt, which follows with an empty line behind it.
@@ -27,7 +27,8 @@ pub(super) fn blocks<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKi
     }
     match attachment.queued_command() {
         Some(queued) if !is_human_turn(attachment) => images_of_prompt(queued),
-        _ => Vec::new(),
+        Some(_) => Vec::new(),
+        None => images_of_file(attachment),
     }
 }
 
@@ -94,4 +95,28 @@ fn images_of_prompt(queued: QueuedCommand<'_>) -> Vec<(Value<'_>, BlockKind)> {
         queued.prompt().value().filter(|prompt| prompt.is_array()).into_iter().flat_map(Value::items);
     let kinds = blocks.map(|block| (block, BlockKind::of_block(block).0));
     kinds.filter(|(_, kind)| *kind == BlockKind::Image).collect()
+}
+
+/// Returns the images of a file that was read for the user: the file itself, or the output of a notebook's cells. Claude Code
+/// sends each as an image block, which is spelled only when it is shown.
+fn images_of_file<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKind)> {
+    if attachment.kind() != AttachmentKind::File {
+        return Vec::new();
+    }
+    let Some(content) = attachment.payload().and_then(|payload| payload.get("content")) else {
+        return Vec::new();
+    };
+    let is_open = |file: &Value<'_>| file.is_object() || file.is_array();
+    let Some(file) = content.get("file").filter(is_open) else { return Vec::new() };
+    match content.text("type").as_deref() {
+        Some("image") => vec![(content, BlockKind::Image)],
+        Some("notebook") => images_of_cells(file).map(|image| (image, BlockKind::Image)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn images_of_cells(notebook: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+    let cells = notebook.get("cells").into_iter().flat_map(Value::items);
+    let outputs = cells.filter_map(|cell| cell.get("outputs")).flat_map(Value::items);
+    outputs.filter_map(|output| output.get("image")).filter(|image| image.is_object())
 }
