@@ -597,15 +597,19 @@ fn drop_empty_replies(session: &Session, drafts: &mut Vec<Draft<'_>>) {
     });
 }
 
-/// Puts a reply behind the last message if that is the user's and asks for one. Local commands that were run after the
-/// last prompt stay behind that reply.
+/// Puts a reply behind the last message if that is the user's and asks for one, or behind context if there is no message.
+/// Local commands that were run after the last prompt stay behind that reply.
 fn answer_last_prompt(drafts: &mut Vec<Draft<'_>>) {
     let has_context = drafts.last().is_some_and(|draft| draft.speaker == Speaker::Attachment);
     let is_message = |draft: &&Draft| matches!(draft.speaker, Speaker::User | Speaker::Assistant);
-    let Some(last) = drafts.iter().rfind(is_message) else { return };
-    let asks = last.speaker == Speaker::User
-        && !(last.is_compact_summary && has_context)
-        && !ends_in_local_commands(drafts);
+    let asks = match drafts.iter().rfind(is_message) {
+        Some(last) => {
+            last.speaker == Speaker::User
+                && !(last.is_compact_summary && has_context)
+                && !ends_in_local_commands(drafts)
+        }
+        None => drafts.iter().any(|draft| draft.speaker == Speaker::Attachment),
+    };
     if asks {
         let is_system = |draft: &Draft| matches!(draft.speaker, Speaker::LocalCommand | Speaker::Boundary);
         let end = drafts.iter().rposition(|draft| !is_system(draft)).map_or(0, |last| last + 1);

@@ -40,6 +40,7 @@ pub struct Session {
     attached: Vec<(usize, Range<u32>)>,
     ids: Ids,
     size: u64,
+    names_messages: bool,
 }
 
 /// One entry, without its body.
@@ -287,6 +288,12 @@ impl Session {
         &self.signs
     }
 
+    /// Returns whether the type of a message stands anywhere in the file, be it in a line that cannot be read. Claude Code
+    /// does not find other files.
+    pub(crate) fn names_messages(&self) -> bool {
+        self.names_messages
+    }
+
     /// Returns the length of the file.
     pub fn size(&self) -> u64 {
         self.size
@@ -329,6 +336,7 @@ impl Session {
     fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
         let head = *entry.head();
         let start = index(self.blocks.len());
+        self.names_messages = self.names_messages || names_message(entry.bytes());
         self.add_blocks(entry);
         let node = Node {
             at: entry.at(),
@@ -444,6 +452,12 @@ impl Session {
     fn intern(&mut self, text: Option<crate::json::JsonStr<'_>>) -> Option<Id> {
         text.map(|text| self.ids.intern(&text.decode()))
     }
+}
+
+/// Returns whether the type of a message stands in the bytes of a line, spelled as Claude Code writes it.
+fn names_message(line: &[u8]) -> bool {
+    let spellings: [&[u8]; 2] = [br#""type":"user""#, br#""type":"assistant""#];
+    spellings.iter().any(|spelling| memchr::memmem::find(line, spelling).is_some())
 }
 
 /// Returns the facts that stand deeper in an entry than its head is read.
