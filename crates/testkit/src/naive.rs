@@ -33,7 +33,7 @@ pub fn model(file: &[u8]) -> Option<Vec<Message>> {
     let mut path = file.walk(last);
     let trailers = file.trailers(last).into_iter().filter(|trailer| !holds(&path, trailer));
     path.extend(trailers.collect::<Vec<_>>());
-    Some(request(&file.gather(&path, Reach::Anywhere)))
+    Some(request(&file.gather(&path)))
 }
 
 /// The id that stands for no entry.
@@ -519,7 +519,20 @@ impl File {
         }
         let mut chain = self.written_chain(choice);
         chain.reverse();
-        if last.explicit { !holds(&chain, leaf) } else { !holds(&self.gather(&chain, Reach::Hanging), leaf) }
+        !(holds(&chain, leaf) || !last.explicit && self.is_beside_calls(&chain, leaf))
+    }
+
+    /// Returns whether an entry is a call that a reply on a chain made beside or before its last line there, a result that hangs
+    /// on such a call, or context below such a result.
+    fn is_beside_calls(&self, chain: &[&Entry], entry: &Entry) -> bool {
+        let is_call = |entry: &Entry| {
+            let is_line = |line: &&&Entry| line.reply().is_some() && line.reply() == entry.reply();
+            let last = chain.iter().rfind(is_line);
+            !entry.calls().is_empty() && last.is_some_and(|last| last.id != entry.id)
+        };
+        let is_answer = |entry: &Entry| entry.is_result() && self.parent(entry).is_some_and(is_call);
+        let mut above = self.written_chain(entry).into_iter().skip_while(|entry| is_context(entry));
+        is_call(entry) || above.next().is_some_and(is_answer)
     }
 
     /// Returns the nearest message on the written chain of the leaf; the leaf itself if there is none.
@@ -591,24 +604,15 @@ impl File {
     }
 }
 
-/// How far results are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// Only those that hang on a line of the reply.
-    Hanging,
-    /// Wherever a result of one of its calls stands.
-    Anywhere,
-}
-
 // Section 5: the rest of each reply.
 impl File {
     /// Returns a path with what belongs to its replies put in its place.
-    fn gather<'f>(&'f self, path: &[&'f Entry], reach: Reach) -> Vec<&'f Entry> {
+    fn gather<'f>(&'f self, path: &[&'f Entry]) -> Vec<&'f Entry> {
         let mut before: Vec<(&Entry, &Entry)> = Vec::new();
         let mut behind: Vec<(&Entry, &Entry)> = Vec::new();
         for reply in replies_on(path) {
             let spots = spots(path, reply);
-            let mut missing = self.missing(path, reply, reach);
+            let mut missing = self.missing(path, reply);
             missing.sort_by_key(|entry| entry.order);
             for entry in missing {
                 match spots.iter().skip(1).find(|spot| spot.order > entry.order) {
@@ -630,17 +634,15 @@ impl File {
     }
 
     /// Returns what belongs to a reply and is not on the path.
-    fn missing<'f>(&'f self, path: &[&'f Entry], reply: &str, reach: Reach) -> Vec<&'f Entry> {
+    fn missing<'f>(&'f self, path: &[&'f Entry], reply: &str) -> Vec<&'f Entry> {
         let lines: Vec<&Entry> = self.entries.iter().filter(|entry| entry.reply() == Some(reply)).collect();
         let mut missing = lines.clone();
         missing.extend(self.results_hanging_on(&lines));
         missing.extend(self.dead_ends_below(&lines));
         missing.retain(|entry| !holds(path, entry));
-        if reach == Reach::Anywhere {
-            for line in lines {
-                for call in line.calls() {
-                    missing.extend(self.result_elsewhere(line, &call, path, &missing));
-                }
+        for line in lines {
+            for call in line.calls() {
+                missing.extend(self.result_elsewhere(line, &call, path, &missing));
             }
         }
         missing

@@ -9,24 +9,14 @@ use crate::groups::Groups;
 use crate::place::Place;
 use crate::session::{BlockKind, Id, Node, Session, index};
 
-/// How far results are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Only those that hang on a line of the reply.
-    Hanging,
-    /// Wherever a result of one of its calls stands.
-    Anywhere,
-}
-
 /// Returns a path with what belongs to its replies put in its place.
 pub(super) fn with_siblings(
     session: &Session,
     loaded: &Loaded,
     children: &Groups,
     path: &[usize],
-    reach: Reach,
 ) -> Vec<usize> {
-    let replies = Replies::on(session, loaded, children, path, reach);
+    let replies = Replies::on(session, loaded, children, path);
     let mut added = replies.missing_with_spots();
     added.sort_by_key(|(spot, _)| *spot);
     let mut whole = Vec::with_capacity(path.len() + added.len());
@@ -43,6 +33,39 @@ pub(super) fn with_siblings(
     whole
 }
 
+/// Returns the calls that replies on a path made beside or before the last line that is on it, with the results that hang on
+/// these and the context below those: a turn in the middle of such calls is not a branch of its own.
+pub(super) fn parallel_calls(
+    session: &Session,
+    loaded: &Loaded,
+    children: &Groups,
+    path: &[usize],
+) -> Vec<usize> {
+    let mut last_lines = vec![None; session.id_count()];
+    for &slot in path {
+        if let Some(id) = reply(loaded.node(session, slot)) {
+            last_lines[id.index()] = Some(Place::at(slot));
+        }
+    }
+    let is_call_beside = |&slot: &usize| {
+        let node = loaded.node(session, slot);
+        let last_line = reply(node).and_then(|id| last_lines[id.index()]);
+        last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
+    };
+    let mut found: Vec<usize> = loaded.kept().filter(is_call_beside).collect();
+    let mut next = found.len();
+    let is_result = |&slot: &usize| results(session, loaded.node(session, slot)).next().is_some();
+    let answers: Vec<usize> =
+        found.iter().flat_map(|&call| children.members(call)).filter(is_result).collect();
+    found.extend(answers);
+    while let Some(&slot) = found.get(next) {
+        found
+            .extend(children.members(slot).filter(|&child| is_context(session, loaded.node(session, child))));
+        next += 1;
+    }
+    found
+}
+
 /// Where something goes: a place on the path, and on which side of what stands there.
 type Spot = (usize, Side);
 
@@ -57,7 +80,6 @@ struct Replies<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
     path: &'a [usize],
-    reach: Reach,
     /// Where each slot stands on the path, if it does.
     place_of: Vec<Option<Place>>,
     /// The lines of each reply and the results that answer each call, in file order, by the id's index.
@@ -71,13 +93,7 @@ struct Replies<'a> {
 }
 
 impl<'a> Replies<'a> {
-    fn on(
-        session: &'a Session,
-        loaded: &'a Loaded,
-        children: &'a Groups,
-        path: &'a [usize],
-        reach: Reach,
-    ) -> Self {
+    fn on(session: &'a Session, loaded: &'a Loaded, children: &'a Groups, path: &'a [usize]) -> Self {
         let mut place_of = vec![None; loaded.slots.len()];
         let mut is_answered = vec![false; session.id_count()];
         for (place, &slot) in path.iter().enumerate() {
@@ -91,7 +107,6 @@ impl<'a> Replies<'a> {
             session,
             loaded,
             path,
-            reach,
             place_of,
             lines: Groups::of(session.id_count(), loaded.kept().filter_map(line)),
             answering: Groups::of(session.id_count(), loaded.kept().flat_map(answers)),
@@ -146,9 +161,7 @@ impl<'a> Replies<'a> {
     fn missing(&self, id: Id) -> BTreeSet<usize> {
         let belonging = self.lines(id).chain(self.results_hanging_on(id)).chain(self.dead_ends_below(id));
         let mut missing: BTreeSet<usize> = belonging.filter(|&slot| self.place_of[slot].is_none()).collect();
-        if self.reach == Reach::Anywhere {
-            self.add_results_elsewhere(id, &mut missing);
-        }
+        self.add_results_elsewhere(id, &mut missing);
         missing
     }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::gather::{self, Reach};
+use super::gather;
 use super::load::{LastPrompt, Loaded};
 use super::walk;
 use crate::groups::Groups;
@@ -157,8 +157,8 @@ impl Chooser<'_> {
         if last.explicit {
             return final_word || !chain.contains(&named);
         }
-        !gather::with_siblings(self.session, self.loaded, self.children, &chain, Reach::Hanging)
-            .contains(&named)
+        let parallel_calls = gather::parallel_calls(self.session, self.loaded, self.children, &chain);
+        !chain.contains(&named) && !parallel_calls.contains(&named)
     }
 
     fn is_main(&self, slot: usize) -> bool {
