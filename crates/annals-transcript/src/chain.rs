@@ -11,7 +11,6 @@ mod walk;
 
 use crate::groups::Groups;
 use crate::session::{Id, Session};
-use gather::Reach;
 use load::Loaded;
 
 /// The conversation that the client would go on with, and the graph it was found in.
@@ -96,7 +95,7 @@ impl<'s> Chain<'s> {
         }
         let trailers = walk::trailers(self.session, &self.loaded, &self.children, last);
         path.extend(trailers.into_iter().filter(|&slot| !is_walked[slot]));
-        let path = gather::with_siblings(self.session, &self.loaded, &self.children, &path, Reach::Anywhere);
+        let path = gather::with_siblings(self.session, &self.loaded, &self.children, &path);
         path.into_iter().map(|slot| self.loaded.slots[slot].node.index()).collect()
     }
 }

@@ -213,7 +213,6 @@ enum Sends {
     All,
     /// Text is in the part that is made.
     AllButText,
-    Images,
     Nothing,
 }
 
@@ -262,7 +261,12 @@ impl<'s> Draft<'s> {
     /// Returns what an entry contributes; nothing for those that Claude Code does not look at.
     fn of(session: &'s Session, place: NodeIndex) -> Option<Self> {
         let node = &session.nodes()[place];
-        let blocks = session.blocks(node);
+        let attached = session.attached(place);
+        let is_wrapped = node.has(Flag::HumanTurn) && attached.is_empty();
+        let blocks = match node.kind {
+            Kind::Attachment if !is_wrapped => attached,
+            _ => session.blocks(node),
+        };
         let speaker = match node.kind {
             Kind::User => Speaker::User,
             Kind::Assistant => Speaker::Assistant,
@@ -280,10 +284,9 @@ impl<'s> Draft<'s> {
             {
                 (Some(Part::Wrapped { blocks, wrapper: Wrapper::Notification }), Sends::AllButText)
             }
-            Speaker::Attachment if node.has(Flag::HumanTurn) => {
+            Speaker::Attachment if is_wrapped => {
                 (Some(Part::Wrapped { blocks, wrapper: Wrapper::Queued }), Sends::AllButText)
             }
-            Speaker::Attachment => (None, Sends::Images),
             Speaker::Assistant if is_thinking_and_blank(blocks) => (None, Sends::AllButText),
             Speaker::LocalCommand if !says_something(blocks) => {
                 (Some(Part::MadeText(Made::NoContent)), Sends::Nothing)
@@ -334,7 +337,6 @@ impl<'s> Draft<'s> {
         let sent = self.blocks.iter().filter(move |block| match sends {
             Sends::All => block.kind != BlockKind::Malformed,
             Sends::AllButText => block.kind != BlockKind::Malformed && !block.kind.is_text(),
-            Sends::Images => block.kind == BlockKind::Image,
             Sends::Nothing => false,
         });
         self.made.into_iter().chain(sent.map(Part::Found))
@@ -595,15 +597,19 @@ fn drop_empty_replies(session: &Session, drafts: &mut Vec<Draft<'_>>) {
     });
 }
 
-/// Puts a reply behind the last message if that is the user's and asks for one. Local commands that were run after the
-/// last prompt stay behind that reply.
+/// Puts a reply behind the last message if that is the user's and asks for one, or behind context if there is no message.
+/// Local commands that were run after the last prompt stay behind that reply.
 fn answer_last_prompt(drafts: &mut Vec<Draft<'_>>) {
     let has_context = drafts.last().is_some_and(|draft| draft.speaker == Speaker::Attachment);
     let is_message = |draft: &&Draft| matches!(draft.speaker, Speaker::User | Speaker::Assistant);
-    let Some(last) = drafts.iter().rfind(is_message) else { return };
-    let asks = last.speaker == Speaker::User
-        && !(last.is_compact_summary && has_context)
-        && !ends_in_local_commands(drafts);
+    let asks = match drafts.iter().rfind(is_message) {
+        Some(last) => {
+            last.speaker == Speaker::User
+                && !(last.is_compact_summary && has_context)
+                && !ends_in_local_commands(drafts)
+        }
+        None => drafts.iter().any(|draft| draft.speaker == Speaker::Attachment),
+    };
     if asks {
         let is_system = |draft: &Draft| matches!(draft.speaker, Speaker::LocalCommand | Speaker::Boundary);
         let end = drafts.iter().rposition(|draft| !is_system(draft)).map_or(0, |last| last + 1);
@@ -626,15 +632,18 @@ fn cut_at_boundary(drafts: &mut Vec<Draft<'_>>) {
     }
 }
 
-/// Moves attachments up to the reply or the result that they follow, past prompts and local commands, and drops those of
-/// which nothing is sent as the user's.
+/// Moves attachments up to the reply or the result that they follow, past prompts and local commands, and context past the
+/// queued prompts of the user. Drops those of which nothing is sent as the user's.
 fn move_attachments_up(drafts: &mut Vec<Draft<'_>>) {
     let is_attachment = |draft: &Draft| draft.speaker == Speaker::Attachment;
     drafts.retain(|draft| !is_attachment(draft) || draft.parts().next().is_some());
     let ends_run = |draft: &Draft| draft.speaker == Speaker::Assistant || draft.has_results();
+    // Of context only images are sent; a prompt begins with text.
+    let begins_with_text = |draft: &Draft| draft.parts().next().is_some_and(Part::is_text);
+    let is_context = |draft: &Draft| is_attachment(draft) && !begins_with_text(draft);
     for run in drafts.split_inclusive_mut(ends_run) {
         let end = run.len() - usize::from(run.last().is_some_and(ends_run));
-        run[..end].sort_by_key(|draft| !is_attachment(draft));
+        run[..end].sort_by_key(|draft| (!is_context(draft), !is_attachment(draft)));
     }
 }
 

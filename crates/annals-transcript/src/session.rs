@@ -1,5 +1,6 @@
 //! A session in memory: one small node per entry, and where its bytes lie. Bodies stay on disk.
 
+mod attached;
 mod ids;
 
 use std::borrow::Cow;
@@ -35,8 +36,11 @@ pub struct Session {
     boundaries: Vec<Boundary>,
     /// What few entries say about the roots around them, in file order.
     signs: Vec<(usize, Sign)>,
+    /// Which blocks few attachments send, in file order.
+    attached: Vec<(usize, Range<u32>)>,
     ids: Ids,
     size: u64,
+    names_messages: bool,
 }
 
 /// One entry, without its body.
@@ -257,6 +261,16 @@ impl Session {
         &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
     }
 
+    /// Returns what an attachment sends in the user's messages beside text that Claude Code makes up: images, or the text
+    /// that was made of a queued prompt. It takes the place of the entry's own blocks.
+    pub(crate) fn attached(&self, place: usize) -> &[BlockSpan] {
+        let found = self.attached.binary_search_by_key(&place, |(place, _)| *place);
+        found.map_or(&[], |found| {
+            let Range { start, end } = self.attached[found].1;
+            &self.blocks[start as usize..end as usize]
+        })
+    }
+
     /// Returns the content block of an entry whose value starts at an offset in the file.
     pub fn block_at(&self, node: &Node, offset: u64) -> Option<&BlockSpan> {
         let blocks = self.blocks(node);
@@ -272,6 +286,12 @@ impl Session {
     /// Returns the entries that say something about the roots around them, in file order.
     pub(crate) fn signs(&self) -> &[(usize, Sign)] {
         &self.signs
+    }
+
+    /// Returns whether the type of a message stands anywhere in the file, be it in a line that cannot be read. Claude Code
+    /// does not find other files.
+    pub(crate) fn names_messages(&self) -> bool {
+        self.names_messages
     }
 
     /// Returns the length of the file.
@@ -316,6 +336,7 @@ impl Session {
     fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
         let head = *entry.head();
         let start = index(self.blocks.len());
+        self.names_messages = self.names_messages || names_message(entry.bytes());
         self.add_blocks(entry);
         let node = Node {
             at: entry.at(),
@@ -333,7 +354,25 @@ impl Session {
             boundary: self.add_boundary(entry, &head),
         };
         self.signs.extend(Sign::of(entry).map(|sign| (self.nodes.len(), sign)));
+        self.add_attached(entry);
         self.nodes.push(node);
+    }
+
+    fn add_attached(&mut self, entry: &Entry<'_>) {
+        // Others, which may be long, are not looked at.
+        let is_known = |subtype: JsonStr<'_>| subtype == *"queued_command" || subtype == *"file";
+        if !entry.head().subtype.is_some_and(is_known) {
+            return;
+        }
+        let Some(attachment) = entry.view::<Attachment>() else { return };
+        let start = index(self.blocks.len());
+        for (value, kind) in attached::blocks(&attachment) {
+            self.add_block(entry, value, (kind, None), value.as_str().is_some());
+        }
+        let end = index(self.blocks.len());
+        if end > start {
+            self.attached.push((self.nodes.len(), start..end));
+        }
     }
 
     fn add_blocks(&mut self, entry: &Entry<'_>) {
@@ -415,6 +454,12 @@ impl Session {
     }
 }
 
+/// Returns whether the type of a message stands in the bytes of a line, spelled as Claude Code writes it.
+fn names_message(line: &[u8]) -> bool {
+    let spellings: [&[u8]; 2] = [br#""type":"user""#, br#""type":"assistant""#];
+    spellings.iter().any(|spelling| memchr::memmem::find(line, spelling).is_some())
+}
+
 /// Returns the facts that stand deeper in an entry than its head is read.
 fn facts_inside(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
     let head = entry.head();
@@ -438,7 +483,10 @@ fn facts_inside(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
             (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic(entry)),
         ],
         Kind::System => &[(Flag::LocalCommand, is_local_command(entry))],
-        Kind::Attachment => &[(Flag::HumanTurn, is_human_turn(entry))],
+        Kind::Attachment => {
+            let attachment = entry.view::<Attachment>();
+            &[(Flag::HumanTurn, attachment.is_some_and(|attachment| attached::is_human_turn(&attachment)))]
+        }
         _ => &[],
     };
     facts.iter().filter(|(_, holds)| *holds).fold(0, |bits, (flag, _)| bits | flag.bit())
@@ -475,15 +523,6 @@ fn is_synthetic(entry: &Entry<'_>) -> bool {
 
 fn is_local_command(entry: &Entry<'_>) -> bool {
     entry.kind() == Kind::System && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command")
-}
-
-/// Returns whether a queued prompt is sent as the user's own words.
-fn is_human_turn(entry: &Entry<'_>) -> bool {
-    let queued = entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
-    queued.is_some_and(|queued| {
-        queued.human_turn().and_then(Value::as_bool) == Some(true)
-            && queued.origin().and_then(|origin| origin.kind()).is_some_and(|kind| kind == "human")
-    })
 }
 
 /// The id that a `last-prompt` names to say that no entry is meant.

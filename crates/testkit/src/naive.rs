@@ -33,7 +33,7 @@ pub fn model(file: &[u8]) -> Option<Vec<Message>> {
     let mut path = file.walk(last);
     let trailers = file.trailers(last).into_iter().filter(|trailer| !holds(&path, trailer));
     path.extend(trailers.collect::<Vec<_>>());
-    Some(request(&file.gather(&path, Reach::Anywhere)))
+    Some(request(&file.gather(&path)))
 }
 
 /// The id that stands for no entry.
@@ -191,8 +191,8 @@ struct File {
     contentless: HashMap<String, Option<String>>,
     /// Whether kept messages were re-linked.
     relinked: bool,
-    /// Whether what stands before the last compaction was forgotten.
-    pruned: bool,
+    /// Whether the type of a message stands anywhere in the file.
+    names_messages: bool,
 }
 
 #[derive(Debug)]
@@ -207,7 +207,10 @@ struct LastPrompt {
 impl File {
     /// Reads a transcript line by line. Lines that are no JSON are passed over.
     fn load(bytes: &[u8]) -> Self {
-        let mut file = Self::default();
+        let text = String::from_utf8_lossy(bytes);
+        let names_messages =
+            [r#""type":"user""#, r#""type":"assistant""#].iter().any(|name| text.contains(name));
+        let mut file = Self { names_messages, ..Self::default() };
         let mut bridges = HashMap::new();
         for line in bytes.split(|&byte| byte == b'\n') {
             if let Ok(value) = serde_json::from_slice(line) {
@@ -328,10 +331,9 @@ impl File {
         if kept.iter().any(|id| self.entry(id).is_none()) {
             return;
         }
-        self.hang_behind(anchor, &kept);
+        self.hang_behind(anchor.as_ref(), &kept);
         self.forget_before(place, &kept);
         self.relinked = !kept.is_empty();
-        self.pruned = true;
     }
 
     /// Returns what the messages that a boundary keeps are hung on, and their ids; none if a run of them is broken.
@@ -357,20 +359,21 @@ impl File {
         Some(chain[..length].iter().rev().map(|entry| entry.id.clone()).collect())
     }
 
-    /// Hangs the first kept message on the anchor, each on the one before, and what hung on the anchor on the last.
-    fn hang_behind(&mut self, anchor: Option<String>, kept: &[String]) {
-        let Some(last) = kept.last() else { return };
-        for entry in &mut self.entries {
-            if entry.parent == anchor && !kept.contains(&entry.id) {
-                entry.parent = Some(last.clone());
-            }
-        }
-        let mut before = anchor;
+    /// Hangs the first kept message on the anchor and each on the one before; then what hangs on the anchor, but for that first
+    /// one, on the last.
+    fn hang_behind(&mut self, anchor: Option<&String>, kept: &[String]) {
+        let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return };
+        let mut before = anchor.cloned();
         for id in kept {
-            for entry in self.entries.iter_mut().filter(|entry| entry.id == *id) {
-                entry.parent.clone_from(&before);
+            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.id == *id) {
+                entry.parent = before;
             }
             before = Some(id.clone());
+        }
+        for entry in
+            self.entries.iter_mut().filter(|entry| entry.id != *first && entry.parent.as_ref() == anchor)
+        {
+            entry.parent = Some(last.clone());
         }
     }
 
@@ -428,9 +431,10 @@ impl File {
         {
             return Some(leaf);
         }
-        let spoken_tips = self.tips().into_iter().filter(|tip| !tip.is_side() && self.is_spoken(tip));
-        let last_left = if self.pruned { self.entries.last() } else { None };
-        by_last_line.or(first_newest(spoken_tips)).or(last_left)
+        by_last_line.or_else(|| match &self.last_messages()[..] {
+            [] => self.entries.last().filter(|_| self.names_messages),
+            messages => first_newest(messages.iter().copied().filter(|message| !message.is_side())),
+        })
     }
 
     /// Returns the leaf as the last line says.
@@ -480,17 +484,26 @@ impl File {
 
     /// Returns the message that no other message follows, if there is only one.
     fn only_last_message(&self) -> Option<&Entry> {
+        match self.last_messages()[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Returns the messages that no message follows, directly or behind other entries.
+    fn last_messages(&self) -> Vec<&Entry> {
         let message_above = |entry: &Entry| {
-            let chain = self.written_chain(entry);
-            // In a circle of one, the entry itself is above.
-            let parent = self.parent(entry);
-            let above = chain.into_iter().skip(1).find(|above| above.is_message());
-            above.or(parent.filter(|parent| parent.id == entry.id)).map(|above| above.id.clone())
+            let mut passed: Vec<&Entry> = Vec::new();
+            let mut above = self.parent(entry);
+            while let Some(at) = above.filter(|at| !at.is_message() && !holds(&passed, at)) {
+                passed.push(at);
+                above = self.parent(at);
+            }
+            above.filter(|at| at.is_message()).map(|at| at.id.clone())
         };
         let messages = || self.entries.iter().filter(|entry| entry.is_message());
         let followed: Vec<String> = messages().filter_map(message_above).collect();
-        let mut last = messages().filter(|entry| !followed.contains(&entry.id));
-        last.next().filter(|_| last.next().is_none())
+        messages().filter(|entry| !followed.contains(&entry.id)).collect()
     }
 
     /// Decides whether the leaf that a `last-prompt` names counts in place of the choice.
@@ -506,7 +519,20 @@ impl File {
         }
         let mut chain = self.written_chain(choice);
         chain.reverse();
-        if last.explicit { !holds(&chain, leaf) } else { !holds(&self.gather(&chain, Reach::Hanging), leaf) }
+        !(holds(&chain, leaf) || !last.explicit && self.is_beside_calls(&chain, leaf))
+    }
+
+    /// Returns whether an entry is a call that a reply on a chain made beside or before its last line there, a result that hangs
+    /// on such a call, or context below such a result.
+    fn is_beside_calls(&self, chain: &[&Entry], entry: &Entry) -> bool {
+        let is_call = |entry: &Entry| {
+            let is_line = |line: &&&Entry| line.reply().is_some() && line.reply() == entry.reply();
+            let last = chain.iter().rfind(is_line);
+            !entry.calls().is_empty() && last.is_some_and(|last| last.id != entry.id)
+        };
+        let is_answer = |entry: &Entry| entry.is_result() && self.parent(entry).is_some_and(is_call);
+        let mut above = self.written_chain(entry).into_iter().skip_while(|entry| is_context(entry));
+        is_call(entry) || above.next().is_some_and(is_answer)
     }
 
     /// Returns the nearest message on the written chain of the leaf; the leaf itself if there is none.
@@ -578,24 +604,15 @@ impl File {
     }
 }
 
-/// How far results are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// Only those that hang on a line of the reply.
-    Hanging,
-    /// Wherever a result of one of its calls stands.
-    Anywhere,
-}
-
 // Section 5: the rest of each reply.
 impl File {
     /// Returns a path with what belongs to its replies put in its place.
-    fn gather<'f>(&'f self, path: &[&'f Entry], reach: Reach) -> Vec<&'f Entry> {
+    fn gather<'f>(&'f self, path: &[&'f Entry]) -> Vec<&'f Entry> {
         let mut before: Vec<(&Entry, &Entry)> = Vec::new();
         let mut behind: Vec<(&Entry, &Entry)> = Vec::new();
         for reply in replies_on(path) {
             let spots = spots(path, reply);
-            let mut missing = self.missing(path, reply, reach);
+            let mut missing = self.missing(path, reply);
             missing.sort_by_key(|entry| entry.order);
             for entry in missing {
                 match spots.iter().skip(1).find(|spot| spot.order > entry.order) {
@@ -617,17 +634,15 @@ impl File {
     }
 
     /// Returns what belongs to a reply and is not on the path.
-    fn missing<'f>(&'f self, path: &[&'f Entry], reply: &str, reach: Reach) -> Vec<&'f Entry> {
+    fn missing<'f>(&'f self, path: &[&'f Entry], reply: &str) -> Vec<&'f Entry> {
         let lines: Vec<&Entry> = self.entries.iter().filter(|entry| entry.reply() == Some(reply)).collect();
         let mut missing = lines.clone();
         missing.extend(self.results_hanging_on(&lines));
         missing.extend(self.dead_ends_below(&lines));
         missing.retain(|entry| !holds(path, entry));
-        if reach == Reach::Anywhere {
-            for line in lines {
-                for call in line.calls() {
-                    missing.extend(self.result_elsewhere(line, &call, path, &missing));
-                }
+        for line in lines {
+            for call in line.calls() {
+                missing.extend(self.result_elsewhere(line, &call, path, &missing));
             }
         }
         missing
@@ -664,24 +679,29 @@ impl File {
         while let Some(entry) = reached.pop() {
             let children = self.children(entry);
             let dead: Vec<&Entry> =
-                children.into_iter().filter(|child| self.is_dead_end(child, &[])).collect();
+                children.into_iter().filter(|child| self.is_dead_end(child, lines, &[])).collect();
             reached.extend(&dead);
             found.extend(dead);
         }
         found
     }
 
-    /// Returns whether an entry is a main one of context or injected text, and all that hangs below it too. What hangs
-    /// on itself in a circle is not.
-    fn is_dead_end(&self, entry: &Entry, above: &[&Entry]) -> bool {
-        let is_injected = entry.kind() == "user" && !entry.is_result() && entry.flag("isMeta");
-        let is_context = matches!(entry.kind(), "system" | "attachment");
-        if entry.is_side() || !(is_context || is_injected) || holds(above, entry) {
+    /// Returns whether an entry is a main one of context or injected text, and all that hangs below it too, but for lines of
+    /// the reply. What hangs on itself in a circle is not.
+    fn is_dead_end(&self, entry: &Entry, lines: &[&Entry], above: &[&Entry]) -> bool {
+        if !is_context(entry) || holds(above, entry) {
             return false;
         }
         let above = [above, &[entry]].concat();
-        self.children(entry).iter().all(|child| self.is_dead_end(child, &above))
+        let leads_nowhere = |child: &&Entry| holds(lines, child) || self.is_dead_end(child, lines, &above);
+        self.children(entry).iter().all(leads_nowhere)
     }
+}
+
+/// Returns whether an entry of the main line is context or injected text.
+fn is_context(entry: &Entry) -> bool {
+    let is_injected = entry.kind() == "user" && !entry.is_result() && entry.flag("isMeta");
+    !entry.is_side() && (matches!(entry.kind(), "system" | "attachment") || is_injected)
 }
 
 /// Returns the ids of the replies on a path, in its order, each once.
@@ -695,12 +715,12 @@ fn replies_on<'f>(path: &[&'f Entry]) -> Vec<&'f str> {
     replies
 }
 
-/// Returns the lines of a reply on a path, each with the results that stand directly behind it.
+/// Returns the lines of a reply on a path, each with the results and the context that stand directly behind it.
 fn spots<'f>(path: &[&'f Entry], reply: &str) -> Vec<&'f Entry> {
     let mut spots = Vec::new();
     for (place, line) in path.iter().enumerate().filter(|(_, entry)| entry.reply() == Some(reply)) {
         spots.push(*line);
-        spots.extend(path[place + 1..].iter().take_while(|entry| entry.is_result()));
+        spots.extend(path[place + 1..].iter().take_while(|entry| entry.is_result() || is_context(entry)));
     }
     spots
 }
@@ -737,7 +757,7 @@ fn as_sent(entry: &Entry) -> Option<Entry> {
         Some(entry)
     };
     match entry.kind() {
-        "attachment" => with(sent_of_attachment(&entry.value["attachment"])),
+        "attachment" => with(sent_of_attachment(&entry.value)),
         "assistant" => with(sent_of_reply(entry)),
         "user" => Some(entry.clone()),
         "system" if entry.is_boundary() => Some(entry.clone()),
@@ -762,16 +782,20 @@ fn with_reply_of(mut value: Value, entry: &Entry) -> Value {
     value
 }
 
-/// Returns what is sent of context: the text of a person's queued prompt in one piece, and the images of any.
-fn sent_of_attachment(attachment: &Value) -> Value {
-    let queued = Entry {
-        id: String::new(),
-        parent: None,
-        order: 0,
-        value: json!({"message": {"content": if attachment["type"] == "queued_command" { &attachment["prompt"] } else { &Value::Null }}}),
-    };
-    let blocks = queued.content();
-    if attachment["humanTurn"] == true && attachment["origin"]["kind"] == "human" {
+/// Returns what is sent of context: the text of a person's queued prompt, as it was rendered or in one piece, and the images
+/// of any prompt that was not rendered.
+fn sent_of_attachment(entry: &Value) -> Value {
+    let attachment = &entry["attachment"];
+    let is_queued = attachment["type"] == "queued_command";
+    let is_human = is_queued
+        && attachment["humanTurn"] == true
+        && attachment["commandMode"] == "prompt"
+        && attachment["origin"]["kind"] == "human";
+    let blocks = blocks_of(if is_queued { &attachment["prompt"] } else { &Value::Null });
+    if let Some(rendered) = rendered(&entry["rendered"]) {
+        return rendered.into_iter().filter(|_| is_human).collect();
+    }
+    if is_human {
         let texts: Vec<&str> =
             blocks.iter().filter(|block| is_text(block)).map(|block| text(&block["text"])).collect();
         let wrapped = json!({"type": "text", "text": texts.join("\n"), "wrapped": true});
@@ -780,6 +804,33 @@ fn sent_of_attachment(attachment: &Value) -> Value {
             .collect();
     }
     blocks.into_iter().filter(|block| block["type"] == "image").collect()
+}
+
+/// Returns the text blocks that context was rendered to, if all are as Claude Code writes them.
+fn rendered(pieces: &Value) -> Option<Vec<Value>> {
+    let mut blocks = Vec::new();
+    for piece in pieces.as_array().filter(|pieces| !pieces.is_empty())? {
+        let content = piece.as_object().filter(|piece| piece.len() == 1)?.get("content")?;
+        let is_good = |block: &Value| {
+            let members = block.as_object().map_or(0, serde_json::Map::len);
+            block["type"] == "text" && members == 2 && !text(&block["text"]).is_empty()
+        };
+        let is_rendered = match content {
+            Value::Array(texts) => !texts.is_empty() && texts.iter().all(is_good),
+            content => !text(content).is_empty(),
+        };
+        if !is_rendered {
+            return None;
+        }
+        blocks.extend(blocks_of(content));
+    }
+    Some(blocks)
+}
+
+/// Returns the blocks of a content that stands outside of a message.
+fn blocks_of(content: &Value) -> Vec<Value> {
+    let value = json!({"message": {"content": content}});
+    Entry { id: String::new(), parent: None, order: 0, value }.content()
 }
 
 /// Returns what is sent of a reply: beside reasoning and nothing else, blank text is dropped.
@@ -925,11 +976,15 @@ fn with_interrupted_calls_answered(mut entries: Vec<Entry>) -> Vec<Entry> {
 /// the list ends with context, and not behind local commands that a caveat stands before.
 fn with_last_prompt_answered(mut entries: Vec<Entry>) -> Vec<Entry> {
     let ends_with_context = entries.last().is_some_and(|entry| entry.kind() == "attachment");
-    if let Some(last) = entries.iter().rfind(|entry| entry.is_message())
-        && last.kind() == "user"
-        && !(last.flag("isCompactSummary") && ends_with_context)
-        && !ends_in_local_commands(&entries)
-    {
+    let asks = match entries.iter().rfind(|entry| entry.is_message()) {
+        Some(last) => {
+            last.kind() == "user"
+                && !(last.flag("isCompactSummary") && ends_with_context)
+                && !ends_in_local_commands(&entries)
+        }
+        None => entries.iter().any(|entry| entry.kind() == "attachment"),
+    };
+    if asks {
         let end = entries.iter().rposition(|entry| entry.kind() != "system").map_or(0, |last| last + 1);
         entries.insert(end, made_entry("assistant", &made_text("No response requested.")));
     }
@@ -971,6 +1026,9 @@ fn is_unsent(entry: &Entry) -> bool {
 /// Moves what is sent of context up to the reply or the result that it follows, and drops the rest of it.
 fn with_attachments_moved_up(entries: Vec<Entry>) -> Vec<Entry> {
     let mut moved: Vec<Entry> = Vec::new();
+    // A queued prompt of the user begins with text; of other context only images are sent.
+    let is_prompt =
+        |entry: &Entry| entry.kind() == "attachment" && entry.content().first().is_some_and(is_text);
     for entry in entries {
         if entry.kind() != "attachment" {
             moved.push(entry);
@@ -979,7 +1037,7 @@ fn with_attachments_moved_up(entries: Vec<Entry>) -> Vec<Entry> {
                 other.kind() == "assistant"
                     || other.is_result()
                     || other.is_made_result()
-                    || other.kind() == "attachment"
+                    || other.kind() == "attachment" && (is_prompt(&entry) || !is_prompt(other))
             };
             let place = moved.iter().rposition(stays).map_or(0, |last| last + 1);
             moved.insert(place, entry);

@@ -9,24 +9,14 @@ use crate::groups::Groups;
 use crate::place::Place;
 use crate::session::{BlockKind, Id, Node, Session, index};
 
-/// How far results are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Only those that hang on a line of the reply.
-    Hanging,
-    /// Wherever a result of one of its calls stands.
-    Anywhere,
-}
-
 /// Returns a path with what belongs to its replies put in its place.
 pub(super) fn with_siblings(
     session: &Session,
     loaded: &Loaded,
     children: &Groups,
     path: &[usize],
-    reach: Reach,
 ) -> Vec<usize> {
-    let replies = Replies::on(session, loaded, children, path, reach);
+    let replies = Replies::on(session, loaded, children, path);
     let mut added = replies.missing_with_spots();
     added.sort_by_key(|(spot, _)| *spot);
     let mut whole = Vec::with_capacity(path.len() + added.len());
@@ -43,6 +33,39 @@ pub(super) fn with_siblings(
     whole
 }
 
+/// Returns the calls that replies on a path made beside or before the last line that is on it, with the results that hang on
+/// these and the context below those: a turn in the middle of such calls is not a branch of its own.
+pub(super) fn parallel_calls(
+    session: &Session,
+    loaded: &Loaded,
+    children: &Groups,
+    path: &[usize],
+) -> Vec<usize> {
+    let mut last_lines = vec![None; session.id_count()];
+    for &slot in path {
+        if let Some(id) = reply(loaded.node(session, slot)) {
+            last_lines[id.index()] = Some(Place::at(slot));
+        }
+    }
+    let is_call_beside = |&slot: &usize| {
+        let node = loaded.node(session, slot);
+        let last_line = reply(node).and_then(|id| last_lines[id.index()]);
+        last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
+    };
+    let mut found: Vec<usize> = loaded.kept().filter(is_call_beside).collect();
+    let mut next = found.len();
+    let is_result = |&slot: &usize| results(session, loaded.node(session, slot)).next().is_some();
+    let answers: Vec<usize> =
+        found.iter().flat_map(|&call| children.members(call)).filter(is_result).collect();
+    found.extend(answers);
+    while let Some(&slot) = found.get(next) {
+        found
+            .extend(children.members(slot).filter(|&child| is_context(session, loaded.node(session, child))));
+        next += 1;
+    }
+    found
+}
+
 /// Where something goes: a place on the path, and on which side of what stands there.
 type Spot = (usize, Side);
 
@@ -57,7 +80,6 @@ struct Replies<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
     path: &'a [usize],
-    reach: Reach,
     /// Where each slot stands on the path, if it does.
     place_of: Vec<Option<Place>>,
     /// The lines of each reply and the results that answer each call, in file order, by the id's index.
@@ -65,19 +87,13 @@ struct Replies<'a> {
     answering: Groups,
     /// Whether a result on the path answers a call, by the id's index.
     is_answered: Vec<bool>,
-    /// What hangs on each slot, and which slots lead to nothing but context.
+    /// What hangs on each slot, and where context leads.
     children: &'a Groups,
-    is_dead_end: Vec<bool>,
+    leads: Vec<Lead>,
 }
 
 impl<'a> Replies<'a> {
-    fn on(
-        session: &'a Session,
-        loaded: &'a Loaded,
-        children: &'a Groups,
-        path: &'a [usize],
-        reach: Reach,
-    ) -> Self {
+    fn on(session: &'a Session, loaded: &'a Loaded, children: &'a Groups, path: &'a [usize]) -> Self {
         let mut place_of = vec![None; loaded.slots.len()];
         let mut is_answered = vec![false; session.id_count()];
         for (place, &slot) in path.iter().enumerate() {
@@ -91,13 +107,12 @@ impl<'a> Replies<'a> {
             session,
             loaded,
             path,
-            reach,
             place_of,
             lines: Groups::of(session.id_count(), loaded.kept().filter_map(line)),
             answering: Groups::of(session.id_count(), loaded.kept().flat_map(answers)),
             is_answered,
             children,
-            is_dead_end: dead_ends(session, loaded, children),
+            leads: leads(session, loaded, children),
         }
     }
 
@@ -146,9 +161,7 @@ impl<'a> Replies<'a> {
     fn missing(&self, id: Id) -> BTreeSet<usize> {
         let belonging = self.lines(id).chain(self.results_hanging_on(id)).chain(self.dead_ends_below(id));
         let mut missing: BTreeSet<usize> = belonging.filter(|&slot| self.place_of[slot].is_none()).collect();
-        if self.reach == Reach::Anywhere {
-            self.add_results_elsewhere(id, &mut missing);
-        }
+        self.add_results_elsewhere(id, &mut missing);
         missing
     }
 
@@ -167,7 +180,8 @@ impl<'a> Replies<'a> {
         if !self.lines(id).any(|line| calls(self.session, self.node(line)).next().is_some()) {
             return found;
         }
-        let dead_ends = |slot| self.children.members(slot).filter(|&child| self.is_dead_end[child]);
+        let is_dead_end = |&child: &usize| self.leads[child].is_dead_end_for(id);
+        let dead_ends = |slot| self.children.members(slot).filter(is_dead_end);
         found.extend(self.lines(id).chain(self.results_hanging_on(id)).flat_map(dead_ends));
         let mut next = 0;
         while let Some(&slot) = found.get(next) {
@@ -196,14 +210,15 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// Returns where the lines of a reply stand on the path, each with the results directly behind it.
+    /// Returns where the lines of a reply stand on the path, each with the results and the context directly behind it.
     fn places(&self, id: Id) -> Vec<usize> {
         let mut lines: Vec<usize> =
             self.lines(id).filter_map(|line| self.place_of[line]).map(Place::index).collect();
         lines.sort_unstable();
-        let results_behind =
-            |line: usize| (line + 1..self.path.len()).take_while(|&place| self.is_result(self.path[place]));
-        lines.into_iter().flat_map(|line| std::iter::once(line).chain(results_behind(line))).collect()
+        let goes_with_line = |slot: usize| self.is_result(slot) || is_context(self.session, self.node(slot));
+        let behind =
+            |line: usize| (line + 1..self.path.len()).take_while(|&place| goes_with_line(self.path[place]));
+        lines.into_iter().flat_map(|line| std::iter::once(line).chain(behind(line))).collect()
     }
 
     fn is_result(&self, slot: usize) -> bool {
@@ -215,31 +230,65 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// Returns which entries are context or injected text with nothing else below them. Entries in a circle are not.
-fn dead_ends(session: &Session, loaded: &Loaded, children: &Groups) -> Vec<bool> {
-    let is_candidate = |slot: usize| {
-        let node = loaded.node(session, slot);
-        let injected =
-            node.kind == Kind::User && node.has(Flag::Meta) && results(session, node).next().is_none();
-        !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || injected)
-    };
-    let mut is_dead_end = vec![false; loaded.slots.len()];
-    let mut open_children: Vec<u32> =
-        (0..loaded.slots.len()).map(|slot| index(children.count(slot))).collect();
-    let mut ready: Vec<usize> = loaded.kept().filter(|&slot| children.count(slot) == 0).collect();
-    while let Some(slot) = ready.pop() {
-        if !is_candidate(slot) {
-            continue;
+/// What hangs below an entry besides context and injected text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lead {
+    Nothing,
+    /// Lines of one reply.
+    Reply(Id),
+    /// Something else, or a circle.
+    Elsewhere,
+}
+
+impl Lead {
+    /// Returns what two entries lead to together.
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Lead::Nothing, lead) | (lead, Lead::Nothing) => lead,
+            (one, other) if one == other => one,
+            _ => Lead::Elsewhere,
         }
-        is_dead_end[slot] = true;
+    }
+
+    /// Returns whether nothing follows that is not a part of the reply itself.
+    fn is_dead_end_for(self, id: Id) -> bool {
+        self == Lead::Nothing || self == Lead::Reply(id)
+    }
+}
+
+/// Returns whether an entry is context or injected text.
+fn is_context(session: &Session, node: &Node) -> bool {
+    let is_injected =
+        node.kind == Kind::User && node.has(Flag::Meta) && results(session, node).next().is_none();
+    !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || is_injected)
+}
+
+/// Returns where each entry that is context leads; all others lead elsewhere.
+fn leads(session: &Session, loaded: &Loaded, children: &Groups) -> Vec<Lead> {
+    let slots = loaded.slots.len();
+    let is_context = |slot: usize| is_context(session, loaded.node(session, slot));
+    let mut leads = vec![Lead::Elsewhere; slots];
+    // What is known so far of what hangs below, and how many children are left to look at.
+    let mut below = vec![Lead::Nothing; slots];
+    let mut open_children: Vec<u32> = (0..slots).map(|slot| index(children.count(slot))).collect();
+    let mut ready: Vec<usize> =
+        loaded.kept().filter(|&slot| !is_context(slot) || children.count(slot) == 0).collect();
+    while let Some(slot) = ready.pop() {
+        let lead = if is_context(slot) {
+            leads[slot] = below[slot];
+            below[slot]
+        } else {
+            reply(loaded.node(session, slot)).map_or(Lead::Elsewhere, Lead::Reply)
+        };
         if let Some(parent) = loaded.parent(slot) {
+            below[parent] = below[parent].with(lead);
             open_children[parent] -= 1;
-            if open_children[parent] == 0 {
+            if open_children[parent] == 0 && is_context(parent) {
                 ready.push(parent);
             }
         }
     }
-    is_dead_end
+    leads
 }
 
 /// Returns the reply that an entry is a line of.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::gather::{self, Reach};
+use super::gather;
 use super::load::{LastPrompt, Loaded};
 use super::walk;
 use crate::groups::Groups;
@@ -18,9 +18,7 @@ pub(super) fn choose(session: &Session, loaded: &Loaded, children: &Groups) -> O
         Some((last, named)) if chooser.is_spoken(named) && chooser.overrules(by_last_line, last, named) => {
             Some(named)
         }
-        _ => by_last_line
-            .or_else(|| chooser.newest_tip(tips))
-            .or_else(|| loaded.kept().next_back().filter(|_| loaded.pruned)),
+        _ => by_last_line.or_else(|| chooser.by_last_messages()),
     }
 }
 
@@ -85,9 +83,15 @@ impl Chooser<'_> {
         (0..seen.len()).filter(|&slot| seen[slot]).collect()
     }
 
-    /// Returns the newest of the tips; of several, the first line.
-    fn newest_tip(&mut self, tips: Vec<usize>) -> Option<usize> {
-        self.spoken_main(tips).into_iter().max_by_key(|&slot| (self.time(slot), Reverse(slot)))
+    /// Chooses the newest message that no other follows; of several, the first line. If no message is the last of its
+    /// branch, because there is none or all stand in circles, it is the last entry.
+    fn by_last_messages(&self) -> Option<usize> {
+        let last_messages = self.last_messages();
+        if last_messages.is_empty() {
+            return self.loaded.kept().next_back().filter(|_| self.session.names_messages());
+        }
+        let main = last_messages.into_iter().filter(|&slot| self.is_main(slot));
+        main.max_by_key(|&slot| (self.time(slot), Reverse(slot)))
     }
 
     /// Returns the main entries with a message on their chains.
@@ -103,6 +107,14 @@ impl Chooser<'_> {
 
     /// Returns the message that no other message follows, if there is only one such message.
     fn only_last_message(&self) -> Option<usize> {
+        match self.last_messages()[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Returns the messages that no message follows, directly or behind other entries.
+    fn last_messages(&self) -> Vec<usize> {
         let speaks = |slot: &usize| self.loaded.node(self.session, *slot).speaks();
         // Whether a message follows a slot, or, for other entries, whether a message below was led past it.
         let mut is_followed = vec![false; self.loaded.slots.len()];
@@ -115,8 +127,7 @@ impl Chooser<'_> {
                 above = self.loaded.parent(slot);
             }
         }
-        let mut last = self.loaded.kept().filter(speaks).filter(|&slot| !is_followed[slot]);
-        last.next().filter(|_| last.next().is_none())
+        self.loaded.kept().filter(speaks).filter(|&slot| !is_followed[slot]).collect()
     }
 
     /// Returns whether a slot is a message, and a tip or above one with no other message between.
@@ -146,8 +157,8 @@ impl Chooser<'_> {
         if last.explicit {
             return final_word || !chain.contains(&named);
         }
-        !gather::with_siblings(self.session, self.loaded, self.children, &chain, Reach::Hanging)
-            .contains(&named)
+        let parallel_calls = gather::parallel_calls(self.session, self.loaded, self.children, &chain);
+        !chain.contains(&named) && !parallel_calls.contains(&named)
     }
 
     fn is_main(&self, slot: usize) -> bool {

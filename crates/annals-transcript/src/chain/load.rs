@@ -18,9 +18,8 @@ pub(super) struct Loaded {
     pub(super) last_prompt: Option<LastPrompt>,
     /// The leaf that the last `last-prompt` of the file names, whether it still counts or not.
     pub(super) last_named_leaf: Option<Id>,
-    /// Whether messages that a compaction kept were re-linked, and whether all else before it was forgotten.
+    /// Whether messages that a compaction kept were re-linked.
     pub(super) relinked: bool,
-    pub(super) pruned: bool,
 }
 
 /// A loaded entry.
@@ -66,7 +65,6 @@ impl Loaded {
             last_prompt: None,
             last_named_leaf: None,
             relinked: false,
-            pruned: false,
         };
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
         for (index, node) in session.nodes().iter().enumerate() {

@@ -21,10 +21,9 @@ pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
     for slot in kept.iter().filter_map(|&id| loaded.slot(id)) {
         is_kept[slot] = true;
     }
-    hang_behind(loaded, anchor, &kept, &is_kept);
+    hang_behind(loaded, anchor, &kept);
     forget_before(session, loaded, place, &kept, &is_kept);
     loaded.relinked = !kept.is_empty();
-    loaded.pruned = true;
 }
 
 /// Returns the boundaries that are loaded, each with its slot.
@@ -66,21 +65,23 @@ fn segment(loaded: &Loaded, head: Id, tail: Id) -> Option<Vec<Id>> {
     Some(run)
 }
 
-/// Hangs the first on the anchor, each on the one before, and what hung on the anchor on the last.
-fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id], is_kept: &[bool]) {
-    let Some(&last) = kept.last() else { return };
-    for (slot, is_kept) in loaded.slots.iter_mut().zip(is_kept) {
-        // Without an anchor, this takes in what hangs on nothing.
-        if slot.parent == anchor && !is_kept {
-            slot.parent = Some(last);
-        }
-    }
+/// Hangs the first on the anchor and each on the one before; then what hangs on the anchor, but for the first, on the last.
+/// An anchor that is itself kept thus cuts off what was kept before it.
+fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id]) {
+    let (Some(&first), Some(&last)) = (kept.first(), kept.last()) else { return };
     let mut before = anchor;
     for &id in kept {
         if let Some(slot) = loaded.slot(id) {
             loaded.slots[slot].parent = before;
         }
         before = Some(id);
+    }
+    let first = loaded.slot(first);
+    for (place, slot) in loaded.slots.iter_mut().enumerate() {
+        // Without an anchor, this takes in what hangs on nothing.
+        if slot.parent == anchor && Some(place) != first {
+            slot.parent = Some(last);
+        }
     }
 }
 

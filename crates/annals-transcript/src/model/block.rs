@@ -9,7 +9,8 @@ use crate::patch;
 /// Returns the JSON of a block as Claude Code sends it.
 ///
 /// A bare string becomes a text block, the tool that was called `Task` is called `Agent`, a failed result keeps its text
-/// only, and half a surrogate pair becomes U+FFFD, as does what is not UTF-8.
+/// only, the image of an attached file becomes an image block, and half a surrogate pair becomes U+FFFD, as does what is not
+/// UTF-8.
 ///
 /// ```
 /// use annals_transcript::model::block_as_sent;
@@ -24,6 +25,9 @@ pub fn block_as_sent(block: &[u8]) -> Cow<'_, str> {
         return format!(r#"{{"type":"text","text":{json}}}"#).into();
     }
     let Some(value) = Value::new(json.as_bytes()) else { return json };
+    if let Some(image) = image_of_file(value) {
+        return image.into();
+    }
     let changed = match Block::new(value) {
         Block::ToolUse(call) if call.name().is_some_and(|name| name == "Task") => {
             patch::set(json.as_bytes(), "name", &quote("Agent")).ok()
@@ -43,6 +47,22 @@ pub fn text_with_newline(block: &[u8]) -> String {
     let text = Value::new(json.as_bytes()).and_then(|block| block.text("text")).unwrap_or_default();
     let changed = patch::set(json.as_bytes(), "text", &quote(&format!("{text}\n")));
     changed.ok().and_then(|changed| String::from_utf8(changed).ok()).unwrap_or(json)
+}
+
+/// Returns the image block that an attached file becomes, if a value is one: an image, or one in the output of a notebook.
+fn image_of_file(value: Value<'_>) -> Option<String> {
+    let is_image = || value.text("type").is_some_and(|name| name == "image") && value.get("source").is_none();
+    let (data, media_type) = match (value.get("file"), value.get("type")) {
+        (Some(file), Some(_)) if is_image() => (file.get("base64"), file.get("type")),
+        (None, None) if value.is_object() => (value.get("image_data"), value.get("media_type")),
+        _ => return None,
+    };
+    let member = |key: &str, value: Option<Value<'_>>| {
+        let value = value.and_then(|value| str::from_utf8(value.bytes()).ok());
+        value.map(|value| format!(r#","{key}":{value}"#)).unwrap_or_default()
+    };
+    let (data, media_type) = (member("data", data), member("media_type", media_type));
+    Some(format!(r#"{{"type":"image","source":{{"type":"base64"{data}{media_type}}}}}"#))
 }
 
 /// Returns the text blocks of a failed result, if it has others.
@@ -122,6 +142,22 @@ mod tests {
             ("true", "null", "null"),
         ] {
             assert_eq!(block_as_sent(result(is_error, content).as_bytes()), result(is_error, sent));
+        }
+    }
+
+    #[test]
+    fn the_image_of_an_attached_file_becomes_an_image_block() {
+        let sent = r#"{"type":"image","source":{"type":"base64","data":"AAAA","media_type":"image/png"}}"#;
+        for image in [
+            sent,
+            r#"{"type":"image","file":{"base64":"AAAA","type":"image/png","originalSize":3}}"#,
+            r#"{"image_data":"AAAA","media_type":"image/png"}"#,
+        ] {
+            assert_eq!(block_as_sent(image.as_bytes()), sent);
+        }
+        let empty = r#"{"type":"image","source":{"type":"base64"}}"#;
+        for image in [r#"{"type":"image","file":{}}"#, r#"{"type":"image","file":[]}"#, "{}"] {
+            assert_eq!(block_as_sent(image.as_bytes()), empty);
         }
     }
 

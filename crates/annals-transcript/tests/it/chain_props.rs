@@ -34,7 +34,7 @@ enum Body {
     LocalCommand { content: Content, is_display_only: bool },
     Boundary { messages: Option<(Option<Reference>, Vec<Reference>)>, segment: Option<[Reference; 3]> },
     Date,
-    QueuedCommand { prompt: Content, is_human_turn: bool },
+    QueuedCommand { prompt: Content, is_human_turn: bool, rendered: Option<Content> },
     Progress,
     Unknown,
     LastPrompt { leaf: Reference, explicit: bool },
@@ -145,8 +145,9 @@ fn body() -> impl Strategy<Value = Body> {
             .prop_map(|(content, is_display_only)| Body::LocalCommand { content, is_display_only }),
         2 => boundary(),
         3 => Just(Body::Date),
-        2 => (user_content(), any::<bool>())
-            .prop_map(|(prompt, is_human_turn)| Body::QueuedCommand { prompt, is_human_turn }),
+        2 => (user_content(), any::<bool>(), proptest::option::of(user_content())).prop_map(
+            |(prompt, is_human_turn, rendered)| Body::QueuedCommand { prompt, is_human_turn, rendered },
+        ),
         1 => Just(Body::Progress),
         1 => Just(Body::Unknown),
         1 => (last_prompt_leaf(), any::<bool>())
@@ -325,10 +326,16 @@ fn body_json(body: &Body, at: usize, lines: usize) -> serde_json::Value {
             json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": metadata})
         }
         Body::Date => json!({"type": "attachment", "attachment": {"type": "date"}}),
-        Body::QueuedCommand { prompt, is_human_turn } => json!({"type": "attachment", "attachment": {
-            "type": "queued_command", "prompt": prompt.json(at), "humanTurn": is_human_turn,
-            "origin": {"kind": "human"},
-        }}),
+        Body::QueuedCommand { prompt, is_human_turn, rendered } => {
+            let mut entry = json!({"type": "attachment", "attachment": {
+                "type": "queued_command", "prompt": prompt.json(at), "humanTurn": is_human_turn,
+                "commandMode": "prompt", "origin": {"kind": "human"},
+            }});
+            if let Some(content) = rendered {
+                entry["rendered"] = json!([{"content": content.json(at)}]);
+            }
+            entry
+        }
         Body::Progress => json!({"type": "progress", "data": {"type": "hook_progress"}}),
         Body::Unknown => json!({"type": "brand-new"}),
         Body::LastPrompt { leaf, explicit } => {

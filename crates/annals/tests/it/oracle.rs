@@ -9,15 +9,7 @@ use testkit::command::Home;
 use testkit::corpora;
 
 /// Cases that differ; `docs/CHAIN.md` says what is known of each.
-const KNOWN_DIFFERENCES: [&str; 7] = [
-    "sendmessage-input",
-    "tool-reference",
-    "given-72-004",
-    "tiny-1-125",
-    "tiny-2-148",
-    "tiny-2-197",
-    "tiny-2-221",
-];
+const KNOWN_DIFFERENCES: [&str; 2] = ["sendmessage-input", "tool-reference"];
 
 #[test]
 fn the_model_view_is_what_the_client_sent() {

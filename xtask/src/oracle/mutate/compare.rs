@@ -218,12 +218,30 @@ fn form(mut block: Json) -> Option<Json> {
     if members.get("is_error").is_some_and(Json::is_null) {
         members.remove("is_error");
     }
-    if let Some(Json::Array(content)) = members.get_mut("content") {
-        for part in content.iter_mut().filter_map(Json::as_object_mut) {
-            part.remove("cache_control");
+    match members.get_mut("content") {
+        Some(Json::String(text)) => text.truncate(without_reminders(text).len()),
+        Some(Json::Array(content)) => {
+            for part in content.iter_mut().filter_map(Json::as_object_mut) {
+                part.remove("cache_control");
+                if let Some(Json::String(text)) = part.get_mut("text") {
+                    text.truncate(without_reminders(text).len());
+                }
+            }
         }
+        _ => {}
     }
     Some(block)
+}
+
+/// Returns the text of a result without the reminders that the client puts behind it.
+fn without_reminders(text: &str) -> &str {
+    let mut left = text;
+    while let Some(start) = left.rfind("\n\n<system-reminder>\n")
+        && left.ends_with("\n</system-reminder>")
+    {
+        left = &left[..start];
+    }
+    left
 }
 
 /// Returns a text block without members such as `citations`.
@@ -351,6 +369,14 @@ mod tests {
         };
         assert!(difference.shown.starts_with("message 1 "), "{difference:?}");
         assert_eq!(difference.kind, "user tool_result / user tool_result");
+    }
+
+    #[test]
+    fn reminders_behind_a_result_are_not_compared() {
+        let result = |text: &str| json!([{"type": "tool_result", "tool_use_id": "1", "content": text}]);
+        let reminder = "\n\n<system-reminder>\nx\n</system-reminder>";
+        assert_eq!(client(&result(&format!("a{reminder}{reminder}"))), annals(&result("a")));
+        assert_ne!(client(&result(&format!("a{reminder} b"))), annals(&result("a")));
     }
 
     #[test]

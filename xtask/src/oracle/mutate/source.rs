@@ -74,11 +74,25 @@ pub(crate) fn fresh_sessions(client: &Client, annals: &Path) -> Result<Vec<Vec<L
     Ok(sessions)
 }
 
+/// Gives text that the client made of context the tags that it has in the client's own files, so that it can be told from what
+/// was said. Texts of the sources may have been replaced as a whole.
+fn tag_rendered_context(record: &mut Record) {
+    let mut rendered = record.get("rendered");
+    let Some(pieces) = rendered.as_array_mut().filter(|_| is_rendered_attachment(record)) else { return };
+    for piece in pieces {
+        if let Some(text) = piece["content"].as_str().filter(|text| !text.starts_with("<system-reminder>")) {
+            piece["content"] = format!("<system-reminder>\n{text}\n</system-reminder>").into();
+        }
+    }
+    record.set("rendered", &rendered);
+}
+
 /// Gives a record the session id of all cases. Replies get the client's model, because it leaves out the reasoning of others.
 fn adopt(record: &mut Record) {
     if record.get("sessionId").is_string() {
         record.set("sessionId", &json!(SESSION));
     }
+    tag_rendered_context(record);
     let mut message = record.get("message");
     let model = message["model"].as_str().unwrap_or(MODEL);
     if record.text("type").as_deref() == Some("assistant") && model != MODEL && model != "<synthetic>" {
