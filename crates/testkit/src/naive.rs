@@ -866,7 +866,7 @@ fn with_results_behind_calls(entries: &[Entry]) -> Vec<Entry> {
     let mut moved: Vec<&str> = Vec::new();
     for entry in entries.iter().filter(|entry| entry.is_result()) {
         let place = list.iter().position(|other| other.id == entry.id).expect("nothing was taken away");
-        let Some(last_line) = last_line_of_later_call(&list, place) else { continue };
+        let Some(last_line) = last_line_of_later_call(entries, &list, place) else { continue };
         let mut target = last_line + 1;
         while list.get(target).is_some_and(|other| moved.contains(&other.id.as_str())) {
             target += 1;
@@ -879,8 +879,9 @@ fn with_results_behind_calls(entries: &[Entry]) -> Vec<Entry> {
 }
 
 /// Returns where the reply ends that makes a call which the result at `place` answers too early; none if there is no
-/// such call or something that interrupts a turn stands between.
-fn last_line_of_later_call(list: &[Entry], place: usize) -> Option<usize> {
+/// such call or something that interrupts a turn stands between. Which lines are one message is decided before any result
+/// moves, in `entries`.
+fn last_line_of_later_call(entries: &[Entry], list: &[Entry], place: usize) -> Option<usize> {
     let called_before: Vec<String> = list[..place].iter().flat_map(Entry::calls).collect();
     let results: Vec<String> =
         list[place].results().into_iter().filter(|call| !called_before.contains(call)).collect();
@@ -888,7 +889,9 @@ fn last_line_of_later_call(list: &[Entry], place: usize) -> Option<usize> {
     let makes_call = |entry: &Entry| entry.calls().iter().any(|call| results.contains(call));
     let call = place + 1 + list[place + 1..].iter().position(makes_call)?;
     // The call is sent with the first line of its reply.
-    if messages_of(list).iter().any(|message| message.contains(&call) && message[0] < place) {
+    let place_in_entries = |entry: &Entry| entries.iter().position(|other| other.id == entry.id);
+    let (result_at, call_at) = (place_in_entries(&list[place])?, place_in_entries(&list[call])?);
+    if messages_of(entries).iter().any(|message| message.contains(&call_at) && message[0] < result_at) {
         return None;
     }
     let last_line = list.iter().rposition(|entry| entry.is_of_reply(&list[call])).unwrap_or(call);
