@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 
 #[derive(Debug, Parser)]
-#[command(name = "annals", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "annals", version = env!("ANNALS_VERSION"), about, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,

@@ -262,3 +262,18 @@ fn devices_and_fifos_are_refused() {
         }
     }
 }
+
+#[test]
+fn the_version_names_the_commit_where_there_is_one() {
+    let home = Home::new();
+    let version = annals(&home, &["--version"]).stdout;
+    let rest = version.trim_end().strip_prefix(concat!("annals ", env!("CARGO_PKG_VERSION"))).unwrap();
+    // `(4424afe 2026-11-17)`, or nothing in a package without a repository.
+    let is_commit = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')')).is_some_and(|commit| {
+        let (hash, date) = commit.split_once(' ').unwrap();
+        hash.len() >= 7
+            && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && date.len() == "2026-11-17".len()
+    });
+    assert!(rest.is_empty() || is_commit, "{version}");
+}
