@@ -265,7 +265,7 @@ impl Error {
 
     /// Says that the peer that sent the request has gone.
     pub fn gone() -> Self {
-        Self::new(ErrorCode::Cancelled, "the client has gone")
+        Self::new(ErrorCode::Cancelled, "the peer has gone")
     }
 
     /// Says that the thread that worked on something ended.

@@ -18,7 +18,7 @@ pub(crate) enum ErrorKind {
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
-    #[error("the transcript of `{session}` is a link that leads out of the client's folders")]
+    #[error("the transcript of `{session}` is a link that leads out of the folders of Claude Code")]
     Outside { session: String },
     #[error("no session `{selector}` in the trash")]
     NotInTrash { selector: String },
@@ -38,7 +38,7 @@ pub(crate) enum ErrorKind {
     Ambiguous { selector: String, candidates: Vec<Candidate> },
     #[error("{} {reason}", path.display())]
     NoProjects { path: PathBuf, reason: &'static str },
-    #[error("no folder of the client to write into: there is no home folder")]
+    #[error("no config folder of Claude Code to write into: there is no home folder")]
     NoRoot,
     #[error("cannot write {}: {}", path.display(), reason(source))]
     Write { path: PathBuf, source: io::Error },
@@ -48,7 +48,7 @@ pub(crate) enum ErrorKind {
     PerhapsLive { path: PathBuf, doubt: Doubt },
     #[error("a title has to have words")]
     NoTitle,
-    #[error("{} is not the transcript of a session where the client would find it", path.display())]
+    #[error("{} is not the transcript of a session where Claude Code would find it", path.display())]
     NotASession { path: PathBuf },
     #[error("{} is in the way and is another file; nothing was moved", path.display())]
     InTheWay { path: PathBuf },
@@ -97,7 +97,7 @@ impl Error {
     pub(crate) fn no_projects(path: &Path) -> Self {
         let reason = match path.metadata() {
             Ok(metadata) if metadata.is_dir() => "has no `projects` folder",
-            Ok(_) => "is a file, not a client's folder",
+            Ok(_) => "is a file, not a config folder of Claude Code",
             Err(_) => "is not there",
         };
         Self::new(ErrorKind::NoProjects { path: path.to_owned(), reason })

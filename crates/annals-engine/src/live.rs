@@ -67,7 +67,7 @@ pub enum Doubt {
 impl fmt::Display for LiveWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LiveWriter::Client { pid } => write!(f, "the client has it open (process {pid})"),
+            LiveWriter::Client { pid } => write!(f, "Claude Code has it open (process {pid})"),
             LiveWriter::Unknown => write!(f, "it is growing"),
         }
     }

@@ -28,7 +28,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or problems found,
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Global {
-    /// A client config folder, the one that contains `projects`; may be given several times
+    /// A config folder of Claude Code, the one that contains `projects`; may be given several times
     /// [default: `$CLAUDE_CONFIG_DIR`, else `~/.claude` and `~/.config/claude`]
     #[arg(long, value_name = "DIR", global = true)]
     root: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Opens the folders that the user named, or the client's own.
+    /// Opens the folders that the user named, or those of Claude Code.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         Ok(Engine::open(self.roots()?, Home::from_environment()))
     }
@@ -63,57 +63,57 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List sessions, the last active first
+    /// List sessions, most recently active first
     List(List),
     /// List projects: path, sessions, size, last activity
     Projects,
-    /// List the client's folders that are searched, and what is in each
+    /// List the config folders that are searched, and what is in each
     Roots,
-    /// List the prompts that were typed, the newest first
+    /// List the prompts that were typed, most recent first
     Prompts(Prompts),
     /// Print a session
     Show(Show),
     /// Follow a session, or all of them, as they grow
     Tail(Tail),
-    /// List the rounds of a session: what started each, and what came of it
+    /// List the turns of a session: what started each, tool calls, errors, duration, tokens
     Turns(Turns),
-    /// List tool calls with how each ended, how long it took and which files it touched
+    /// List tool calls with result state, duration and the files that each touched
     Tools(Tools),
-    /// List the sessions that a session was copied from, into or goes on in
+    /// List related sessions: those that a session was copied from, copied to, or continued in
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
     Stats(Stats),
-    /// Find damaged lines, and say what each costs
+    /// Find damaged lines and broken links, and explain the effect of each
     Check(Check),
-    /// Serve histories to browsers, editors and agents
+    /// Serve session history to browsers, editors and agents
     #[command(after_help = SERVE_HELP)]
     Serve(Serve),
-    /// Append to a session what is read from standard input, so that the client resumes it
+    /// Append entries from standard input to a session, so that Claude Code resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),
-    /// Give a session a title
+    /// Set the title of a session
     Rename(Rename),
-    /// Give a session a tag, or take it away
+    /// Set or remove the tag of a session
     Tag(Tag),
-    /// Copy a session, whole or up to a message, to go on from there in another way
+    /// Copy a session, whole or up to a message, to continue it in another direction
     Fork(Fork),
-    /// Move a session with all its files to the trash
+    /// Move a session and all its files to the trash
     Delete(Delete),
-    /// Bring a session back from the trash, or list what is in it
+    /// Restore a session from the trash, or list the trash
     Restore(Restore),
-    /// Put a session into the client's archive
+    /// Archive a session, as Claude Code does
     Archive(OneSession),
-    /// Take a session out of the client's archive
+    /// Take a session out of the archive
     Unarchive(OneSession),
-    /// Take one entry out of a session; what hung on it hangs on what came before it
+    /// Remove one entry from a session and link its children to its parent
     Tombstone(Tombstone),
-    /// Replace a session, or make it, from a log of entries kept elsewhere; what is replaced goes to the trash
+    /// Create or replace a session from a log that is kept elsewhere; a replaced session goes to the trash
     Hydrate(Hydrate),
 }
 
 const SERVE_HELP: &str = "\
-Without `--stdio` the server listens on this machine only and prints a link; whoever opens it sees the sessions in a browser. Programs \
-send the token in the link as `Authorization: Bearer TOKEN`. A token that stays the same is given in a file or in `ANNALS_TOKEN`.
+Without `--stdio` the server listens on this machine only and prints a link that shows the sessions in a browser. Programs \
+send the token of the link as `Authorization: Bearer TOKEN`. To keep the same token, give it in a file or in `ANNALS_TOKEN`.
 
   annals serve --open
   annals serve --port 4000 --token-file ~/.annals-token
@@ -121,8 +121,8 @@ send the token in the link as `Authorization: Bearer TOKEN`. A token that stays 
     --json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}'
   curl -N -H \"Authorization: Bearer $TOKEN\" http://127.0.0.1:$PORT/events
 
-With `--stdio` the server reads JSON-RPC 2.0 from standard input and answers on standard output, one message a line; it ends with \
-its input. docs/PROTOCOL.md has the methods.
+With `--stdio` the server reads JSON-RPC 2.0 from standard input and answers on standard output, one message per line; it ends \
+when its input ends. docs/PROTOCOL.md describes the methods.
 
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"history/list\"}' \\
     | annals serve --stdio";
@@ -130,20 +130,20 @@ its input. docs/PROTOCOL.md has the methods.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Serve {
-    /// Talk to one editor or agent on standard input and output
+    /// Serve one editor or agent on standard input and output
     #[arg(long, conflicts_with_all = ["port", "bind", "token", "token_file", "open"])]
     pub(crate) stdio: bool,
-    /// Listen on this port; 0 takes one that is free
+    /// Listen on this port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Listen on this address; beyond this machine, a token must be chosen
+    /// Listen on this address; an address that other machines reach needs a token of yours
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     pub(crate) bind: String,
-    /// Let in who knows this, at least 16 characters; others on this machine can see it in the list of processes
-    /// [default: `$ANNALS_TOKEN`, else made up for each start]
+    /// Access token, at least 16 characters; other users of this machine can see it in the list of processes
+    /// [default: `$ANNALS_TOKEN`, else a new one for each start]
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     pub(crate) token: Option<String>,
-    /// Let in who knows what stands in this file
+    /// Read the access token from this file
     #[arg(long, value_name = "PATH")]
     pub(crate) token_file: Option<PathBuf>,
     /// Open the page in a browser
@@ -152,22 +152,22 @@ pub(crate) struct Serve {
     /// Refuse everything that changes a session
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Look at all files twice a second instead of waiting for the system's notice, as on network drives
+    /// Check all files twice a second instead of waiting for notifications of the system: for network drives
     #[arg(long)]
     pub(crate) poll: bool,
-    /// An agent of the Agent Client Protocol that goes on with sessions: the command that starts it
+    /// Command that starts an agent of the Agent Client Protocol, which continues sessions
     #[arg(long, value_name = "COMMAND", requires = "stdio", conflicts_with = "read_only")]
     pub(crate) agent: Option<String>,
 }
 
-/// What keeps changes from doing harm.
+/// Options of commands that rewrite or move files.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Safety {
-    /// Say what would be done, and do nothing
+    /// Print what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Go on although somebody writes to the session: lines that they write meanwhile may be lost, and a client that
-    /// has it open goes on writing to a file that is no longer there
+    /// Continue although another program writes to the session: lines that it writes meanwhile may be lost, and Claude Code,
+    /// if it has the session open, continues to write to a file that is no longer there
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -184,7 +184,7 @@ pub(crate) struct Rename {
     /// A session
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
-    /// Its new title
+    /// The new title
     pub(crate) title: String,
 }
 
@@ -193,10 +193,10 @@ pub(crate) struct Tag {
     /// A session
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
-    /// Its new tag
+    /// The new tag
     #[arg(value_name = "TAG", required_unless_present = "remove")]
     pub(crate) new: Option<String>,
-    /// Take the tag away
+    /// Remove the tag
     #[arg(long, conflicts_with = "new")]
     pub(crate) remove: bool,
 }
@@ -206,29 +206,29 @@ pub(crate) struct Fork {
     /// A session
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
-    /// The last message to copy, by the beginning of its uuid
+    /// The last message to copy: its uuid, or the beginning of it
     #[arg(long, value_name = "UUID")]
     pub(crate) up_to: Option<String>,
-    /// The title of the copy [default: that of the session, with `(fork)` behind it]
+    /// The title of the copy [default: the session's title followed by `(fork)`]
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Copy subagents, long tool output and backups of files too
+    /// Also copy subagents, spilled tool output and file backups
     #[arg(long)]
     pub(crate) with_side_files: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
-    /// A session; with `--purge` one in the trash, or else one on disk
+    /// A session; with `--purge`, a session in the trash or, if the trash has none, on disk
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
-    /// Remove it for good, from the trash if it is there: nothing brings it back. For a session on disk this asks first
+    /// Remove it permanently, from the trash if it is there; asks first for a session on disk
     #[arg(long)]
     pub(crate) purge: bool,
-    /// With `--purge`: the entry of the trash, as `annals restore` lists them [default: the newest of the session]
+    /// With `--purge`: the trash entry, as listed by `annals restore` [default: the session's most recent one]
     #[arg(long, value_name = "ID", requires = "purge")]
     pub(crate) entry: Option<String>,
-    /// Remove a session on disk for good without asking
+    /// Permanently remove a session on disk without asking
     #[arg(long, requires = "purge")]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -240,10 +240,10 @@ pub(crate) struct Restore {
     /// A session in the trash: its id or at least 4 characters of it, or its title [default: list all entries]
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// Which of the session's entries: every deletion makes one [default: the newest]
+    /// The trash entry to restore; every deletion creates one [default: the most recent]
     #[arg(long, value_name = "ID", requires = "session")]
     pub(crate) entry: Option<String>,
-    /// Say what would be done, and do nothing
+    /// Print what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -253,9 +253,9 @@ pub(crate) struct Tombstone {
     /// A session, or the path of a transcript
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
-    /// The entry, by the beginning of its uuid
+    /// The entry: its uuid, or the beginning of it
     pub(crate) uuid: String,
-    /// The largest file that is written anew, in MiB; the last line of any file is cut off in place
+    /// Refuse to rewrite files larger than this, in MiB; the last line of a file of any size is removed in place
     #[arg(long, value_name = "MIB", default_value_t = 50)]
     pub(crate) limit: u64,
     #[command(flatten)]
@@ -264,17 +264,17 @@ pub(crate) struct Tombstone {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Hydrate {
-    /// Where the log is: a file, an http or https address, or `-` for standard input. It has one JSON object a line, or is
-    /// one object with a list `loglines`
+    /// The log: a file, an http or https address, or `-` for standard input; one JSON object per line, or one object with a
+    /// list `loglines`
     #[arg(value_name = "FILE|URL")]
     pub(crate) from: String,
-    /// A session that is there, to be replaced; or the id of a new one [default: a new one]
+    /// The session to replace, or the id of a new one [default: a new session]
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// The working directory that a new session is about [default: the current one]
+    /// The working directory of a new session [default: the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// Take an empty log for what it is, and not for the sign of a failure; a server that has no log (404) has an empty one
+    /// Accept an empty log, which otherwise counts as a failed transfer; HTTP status 404 means an empty log
     #[arg(long)]
     pub(crate) allow_empty: bool,
     #[command(flatten)]
@@ -282,57 +282,57 @@ pub(crate) struct Hydrate {
 }
 
 const RECORD_HELP: &str = "\
-Each line is a draft: a JSON object with a `type` and, for messages, a `message`; or a record such as a title. \
-`uuid`, `parentUuid`, `timestamp` and all other fields of the client are filled in where they are missing. Drafts whose \
-uuid is there already are passed over. All lines up to the end, or to a blank line, are one batch: if one is refused, \
-nothing of its batch is written. For every batch that was taken one line of JSON says what became of it; a refusal ends the recording.
+Each line is a draft: a JSON object with a `type` and, for messages, a `message`; or a record such as a title. Missing fields \
+(`uuid`, `parentUuid`, `timestamp` and the others that Claude Code writes) are filled in. Drafts whose uuid is already in the session \
+are skipped. All lines up to the end, or to a blank line, are one batch: if one is refused, nothing of its batch is written. Each \
+batch is reported as one line of JSON; a refusal ends the recording.
 
   echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}' | annals record --project .";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Record {
-    /// The working directory that the session is about [default: that of a session that is there, else the current one]
+    /// The working directory of the session [default: that of the existing session, else the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// A session that is there, to go on with; or the id of a new one [default: a new one]
+    /// The session to append to, or the id of a new one [default: a new session]
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// Record to the transcript of this subagent of the session
+    /// Append to the transcript of this subagent of the session
     #[arg(long, value_name = "ID", requires = "session")]
     pub(crate) agent: Option<String>,
     /// The folder below `subagents` that the subagent shares with others, such as `workflows/wf_1`
     #[arg(long, value_name = "PATH", requires = "agent")]
     pub(crate) group: Option<String>,
-    /// Note what kind of agent it is, beside its transcript
+    /// Type of the agent, written beside its transcript
     #[arg(long, value_name = "NAME", requires = "agent")]
     pub(crate) agent_type: Option<String>,
-    /// Note what the agent was asked to do
+    /// What the agent was asked to do
     #[arg(long, value_name = "TEXT", requires = "agent")]
     pub(crate) description: Option<String>,
-    /// Note the call that started the agent
+    /// The tool call that started the agent
     #[arg(long, value_name = "ID", requires = "agent")]
     pub(crate) tool_use_id: Option<String>,
-    /// Note the worktree that the agent works in
+    /// The worktree of the agent
     #[arg(long, value_name = "DIR", requires = "agent")]
     pub(crate) worktree: Option<PathBuf>,
-    /// End a batch after so many drafts; with 1, each is on disk before the next one is read
+    /// End a batch after N drafts; with 1, each draft is on disk before the next one is read
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) batch: Option<usize>,
-    /// Pass over drafts that are refused, and record the others
+    /// Skip drafts that are refused, and record the others
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// When what was written must survive a loss of power
+    /// When written lines are synced to disk
     #[arg(long, value_enum, default_value_t = Sync::Flush)]
     pub(crate) sync: Sync,
-    /// How the program that records was started; stands in every message
+    /// Value of `entrypoint` in every message
     #[arg(long, value_name = "NAME", default_value = "annals")]
     pub(crate) entrypoint: String,
 }
 
-/// When what was written is made to survive a loss of power.
+/// When written lines are synced to disk.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Sync {
-    /// Whenever the system gets round to it
+    /// Never; the system decides
     Never,
     /// After every batch
     Flush,
@@ -352,13 +352,13 @@ impl From<Sync> for write::Sync {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
-    /// Only sessions of this working directory and of its worktrees
+    /// Only sessions of this working directory and its worktrees
     #[arg(long, value_name = "PATH", conflicts_with = "here")]
     pub(crate) project: Option<PathBuf>,
-    /// Only sessions of the current directory and of its worktrees
+    /// Only sessions of the current directory and its worktrees
     #[arg(long)]
     pub(crate) here: bool,
-    /// At most so many
+    /// Show at most N
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
     /// Only sessions active since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
@@ -367,38 +367,38 @@ pub(crate) struct List {
     /// Only sessions that began before then; with a date, those of that day too
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
-    /// Only sessions whose title has this in it, whatever its case
+    /// Only sessions whose title contains TEXT, in any case
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     /// Only sessions on this branch
     #[arg(long)]
     pub(crate) branch: Option<String>,
-    /// Only sessions that used this tool, themselves or by their subagents; whatever the case of its name
+    /// Only sessions that used this tool, subagents included; in any case
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only sessions that touched this file or a file in this folder, themselves or by their subagents; `src/main.rs`
-    /// is found wherever it lies
+    /// Only sessions that touched this file or folder, subagents included; a relative path such as `src/main.rs` matches in
+    /// any project
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<String>,
-    /// The order
+    /// Sort order
     #[arg(long, value_enum, default_value_t = SortBy::Updated)]
     pub(crate) sort: SortBy,
-    /// Also files that hold no conversation: empty ones, titles only, subagents' messages only
+    /// Include files without a conversation: empty ones, only titles, only messages of subagents
     #[arg(long)]
     pub(crate) all: bool,
-    /// Instead, sessions whose transcripts are gone and that only the prompt history knows
+    /// List deleted sessions that are only known from the prompt history
     #[arg(long, conflicts_with_all = ["all", "branch", "tool", "file", "sort"])]
     pub(crate) ghosts: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Prompts {
-    /// Only prompts with this text in them, or in what was pasted, whatever its case
+    /// Only prompts that contain this text, pasted text included; in any case
     pub(crate) text: Option<String>,
     /// Only prompts typed in this working directory
     #[arg(long, value_name = "PATH")]
     pub(crate) project: Option<PathBuf>,
-    /// At most so many
+    /// Show at most N
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
     /// Only prompts sent since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
@@ -412,9 +412,9 @@ pub(crate) struct Prompts {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SortBy {
-    /// Last active first
+    /// Most recently active first
     Updated,
-    /// Last begun first
+    /// Most recently created first
     Created,
     /// Largest first
     Size,
@@ -479,18 +479,18 @@ pub(crate) struct Show {
     /// Only these turns: `3`, `3..`, `..5` or `3..5` (full view)
     #[arg(long, value_name = "N..M", value_parser = turn_range)]
     pub(crate) turn: Option<RangeInclusive<usize>>,
-    /// The conversation that ends in this entry, by the beginning of its uuid, instead of where the client would go on
+    /// Show the conversation that ends in this entry (uuid or its beginning) instead of the one that Claude Code would resume
     #[arg(long, value_name = "UUID")]
     pub(crate) leaf: Option<String>,
-    /// Show what subagents did, below the calls that started them (full view)
+    /// Show the conversations of subagents below the calls that started them (full view)
     #[arg(long)]
     pub(crate) subagents: bool,
     #[command(flatten)]
     pub(crate) pause: Pause,
-    /// Unfold reasoning, summaries and what the client put in (full view)
+    /// Print reasoning, summaries and added context in full (full view)
     #[arg(long)]
     pub(crate) expand: bool,
-    /// Leave out reasoning (full view)
+    /// Omit reasoning (full view)
     #[arg(long)]
     pub(crate) no_thinking: bool,
     /// How tool calls are printed (full view)
@@ -503,9 +503,9 @@ pub(crate) struct Show {
 pub(crate) enum View {
     /// Everything ever recorded, in conversation order
     Full,
-    /// What the client would send to the model if the session were resumed
+    /// What Claude Code would send to the model if it resumed the session
     Model,
-    /// The lines of the file as they are; on a terminal, control characters are replaced. With `--json` one object a line:
+    /// The lines of the file as they are; on a terminal, control characters are replaced. With `--json` one object per line:
     /// `line`, `offset`, and `text` or, if it is not UTF-8, `bytes` in base64
     Raw,
 }
@@ -531,10 +531,10 @@ pub(crate) struct Tail {
     /// Follow all sessions and their subagents, new ones too
     #[arg(long, conflicts_with = "session")]
     pub(crate) all: bool,
-    /// Look at all files twice a second instead of waiting for the system's notice, as on network drives
+    /// Check all files twice a second instead of waiting for notifications of the system: for network drives
     #[arg(long)]
     pub(crate) poll: bool,
-    /// End after so many seconds, when what was written until then is printed
+    /// End after N seconds
     #[arg(long, value_name = "N")]
     pub(crate) seconds: Option<u64>,
 }
@@ -558,7 +558,7 @@ pub(crate) struct Lineage {
 /// How long a pause makes a turn a resumption.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Pause {
-    /// After how many minutes of silence a turn counts as a resumption
+    /// A turn after a pause of at least N minutes counts as a resumption
     #[arg(long, value_name = "MINUTES", default_value_t = 5)]
     pause: u32,
 }
@@ -577,7 +577,7 @@ pub(crate) struct Tools {
     /// Only calls of this tool
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Only calls whose result says that they failed, denied and interrupted ones among them
+    /// Only calls that failed, were denied or interrupted
     #[arg(long)]
     pub(crate) errors: bool,
 }

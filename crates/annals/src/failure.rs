@@ -34,7 +34,7 @@ impl Failure {
 
     /// Says that there is no history of a client where it was looked for.
     pub(crate) fn no_history(text: String) -> Self {
-        let hint = "name the client's folder with `--root DIR`; `annals roots` lists those that are searched";
+        let hint = "name the config folder of Claude Code with `--root DIR`; `annals roots` lists those that are searched";
         Failure::Message { text, hints: vec![hint.to_owned()], code: FOUND_NOTHING }
     }
 
@@ -45,7 +45,7 @@ impl Failure {
 
     /// Says that the client would not resume a session.
     pub(crate) fn not_resumable(obstacle: &str) -> Self {
-        Self::without_hint(format!("the client would not resume this session: {obstacle}"))
+        Self::without_hint(format!("Claude Code would not resume this session: {obstacle}"))
     }
 
     /// Says that a command needs more words.
@@ -142,7 +142,8 @@ impl Failure {
     }
 }
 
-const ROOT_HINT: &str = "name the client's folder with `--root DIR`, or a transcript by its path";
+const ROOT_HINT: &str =
+    "name the config folder of Claude Code with `--root DIR`, or a transcript by its path";
 
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
@@ -184,7 +185,7 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_no_projects() {
             hints.push(
-                "a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path"
+                "a config folder of Claude Code is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path"
                     .into(),
             );
         }

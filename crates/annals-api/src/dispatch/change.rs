@@ -68,7 +68,7 @@ impl Api {
         if !self.engine.has_place_for(&trashed) {
             return Err(Error::new(
                 ErrorCode::NotFound,
-                "the session was deleted from another folder of a client",
+                "the session was deleted from another config folder",
             ));
         }
         let path = self.engine.restore(&trashed)?;

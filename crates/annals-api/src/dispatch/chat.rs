@@ -82,7 +82,7 @@ impl Api {
                 }
                 View::Model => {
                     if let Some(obstacle) = reading.conversation.chain().obstacle() {
-                        let message = format!("the client would not resume this session: {obstacle}");
+                        let message = format!("Claude Code would not resume this session: {obstacle}");
                         return Err(Error::new(ErrorCode::NotResumable, &message));
                     }
                     let sent =

@@ -125,7 +125,7 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
     let versions: Vec<_> = stats.versions.iter().map(|version| output::clean(version)).collect();
     writeln!(
         out,
-        "client versions: {}",
+        "Claude Code versions: {}",
         if versions.is_empty() { "-".to_owned() } else { versions.join(", ") }
     )?;
     let errors: u64 = stats.tools.values().map(|tool| tool.errors).sum();

@@ -51,7 +51,7 @@ pub(crate) fn print_entry(
 }
 
 fn block(out: &mut impl Write, value: Value<'_>, columns: Option<usize>) -> Result<(), Failure> {
-    let made_up = if value.flag("synthetic") { " (made up by the client)" } else { "" };
+    let made_up = if value.flag("synthetic") { " (made up by Claude Code)" } else { "" };
     match Block::new(value) {
         Block::Text(text) => {
             for line in markdown::lines(&clean_lines(&without_escapes(&text.text())), columns) {

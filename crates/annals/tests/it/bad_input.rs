@@ -64,7 +64,7 @@ fn a_folder_is_read_by_stats_and_check_and_refused_by_show() {
     assert_eq!(nothing.code, Some(1));
     assert_snapshot!(nothing.stderr, @"
     annals: no transcripts in empty
-    hint: name the client's folder with `--root DIR`, or a transcript by its path
+    hint: name the config folder of Claude Code with `--root DIR`, or a transcript by its path
     ");
 }
 
@@ -74,14 +74,14 @@ fn a_machine_without_history_says_so() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert_snapshot!(ran.stderr, @"
     annals: no sessions found in [home]/.claude/projects or [home]/.config/claude/projects
-    hint: name the client's folder with `--root DIR`; `annals roots` lists those that are searched
+    hint: name the config folder of Claude Code with `--root DIR`; `annals roots` lists those that are searched
     ");
     let home = Home::new();
     let ran = annals(&home, &["stats", "--root", "."]);
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"
     annals: [home] has no `projects` folder
-    hint: a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
+    hint: a config folder of Claude Code is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
     ");
 }
 

@@ -28,7 +28,7 @@ fn problems_are_named_with_line_and_cost() {
       line 1: info: uuid of line 7; costs nothing: both lines have the same content
       line 5: info: blank line; costs nothing
       line 6: error: NUL bytes instead of text; what should stand here was never written
-      line 7: error: object glued behind other bytes on one line; the client loses the entry; annals reads it
+      line 7: error: object glued behind other bytes on one line; Claude Code loses the entry; annals reads it
       line 7: info: uuid of line 7; costs nothing: both lines have the same content
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost

@@ -729,6 +729,6 @@ fn the_model_view_reads_as_messages() {
       <bash-stdout>a.txt</bash-stdout>
     ── assistant
       No response requested.
-      (made up by the client)
+      (made up by Claude Code)
     ");
 }

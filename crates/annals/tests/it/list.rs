@@ -423,12 +423,12 @@ fn a_first_run_says_what_was_looked_for() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
     annals: no sessions found in [home]/.claude/projects or [home]/.config/claude/projects
-    hint: name the client's folder with `--root DIR`; `annals roots` lists those that are searched
+    hint: name the config folder of Claude Code with `--root DIR`; `annals roots` lists those that are searched
     ");
     home.write(".claude/projects/-p/notes.txt", "");
     assert_snapshot!(annals(&home, &["list"]).stderr, @"
     annals: no sessions found in [home]/.claude/projects
-    hint: name the client's folder with `--root DIR`; `annals roots` lists those that are searched
+    hint: name the config folder of Claude Code with `--root DIR`; `annals roots` lists those that are searched
     ");
 }
 
@@ -487,13 +487,13 @@ fn every_folder_that_is_searched_is_told() {
     folder projects sessions notes
     [home]/.claude 1 1
     [home]/bare 0 0 empty
-    [home]/file 0 0 [home]/file is a file, not a client's folder
+    [home]/file 0 0 [home]/file is a file, not a config folder of Claude Code
     [home]/nowhere 0 0 [home]/nowhere is not there
     ");
     assert_snapshot!(annals(&home, &[&roots[..], &["roots", "--json"]].concat()).stdout, @r#"
     {"path":"[home]/.claude","projects":1,"sessions":1,"errors":[]}
     {"path":"[home]/bare","projects":0,"sessions":0,"errors":[]}
-    {"path":"[home]/file","projects":0,"sessions":0,"errors":["[home]/file is a file, not a client's folder"]}
+    {"path":"[home]/file","projects":0,"sessions":0,"errors":["[home]/file is a file, not a config folder of Claude Code"]}
     {"path":"[home]/nowhere","projects":0,"sessions":0,"errors":["[home]/nowhere is not there"]}
     "#);
     let ran = annals(&home, &[&roots[..], &["list"]].concat());
@@ -503,13 +503,13 @@ fn every_folder_that_is_searched_is_told() {
         "the others do not keep it from being listed"
     );
     assert_snapshot!(ran.stderr, @"
-    annals: [home]/file is a file, not a client's folder
+    annals: [home]/file is a file, not a config folder of Claude Code
     annals: [home]/nowhere is not there
     ");
     let ran = annals(&home, &["--root", "file", "list"]);
     assert_snapshot!(ran.stderr, @"
-    annals: [home]/file is a file, not a client's folder
-    hint: a client's folder is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
+    annals: [home]/file is a file, not a config folder of Claude Code
+    hint: a config folder of Claude Code is the one that contains `projects`; `stats`, `check` and `tools` take any other as a path
     ");
     assert_eq!(ran.code, Some(2));
 }

@@ -94,7 +94,7 @@ fn a_session_is_renamed_by_whatever_names_it() {
     let agent = path(&home).with_extension("").join("subagents/agent-a1.jsonl");
     let ran = run(&home, &["rename", agent.to_str().unwrap(), "x"]);
     assert_eq!(ran.code, Some(2));
-    assert_snapshot!(ran.stderr, @"annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55/subagents/agent-a1.jsonl is not the transcript of a session where the client would find it");
+    assert_snapshot!(ran.stderr, @"annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55/subagents/agent-a1.jsonl is not the transcript of a session where Claude Code would find it");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_fork_up_to_a_message_ends_there_whatever_was_named_as_the_end() {
     assert_eq!(listed.matches(&format!("\"forkedFrom\":\"{SESSION}\"")).count(), 1, "{listed}");
     let (lines, view) = forked(&[]);
     assert_eq!(lines.iter().filter(|line| line["type"] == "last-prompt").count(), 2);
-    assert!(!view.contains("lost"), "what the client does not read is not copied: {view}");
+    assert!(!view.contains("lost"), "what Claude Code does not read is not copied: {view}");
 }
 
 const ID: &str = "22222222-93c1-4d41-9f0c-2a6f0f9f7a55";
@@ -442,7 +442,10 @@ fn nothing_is_rewritten_under_a_client_that_runs() {
         let told = ran.stderr.replace(&pid.to_string(), "[pid]");
         assert_eq!(
             told.lines().next().unwrap(),
-            format!("annals: [home]/{} was left alone: the client has it open (process [pid])", transcript())
+            format!(
+                "annals: [home]/{} was left alone: Claude Code has it open (process [pid])",
+                transcript()
+            )
         );
         assert_eq!(
             told.lines().nth(1).unwrap(),
@@ -455,7 +458,7 @@ fn nothing_is_rewritten_under_a_client_that_runs() {
     assert_eq!(files(&home), before);
     let renamed = run(&home, &["rename", SESSION, "Named"]);
     assert_eq!(renamed.code, Some(0));
-    assert_snapshot!(renamed.stderr.replace(&pid.to_string(), "[pid]"), @"note: the client has it open (process [pid]); it may write its own title again");
+    assert_snapshot!(renamed.stderr.replace(&pid.to_string(), "[pid]"), @"note: Claude Code has it open (process [pid]); it may write its own title again");
     assert_eq!(run(&home, &["delete", SESSION, "--force"]).code, Some(0));
     assert!(!path(&home).exists());
 }

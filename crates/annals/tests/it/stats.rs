@@ -12,7 +12,7 @@ fn one_session_is_counted_in_full() {
     assert_snapshot!(counted.stdout, @"
     [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
     4 lines, 814 B, 2026-03-01 10:00 to 2026-03-01 10:00 (UTC)
-    client versions: 2.1.325
+    Claude Code versions: 2.1.325
     turns 1, compactions 0, branches 0, gaps 0, subagents 0, failed calls 1, problems 0
 
     entries       number
@@ -54,7 +54,7 @@ fn several_sessions_get_a_row_each_and_a_total() {
 
     2 sessions and 1 subagent
     7 lines, 958 B, 2026-03-01 10:00 to 2026-03-02 00:00 (UTC)
-    client versions: 2.1.325
+    Claude Code versions: 2.1.325
     turns 1, compactions 0, branches 0, gaps 0, subagents 1, failed calls 1, problems 1
 
     entries       number
