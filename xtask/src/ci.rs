@@ -12,6 +12,12 @@ pub(crate) fn run() -> Outcome {
     step("lints", || {
         call(cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
     })?;
+    step("without default features", || {
+        call(
+            cargo,
+            &["clippy", "--quiet", "--package", "annals", "--no-default-features", "--", "-D", "warnings"],
+        )
+    })?;
     step("tests", || call(cargo, &["test", "--quiet", "--workspace"]))?;
     step("corpus", || corpus::run(false))?;
     step("documentation", || {

@@ -1,6 +1,6 @@
 //! What annals can do with session histories, without a terminal or a transport.
 //!
-//! Start with [`Engine`]: it knows the client's folders, finds sessions in them, counts and checks.
+//! Start with [`Engine`]: it knows the folders of Claude Code, finds sessions in them, counts and checks.
 
 mod catalog;
 mod check;
@@ -18,6 +18,7 @@ mod live;
 mod lock;
 mod prompts;
 mod record;
+mod remote;
 mod rewrite;
 mod roots;
 mod snapshot;
@@ -42,6 +43,9 @@ pub use lineage::{Kinship, Relation};
 pub use live::{Doubt, LiveWriter, Liveness, ProcessView};
 pub use prompts::{Ghost, Pasted, Prompt, Typed};
 pub use record::{FORMAT_VERSION, Recording};
+#[cfg(feature = "http")]
+pub use remote::Http;
+pub use remote::Remote;
 pub use rewrite::{HydrateOptions, Hydrated, Log};
 pub use roots::Roots;
 pub use snapshot::Snapshot;

@@ -1,7 +1,6 @@
 //! Changes that replace a transcript: one entry taken out, or all of it put in from elsewhere.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::time::Duration;
 
 use annals_transcript::json::Value;
 use annals_transcript::write::rewrite::{self, Removed};
@@ -10,6 +9,7 @@ use annals_transcript::write::{Options, Target};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
+use crate::remote::Remote;
 use crate::trash::Trashed;
 
 impl Engine {
@@ -142,16 +142,11 @@ impl Log {
         Ok(Self(Box::new(beginning.into_iter().chain(rest))))
     }
 
-    /// Asks a server for a log. A server that knows no such log (404) has an empty one; any other answer but success is an
-    /// error.
-    pub fn fetch(url: &str) -> io::Result<Self> {
-        let config = ureq::Agent::config_builder()
-            .timeout_connect(Some(Duration::from_secs(10)))
-            .timeout_recv_response(Some(Duration::from_secs(60)))
-            .build();
-        match ureq::Agent::new_with_config(config).get(url).call() {
-            Err(ureq::Error::StatusCode(404)) => Self::read(io::empty()),
-            response => Self::read(response.map_err(io::Error::other)?.into_body().into_reader()),
+    /// Reads a log from another machine. One that has no such log has an empty one.
+    pub fn fetch(remote: &dyn Remote, address: &str) -> io::Result<Self> {
+        match remote.open(address)? {
+            Some(log) => Self::read(log),
+            None => Self::read(io::empty()),
         }
     }
 }

@@ -108,13 +108,23 @@ fn open_log(from: &str) -> io::Result<Log> {
     if from == "-" {
         Log::read(io::stdin())
     } else if from.starts_with("http://") || from.starts_with("https://") {
-        Log::fetch(from)
+        fetch_log(from)
     } else {
         Log::read(File::open(Path::new(from))?)
     }
 }
 
-/// Says that the client has the session open, and what it may do.
+#[cfg(feature = "http")]
+fn fetch_log(address: &str) -> io::Result<Log> {
+    Log::fetch(&annals_engine::Http::default(), address)
+}
+
+#[cfg(not(feature = "http"))]
+fn fetch_log(_address: &str) -> io::Result<Log> {
+    Err(io::Error::other("this annals was built without HTTP (cargo feature `http`)"))
+}
+
+/// Says that Claude Code has the session open, and what it may do.
 fn warn_of_client(engine: &Engine, file: &TranscriptFile, risk: &str) {
     if let Some(client) = engine.live_client(file) {
         output::note(&format!("note: {client}; {risk}"));
