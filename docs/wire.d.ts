@@ -55,6 +55,8 @@ export interface Changed {
   moved?: Array<Text>;
   /** The transcript; for a deleted session, where it was. */
   path: Text;
+  /** Whether it was removed permanently. */
+  purged?: boolean;
   /** The session. */
   session: string | null;
   /** Its new tag, if it was given one; empty if the old one was taken away. */
@@ -669,6 +671,11 @@ export interface Trashed {
   deletedAt: string;
   /** Which of the session's entries it is; the ids of later ones sort behind those of earlier ones. */
   entry: string;
+  /**
+   * Whether deleting or restoring it was interrupted, or is going on right now. The next operation that changes the session
+   * puts its files back.
+   */
+  interrupted?: boolean;
   /** Where its transcript was. */
   path: Text;
   /** The working directory that it is about, if that is known. */

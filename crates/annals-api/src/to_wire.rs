@@ -199,6 +199,7 @@ pub fn changed(done: &str, file: &TranscriptFile) -> wire::Changed {
         uuid: None,
         entries: None,
         entry: None,
+        purged: false,
         moved: Vec::new(),
     }
 }
@@ -224,6 +225,7 @@ pub fn trashed(trashed: &Trashed) -> wire::Trashed {
         project: trashed.project.as_deref().map(Into::into),
         size: trashed.size,
         path: trashed.transcript.as_path().into(),
+        interrupted: trashed.is_unfinished,
     }
 }
 

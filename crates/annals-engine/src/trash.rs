@@ -18,7 +18,7 @@ mod transfer;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -344,6 +344,39 @@ impl Engine {
             Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
             None => Ok(trashed.transcript.clone()),
         }
+    }
+
+    /// Puts the transcript of an entry in the place of the one that is on disk by now, which moves to a trash entry of its own;
+    /// returns that entry. Only an entry that holds nothing but a transcript can be restored in this way: `hydrate` makes such
+    /// entries, because it leaves the side files of a session where they are.
+    pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Trashed, Error> {
+        let file = TranscriptFile {
+            path: trashed.transcript.clone(),
+            session: Some(trashed.session.clone()),
+            agent: None,
+        };
+        self.ensure_at_rest(&file, force)?;
+        let _session = self.take_alone(&file.path, &trashed.session)?;
+        let entry = self.entry(trashed)?;
+        ensure_confined(&entry)?;
+        let item = transcript_of(&entry)?;
+        if entry.manifest.items.len() > 1 {
+            return Err(Error::new(ErrorKind::InTheWay { path: file.path }));
+        }
+        let cannot_read = |source| Error::read(&item.place, source);
+        let mut source = File::open(&item.place).map_err(cannot_read)?;
+        let mut replaced = None;
+        let swapped = rewrite::replace_by_copy(&**self.disk(), &file.path, &mut source, || {
+            replaced = Some(self.keep_copy(&file)?);
+            Ok::<_, Error>(())
+        });
+        if let Err(error) = swapped {
+            // Nothing was replaced. If this fails, too, the trash has a copy too many.
+            let _ = replaced.map(|copy| self.discard(&copy));
+            return Err(error);
+        }
+        self.discard(trashed)?;
+        replaced.ok_or_else(|| Error::new(ErrorKind::NotFound { selector: trashed.session.clone() }))
     }
 
     /// Removes an entry from the trash for good.

@@ -30,6 +30,9 @@ pub struct Changed {
     /// The entry of the trash: the one that a deleted or replaced session was moved to, or the one that was restored or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
+    /// Whether it was removed permanently.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub purged: bool,
     /// Files and folders that were moved or removed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub moved: Vec<Text>,
@@ -71,4 +74,8 @@ pub struct Trashed {
     pub size: u64,
     /// Where its transcript was.
     pub path: Text,
+    /// Whether deleting or restoring it was interrupted, or is going on right now. The next operation that changes the session
+    /// puts its files back.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub interrupted: bool,
 }

@@ -243,6 +243,12 @@ pub(crate) struct Restore {
     /// The trash entry to restore; every deletion creates one [default: the most recent]
     #[arg(long, value_name = "ID", requires = "session")]
     pub(crate) entry: Option<String>,
+    /// Restore a transcript that `annals hydrate` replaced in place of the one that is on disk now, which goes to the trash
+    #[arg(long, requires = "entry")]
+    pub(crate) replace: bool,
+    /// With `--replace`: continue although another program writes to the session
+    #[arg(long, requires = "replace")]
+    pub(crate) force: bool,
     /// Print what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

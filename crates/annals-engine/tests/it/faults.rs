@@ -240,6 +240,36 @@ fn replacing_from_a_log_survives_any_fault_and_keeps_what_it_replaces() {
 }
 
 #[test]
+fn swapping_a_replaced_transcript_back_survives_any_fault() {
+    let old = belongings().pop().unwrap().1;
+    let new = "{\"type\":\"user\",\"uuid\":\"new\"}\n";
+    let replaced = |folder: &Path| {
+        make(folder);
+        let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap();
+        let log = [Ok(new.trim_end().as_bytes().to_vec())];
+        let options = HydrateOptions { force: true, ..HydrateOptions::default() };
+        real(folder).hydrate(&target, log, options).unwrap();
+    };
+    for (devices, _) in DEVICES {
+        let swap = |disk, folder: &Path| {
+            let engine = engine(folder, devices(disk, folder));
+            let oldest = engine.trashed().pop().unwrap();
+            engine.restore_over(&oldest, true).map_err(|error| error.to_string())
+        };
+        let faults = every_fault(replaced, swap, |folder, fault, result| {
+            let context = format!("{fault:?}: {result:?}");
+            let there = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+            assert!(there == old || there == new && result.is_err(), "{context}: {there}");
+            // The side files of the session were never moved, and both transcripts are somewhere.
+            nothing_is_lost(folder, 1, &context);
+            let is_kept = tree(folder).values().flatten().any(|content| content == new);
+            assert!(is_kept, "{context}: the new transcript is gone");
+        });
+        assert!(faults > 30, "{faults}");
+    }
+}
+
+#[test]
 fn removing_for_good_survives_any_fault_and_nothing_half_removed_comes_back() {
     let purge = |disk, folder: &Path| {
         let engine = engine(folder, disk);

@@ -20,6 +20,10 @@ pub(crate) enum ErrorKind {
     Log { number: usize, source: DraftError },
     #[error("the log is empty")]
     EmptyLog,
+    #[error(
+        "the log is a single object without a `type`, which is no entry: perhaps the message of a server"
+    )]
+    NotATranscript,
     #[error("there is no entry `{id}`")]
     NoEntry { id: String },
     #[error("entry `{id}` begins a compaction, which the entries behind it need")]

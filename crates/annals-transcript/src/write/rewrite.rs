@@ -254,6 +254,34 @@ pub fn hydrate<E: From<Error>>(
     allow_empty: bool,
     keep_old: impl FnOnce() -> Result<(), E>,
 ) -> Result<usize, E> {
+    let mut count = 0;
+    let write = |out: &mut dyn Write| {
+        count = copy_log(log, path, allow_empty, out)?;
+        Ok(())
+    };
+    replace_transcript(disk, path, write, keep_old)?;
+    Ok(count)
+}
+
+/// Replaces a transcript by the bytes of a source, all of it or nothing. `keep_old` is called as in [`hydrate`].
+pub fn replace_by_copy<E: From<Error>>(
+    disk: &dyn Disk,
+    path: &Path,
+    source: &mut dyn io::Read,
+    keep_old: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let copy = |out: &mut dyn Write| io::copy(source, out).map(|_| ()).map_err(Error::disk("write", path));
+    replace_transcript(disk, path, copy, keep_old)
+}
+
+/// Replaces a transcript, or creates it, all of it or nothing. `keep_old` is called when all of the new content is on disk, just
+/// before it takes the place of a file that is there.
+fn replace_transcript<E: From<Error>>(
+    disk: &dyn Disk,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
+    keep_old: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
     let path = &real(path);
     let folder = path.parent().unwrap_or(Path::new("."));
     if !folder.is_dir() {
@@ -265,11 +293,6 @@ pub fn hydrate<E: From<Error>>(
     if before.is_some() {
         remove_second_name(disk, path)?;
     }
-    let mut count = 0;
-    let write = |out: &mut dyn Write| {
-        count = copy_log(log, path, allow_empty, out)?;
-        Ok(())
-    };
     let _claim = claim(disk, path)?;
     let place = if before.is_some() { Place::Any } else { Place::Free };
     put(disk, path, place, write, || -> Result<(), E> {
@@ -277,8 +300,7 @@ pub fn hydrate<E: From<Error>>(
             keep_old()?;
         }
         Ok(unchanged(path, before)?)
-    })?;
-    Ok(count)
+    })
 }
 
 /// Reads a log as [`hydrate`] would; returns how many entries it has.
@@ -296,16 +318,22 @@ fn copy_log(
     allow_empty: bool,
     out: &mut dyn Write,
 ) -> Result<usize, Error> {
-    let (mut number, mut is_empty) = (0, true);
+    let (mut number, mut is_empty, mut has_type) = (0, true, false);
     for entry in log {
         let entry = entry.map_err(Error::disk("read the log for", path))?;
         number += 1;
         let line = object(&entry).map_err(|source| Error::new(ErrorKind::Log { number, source }))?;
-        is_empty &= Value::new(&line).is_none_or(|object| object.members().next().is_none());
+        let object = Value::new(&line);
+        is_empty &= object.is_none_or(|object| object.members().next().is_none());
+        has_type |= object.is_some_and(|object| object.text("type").is_some());
         out.write_all(&line).and_then(|()| out.write_all(b"\n")).map_err(Error::disk("write", path))?;
     }
     if is_empty && !allow_empty {
         return Err(Error::new(ErrorKind::EmptyLog));
+    }
+    // A single object without a type is what servers answer to say why there is no log.
+    if number == 1 && !is_empty && !has_type {
+        return Err(Error::new(ErrorKind::NotATranscript));
     }
     Ok(number)
 }

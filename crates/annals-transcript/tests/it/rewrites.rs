@@ -158,14 +158,14 @@ fn a_second_name_that_an_interruption_left_is_removed_and_never_written_to() {
     let old = "{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n";
     let (folder, path) = file(old);
     let second = folder.path().join(".s.jsonl.annals");
-    let log = || [Ok(b"{\"new\":1}".to_vec())];
+    let log = || [Ok(b"{\"type\":\"new\"}".to_vec())];
     fs::hard_link(&path, &second).unwrap();
     rewrite::remove_entry(&RealDisk, &path, "a", REWRITE_LIMIT, PATIENCE).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"user\",\"uuid\":\"b\"}\n");
     assert!(!second.exists());
     fs::hard_link(&path, &second).unwrap();
     hydrate(&path, log()).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\":1}\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"new\"}\n");
     assert!(!second.exists());
     // The session is moved away after the interruption, and made again.
     fs::write(&path, old).unwrap();
@@ -174,7 +174,7 @@ fn a_second_name_that_an_interruption_left_is_removed_and_never_written_to() {
     fs::rename(&path, &elsewhere).unwrap();
     hydrate(&path, log()).unwrap();
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), old);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\":1}\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"new\"}\n");
     assert!(!second.exists());
 }
 
@@ -225,7 +225,7 @@ fn an_empty_log_replaces_nothing_unless_that_is_allowed() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     assert_eq!(hydrate(&path, log(&["{}"])).unwrap(), 1);
     assert_eq!(
-        rewrite::hydrate::<Error>(&RealDisk, &path, log(&["{\"a\":1}"]), false, || Ok(())).unwrap(),
+        rewrite::hydrate::<Error>(&RealDisk, &path, log(&["{\"type\":\"a\"}"]), false, || Ok(())).unwrap(),
         1
     );
 }
@@ -233,7 +233,7 @@ fn an_empty_log_replaces_nothing_unless_that_is_allowed() {
 #[test]
 fn the_old_file_is_kept_before_it_is_replaced_or_nothing_is() {
     let (_folder, path) = file("old\n");
-    let log = || [Ok(b"{\"a\":1}".to_vec())];
+    let log = || [Ok(b"{\"type\":\"a\"}".to_vec())];
     let fails = || Err(Box::<dyn std::error::Error>::from("no room"));
     assert!(rewrite::hydrate(&RealDisk, &path, log(), false, fails).is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
@@ -242,7 +242,7 @@ fn the_old_file_is_kept_before_it_is_replaced_or_nothing_is() {
         Ok::<(), Error>(())
     };
     rewrite::hydrate(&RealDisk, &path, log(), false, sees_the_old).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"a\"}\n");
 }
 
 #[test]

@@ -92,10 +92,12 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
         if let Some(replaced) = &replaced {
             let (session, entry) = (clean(&replaced.session), &replaced.entry);
             lines.push(format!(
-                "its earlier version is in the trash: `annals delete {session}`, then `annals restore {session} --entry {entry}`"
+                "the earlier version is in the trash: `annals restore {session} --entry {entry} --replace`"
             ));
         }
-        lines.push(format!("`annals show {}` prints it", name(&file)));
+        if entries > 0 {
+            lines.push(format!("`annals show {}` prints the new one", name(&file)));
+        }
         entry = replaced.map(|replaced| replaced.entry);
         (entries, lines.join("\n"))
     };

@@ -50,7 +50,8 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
         entry = Some(trashed.entry);
     }
     let moved = belongings.iter().map(|belonging| belonging.path.as_path().into()).collect();
-    let changed = Changed { dry_run: args.safety.dry_run, entry, moved, ..changed("delete", &file) };
+    let (dry_run, purged) = (args.safety.dry_run, args.purge);
+    let changed = Changed { dry_run, purged, entry, moved, ..changed("delete", &file) };
     tell(&changed, &told.join("\n"), global)
 }
 
@@ -104,18 +105,39 @@ fn purge(engine: &Engine, trashed: &Trashed, dry_run: bool, global: &Global) -> 
         if dry_run { "would remove from the trash for good:" } else { "removed from the trash for good:" };
     let told = format!("{told} {} ({})", clean(&trashed.session), trashed.entry);
     let entry = Some(trashed.entry.clone());
-    tell(&Changed { dry_run, entry, ..changed("delete", &file_of(trashed)) }, &told, global)
+    tell(&Changed { dry_run, purged: true, entry, ..changed("delete", &file_of(trashed)) }, &told, global)
 }
 
 pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Result<ExitCode, Failure> {
     let Some(session) = &args.session else { return list(engine, global) };
     let trashed = engine.in_trash(&session.to_string_lossy(), args.entry.as_deref())?;
+    if args.entry.is_none() && !engine.has_place_for(&trashed) {
+        return Err(Failure::usage(
+            &format!(
+                "`{}` was deleted from another config folder: {}",
+                clean(&session.to_string_lossy()),
+                clean(&trashed.transcript.to_string_lossy())
+            ),
+            &format!("name that folder with `--root`, or the entry with `--entry {}`", trashed.entry),
+        ));
+    }
+    let name = clean(&trashed.session);
+    let is_replacing = args.replace && trashed.transcript.exists();
     let told = if args.dry_run {
-        engine.ensure_restorable(&trashed)?;
-        format!("would restore {}", clean(&trashed.session))
+        if !is_replacing {
+            engine.ensure_restorable(&trashed)?;
+        }
+        let path = clean(&trashed.transcript.to_string_lossy()).into_owned();
+        format!("would restore {name} (entry {}) to {path}", trashed.entry)
+    } else if is_replacing {
+        let replaced = engine.restore_over(&trashed, args.force)?;
+        format!(
+            "restored {name}; what it replaced is in the trash: `annals restore {name} --entry {} --replace`",
+            replaced.entry
+        )
     } else {
         let path = engine.restore(&trashed)?;
-        format!("restored {} to {}", clean(&trashed.session), clean(&path.to_string_lossy()))
+        format!("restored {name} to {}", clean(&path.to_string_lossy()))
     };
     let entry = Some(trashed.entry.clone());
     tell(&Changed { dry_run: args.dry_run, entry, ..changed("restore", &file_of(&trashed)) }, &told, global)
@@ -125,8 +147,21 @@ fn file_of(trashed: &Trashed) -> TranscriptFile {
     TranscriptFile { path: trashed.transcript.clone(), session: Some(trashed.session.clone()), agent: None }
 }
 
+/// Returns the title of a trash entry, with a mark if its files are to be put back.
+fn title_in_list(trashed: &Trashed) -> String {
+    let title = trashed.title.clone().unwrap_or_default();
+    let mark = if trashed.is_unfinished {
+        " (interrupted: the next change of the session puts it back)"
+    } else {
+        ""
+    };
+    format!("{title}{mark}").trim_start().to_owned()
+}
+
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let (all, now) = (engine.trashed(), Timestamp::now());
+    let (here, elsewhere): (Vec<_>, Vec<_>) =
+        engine.trashed().into_iter().partition(|trashed| engine.has_place_for(trashed));
+    let (all, now) = (here, Timestamp::now());
     let mut out = output::stdout();
     let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);
     for trashed in &all {
@@ -138,7 +173,7 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
             table.row(&[
                 trashed.session.chars().take(8).collect(),
                 trashed.entry.clone(),
-                trashed.title.clone().unwrap_or_default(),
+                title_in_list(trashed),
                 output::ago(trashed.deleted_at, now),
                 output::size(trashed.size),
                 project.map(|project| project.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -148,6 +183,10 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let unreadable = engine.unreadable_entries();
     for folder in &unreadable {
         output::note(&format!("cannot read the manifest of {}", output::clean(&folder.to_string_lossy())));
+    }
+    if !elsewhere.is_empty() {
+        let count = output::count(elsewhere.len(), "session");
+        output::note(&format!("{count} in the trash came from other config folders (`--root`)"));
     }
     if all.is_empty() && unreadable.is_empty() {
         output::note("the trash is empty");
