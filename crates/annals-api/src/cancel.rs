@@ -21,8 +21,8 @@ impl Cancelled {
     /// Cancels the request.
     pub fn cancel(&self) {
         self.0.is_set.store(true, Ordering::SeqCst);
-        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-        wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut *self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner));
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Returns an error if the request was cancelled.

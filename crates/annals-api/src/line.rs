@@ -46,7 +46,8 @@ fn escaped(json: &str) -> Cow<'_, str> {
 ///
 /// - A joiner or non-joiner alone between two characters beyond ASCII. Families and professions among the emoji are made in
 ///   this way, and Persian and the scripts of India need them inside words. ASCII text does not.
-/// - One variation selector behind a character. Emoji and rare forms of Han characters have them.
+/// - One variation selector behind a character: emoji have them. Those of the supplement (from U+E0100 on) stay only behind Han
+///   characters, whose rare forms they select.
 ///
 /// Tags are replaced everywhere. They are used for the flags of England, Scotland and Wales only, which lose their look.
 pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
@@ -64,6 +65,7 @@ pub fn judged(text: &str) -> impl Iterator<Item = (char, bool)> {
 fn is_harmful(before: Option<char>, character: char, next: Option<char>) -> bool {
     match character {
         JOINER | NON_JOINER => !before.is_some_and(can_be_joined) || !next.is_some_and(can_be_joined),
+        '\u{E0100}'..='\u{E01EF}' => !before.is_some_and(is_han),
         selector if is_variation_selector(selector) => {
             before.is_none_or(|before| before.is_whitespace() || is_variation_selector(before))
         }
@@ -82,6 +84,10 @@ fn is_variation_selector(character: char) -> bool {
     matches!(character, '\u{180B}'..='\u{180D}' | '\u{180F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
+fn is_han(character: char) -> bool {
+    matches!(character, '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
 fn is_always_harmful(character: char) -> bool {
     let reorders_or_breaks = matches!(
         character,
@@ -89,13 +95,22 @@ fn is_always_harmful(character: char) -> bool {
     );
     let is_invisible = matches!(
         character,
-        '\u{34F}'
+        '\u{AD}'
+            | '\u{34F}'
+            | '\u{115F}' | '\u{1160}'
+            | '\u{17B4}' | '\u{17B5}'
             | '\u{180E}'
             | '\u{200B}'
             | '\u{2060}'..='\u{2065}'
             | '\u{206A}'..='\u{206F}'
+            | '\u{3164}'
+            | '\u{FDD0}'..='\u{FDEF}'
             | '\u{FEFF}'
+            | '\u{FFA0}'
             | '\u{FFF0}'..='\u{FFFB}'
+            | '\u{FFFE}'..='\u{FFFF}'
+            | '\u{1BCA0}'..='\u{1BCA3}'
+            | '\u{1D173}'..='\u{1D17A}'
             | '\u{E0000}'..='\u{E00FF}'
             | '\u{E01F0}'..='\u{E0FFF}'
     );
@@ -107,7 +122,8 @@ fn is_always_harmful(character: char) -> bool {
 /// only at characters that may be harmful.
 pub fn has_harmful(text: &str) -> bool {
     let is_plain = |byte: &u8| (0x20..0x7F).contains(byte);
-    let begins = |byte: &u8| matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1 | 0xE2 | 0xEF | 0xF3);
+    let begins =
+        |byte: &u8| matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3);
     text.as_bytes().iter().fold(false, |found, byte| found | !is_plain(byte))
         && text.as_bytes().iter().fold(false, |found, byte| found | begins(byte))
         && text.bytes().enumerate().filter(|(_, byte)| begins(byte)).any(|(at, _)| is_harmful_at(text, at))
@@ -134,6 +150,12 @@ mod tests {
             assert_eq!(has_harmful(&text), judged(&text).any(|(_, harmful)| harmful), "{character:?}");
         }
         assert_eq!(json_line(&"a\u{e0041}").unwrap(), r#""a\udb40\udc41""#);
+        for hidden in ["a\u{ad}b", "\u{3164}", "\u{1d173}", "A\u{e0100}", "\u{fdd0}"] {
+            assert!(has_harmful(hidden), "{hidden:?}");
+        }
+        for visible in ["葛\u{e0100}", "❤\u{fe0f}", "한국어 かな 😀", "ａ"] {
+            assert!(!has_harmful(visible), "{visible:?}");
+        }
         let raw = serde_json::value::RawValue::from_string("{\"a\":\r\n1}".to_owned()).unwrap();
         assert_eq!(json_line(&raw).unwrap(), "{\"a\":  1}");
     }

@@ -257,9 +257,13 @@ impl Engine {
     /// Returns the folders in the trash whose manifests cannot be read. What is in them stays there.
     pub fn unreadable_entries(&self) -> Vec<PathBuf> {
         let trash = self.home().trash();
-        let complete = entry::names(&trash).filter(|name| name.stage == Stage::Complete);
-        let unreadable = complete.filter(|name| Entry::read(&trash, name.clone()).is_none());
-        unreadable.map(|name| name.folder(&trash, Stage::Complete)).collect()
+        let kept = entry::names(&trash).filter(|name| name.stage != Stage::Purging);
+        let unreadable = kept.filter(|name| Entry::read(&trash, name.clone()).is_none());
+        let folders = unreadable.map(|name| (name.stage, name.folder(&trash, name.stage)));
+        // The folder of an entry that is just being made has no manifest yet.
+        let is_begun =
+            |(stage, folder): &(Stage, PathBuf)| *stage == Stage::Moving && !folder.join(MANIFEST).exists();
+        folders.filter(|folder| !is_begun(folder)).map(|(_, folder)| folder).collect()
     }
 
     fn entries(&self) -> impl Iterator<Item = Entry> + use<> {
@@ -306,8 +310,10 @@ impl Engine {
 
     /// Returns whether a session of the trash was deleted from one of these folders of the client.
     pub fn has_place_for(&self, trashed: &Trashed) -> bool {
+        let root = resolved_root(&trashed.transcript);
         self.roots().projects().any(|projects| {
-            trashed.transcript.starts_with(&projects) || trashed.transcript.starts_with(resolve(&projects))
+            trashed.transcript.starts_with(&projects)
+                || projects.parent().is_some_and(|folder| resolve(folder) == root)
         })
     }
 
@@ -495,7 +501,8 @@ impl Engine {
             return self.set_stage(name.clone(), Stage::Complete).map(drop);
         }
         self.remove_all(&folder.join(MANIFEST))?;
-        self.remove_all(folder)
+        // This fails if there is anything in it by now: a process that takes other locks may still be moving files here.
+        self.disk().remove_folder(folder).map_err(|source| Error::write(folder, source))
     }
 
     /// Moves a file or folder back, into a folder that may be there already; returns a path that is taken by another file.

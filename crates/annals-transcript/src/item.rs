@@ -90,10 +90,30 @@ pub enum Part<'a> {
     Document(Media<'a>),
     /// A notice of Claude Code.
     Notice(Notice<'a>),
-    /// Context for the model, by its name: `file tea.txt`.
-    Context(String),
+    /// Context for the model.
+    Context(Context<'a>),
     /// A block of another type.
     Other(Block<'a>),
+}
+
+/// Context that Claude Code added for the model.
+#[derive(Clone, Debug)]
+pub struct Context<'a> {
+    /// Its type, and the file that it is about: `file tea.txt`.
+    pub name: String,
+    /// Its payload, if it has one.
+    pub payload: Option<Value<'a>>,
+}
+
+impl<'a> Context<'a> {
+    /// Returns what it says: the text of its content, or else all of its payload as JSON.
+    pub fn text(&self) -> Cow<'a, str> {
+        let Some(payload) = self.payload else { return Cow::Borrowed("") };
+        let content = payload.get("content");
+        let file = content.and_then(|content| content.get("file")).and_then(|file| file.get("content"));
+        let text = Content::new(file.or(content)).text();
+        if text.trim().is_empty() { String::from_utf8_lossy(payload.bytes()) } else { text }
+    }
 }
 
 /// A notice of Claude Code.
@@ -157,14 +177,17 @@ impl<'a> Item<'a> {
         };
         let limit = match entry.kind() {
             _ if parts.is_none() => Visibility::Hidden,
-            Kind::User | Kind::Attachment if entry.has(Flag::Meta) => Visibility::Context,
+            Kind::User | Kind::Attachment | Kind::System if entry.has(Flag::Meta) => Visibility::Context,
             _ => Visibility::Conversation,
         };
         let parts = parts.unwrap_or_default();
         let role = match entry.kind() {
             Kind::User => Some(Role::User),
             Kind::Assistant => Some(Role::Assistant),
-            // Prompts that were queued stand in attachments, and some commands in system entries.
+            Kind::Attachment if limit == Visibility::Conversation && is_queued_prompt(entry) => {
+                Some(Role::User)
+            }
+            // Some commands stand in system entries.
             _ if parts.iter().any(Part::speaks_to_model) => Some(Role::User),
             _ => None,
         };
@@ -232,6 +255,12 @@ impl Part<'_> {
                 | InputKind::TaskNotification
         )
     }
+}
+
+/// Returns whether an entry is something that was queued for the model, by a person or by a background task.
+fn is_queued_prompt(entry: &Entry<'_>) -> bool {
+    let queued = entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
+    queued.is_some_and(|queued| prompt::kind_of_queued(&queued) != InputKind::Injected)
 }
 
 /// Returns who should see what came in.
@@ -312,11 +341,14 @@ fn of_notice<'a>(system: &System<'a>) -> Vec<Part<'a>> {
         SystemKind::LocalCommand => text.map_or_else(Vec::new, |text| {
             prompt::in_block(text, InputKind::Output).into_iter().map(Part::Input).collect()
         }),
-        _ => vec![match text {
-            Some(text) => Part::Notice(Notice::Text(text)),
-            None => Part::Context(system.subtype().unwrap_or(Cow::Borrowed("system")).into_owned()),
-        }],
+        _ => vec![text.map_or_else(|| unspoken(system), |text| Part::Notice(Notice::Text(text)))],
     }
+}
+
+/// Returns a notice without text: only its name is known.
+fn unspoken<'a>(system: &System<'a>) -> Part<'a> {
+    let name = system.subtype().unwrap_or(Cow::Borrowed("system")).into_owned();
+    Part::Context(Context { name, payload: None })
 }
 
 fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part<'a>> {
@@ -339,8 +371,10 @@ fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part
         AttachmentKind::HookNonBlockingError | AttachmentKind::HookCancelled => {
             Part::Notice(Notice::Hook { name: hook(), text: said_by_hook(payload), failed: true })
         }
-        AttachmentKind::HookSuccess => Part::Context(format!("hook {}", hook())),
-        _ => Part::Context(name_of(payload)),
+        AttachmentKind::HookSuccess => {
+            Part::Context(Context { name: format!("hook {}", hook()), payload: Some(payload) })
+        }
+        _ => Part::Context(Context { name: name_of(payload), payload: Some(payload) }),
     };
     vec![part]
 }
@@ -354,7 +388,7 @@ fn said_by_hook(payload: Value<'_>) -> Cow<'_, str> {
             outputs.filter_map(|key| payload.get(key)).map(|text| Content::new(Some(text)).text());
         texts.find(|text| !text.trim().is_empty())
     };
-    reason.or_else(output).unwrap_or_default()
+    reason.filter(|reason| !reason.trim().is_empty()).or_else(output).unwrap_or_default()
 }
 
 /// Returns the name of context: its type, and the file that it is about.
@@ -396,6 +430,7 @@ mod tests {
                 Conversation,
             ),
             (r#"{"type":"system","subtype":"informational","content":"x"}"#, Folded),
+            (r#"{"type":"system","subtype":"informational","isMeta":true,"content":"x"}"#, Context),
             (r#"{"type":"system","subtype":"compact_boundary"}"#, Folded),
             (r#"{"type":"system","subtype":"turn_duration"}"#, Hidden),
             (r#"{"type":"system","subtype":"bridge_status"}"#, Context),
@@ -423,6 +458,10 @@ mod tests {
         for (line, role) in [
             (
                 r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"x"}}"#,
+                Some(Role::User),
+            ),
+            (
+                r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":[{"type":"image"}]}}"#,
                 Some(Role::User),
             ),
             (r#"{"type":"attachment","attachment":{"type":"file"}}"#, None),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::chain::NodeIndex;
-use crate::content::{Block, ToolUse};
+use crate::content::{Block, ToolResult, ToolUse};
 use crate::entry::view::{ToolUseResult, User};
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
@@ -217,6 +217,12 @@ impl Call {
         let (start, end) = (session.nodes()[self.node].time?, session.nodes()[result].time?);
         u64::try_from(end - start).ok()
     }
+}
+
+/// Returns whether the result of a server call says that the call failed.
+pub fn server_call_failed(result: &ToolResult<'_>) -> bool {
+    let kind = result.content().value().and_then(|content| content.text("type"));
+    result.is_error() || kind.is_some_and(|kind| kind.ends_with("_tool_result_error"))
 }
 
 /// Reads a call from its block.

@@ -23,7 +23,8 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 nothing found or problems found, 2 failed, 130 interrupted.";
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 nothing found, or `check` found a warning or an error, 2 failed, 130 interrupted.";
 
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
@@ -97,7 +98,7 @@ pub(crate) enum Command {
     Tag(Tag),
     /// Copy a session, whole or up to a message, to continue it in another direction
     Fork(Fork),
-    /// Move a session and all its files to the trash
+    /// Move a session and all its files to the trash; the prompt history (`history.jsonl`) is kept
     Delete(Delete),
     /// Restore a session from the trash, or list the trash
     Restore(Restore),
@@ -105,7 +106,7 @@ pub(crate) enum Command {
     Archive(OneSession),
     /// Take a session out of the archive
     Unarchive(OneSession),
-    /// Remove one entry from a session and link its children to its parent
+    /// Remove one entry from a session and link its children to its parent; this cannot be undone
     Tombstone(Tombstone),
     /// Create or replace a session from a log that is kept elsewhere; a replaced session goes to the trash
     Hydrate(Hydrate),

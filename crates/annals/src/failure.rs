@@ -145,20 +145,31 @@ impl Failure {
 const ROOT_HINT: &str =
     "name the config folder of Claude Code with `--root DIR`, or a transcript by its path";
 
+/// The most sessions that are named where a name means several.
+const MAX_CANDIDATES: usize = 10;
+
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
         let nothing = error.is_not_found() || error.is_not_in_trash() || error.is_no_entry();
         let code = if nothing { FOUND_NOTHING } else { FAILED };
-        let mut hints: Vec<_> = error
-            .candidates()
+        let candidates = error.candidates();
+        let mut hints: Vec<_> = candidates
             .iter()
+            .take(MAX_CANDIDATES)
             .map(|candidate| {
                 format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()))
             })
             .collect();
+        if candidates.len() > MAX_CANDIDATES {
+            hints.push(format!("… and {} more", candidates.len() - MAX_CANDIDATES));
+        }
+        if !candidates.is_empty() {
+            hints.push("give more of the id, or the path of the transcript".into());
+        }
         if error.is_not_found() {
             hints.push(
-                "a session is named by its id, 4 or more of its first characters, its title, or `latest`"
+                "a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of \
+                 its transcript; `annals restore` lists deleted ones"
                     .into(),
             );
         }

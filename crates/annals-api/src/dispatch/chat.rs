@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use annals_engine::{Conversation, Error as Unread};
@@ -13,7 +13,7 @@ use annals_transcript::entry::view::Assistant;
 use annals_transcript::history::Step;
 use annals_transcript::item::{Item, Part, Visibility};
 use annals_transcript::json::Value;
-use annals_transcript::model::{self, Messages, Role};
+use annals_transcript::model::{self, Messages, Role, block_as_sent};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
@@ -168,17 +168,15 @@ impl Spoken {
         if !all && !may_be_conversation(session, first) {
             return Ok(None);
         }
-        if first.kind != Kind::Assistant && first.length <= LONGEST_ITEM {
+        if first.kind != Kind::Assistant {
             return came_in(open, nodes, &Entry::new(&open.snapshot.body(first)?), all);
         }
-        let role = if first.kind == Kind::Assistant { Role::Assistant } else { Role::User };
-        let mut composer = Composer::new(open, role.name(), nodes);
+        let mut composer = Composer::new(open, Role::Assistant.name(), nodes);
         for &index in nodes {
             for block in session.blocks(&session.nodes()[index]) {
                 composer.block(block, "")?;
             }
         }
-        composer.message.summary = first.has(Flag::CompactSummary);
         Ok(composer.finish()?.map(Said::from))
     }
 }
@@ -202,7 +200,10 @@ fn came_in(
     let mut composer = Composer::new(open, item.role.map_or("system", Role::name), nodes);
     let mut inputs = Vec::new();
     let mut team = Vec::new();
-    for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
+    let is_too_long = entry.bytes().len() as u64 > LONGEST_ITEM;
+    composer.message.cut = is_too_long;
+    let shown = item.parts.iter().filter(|part| item.visibility_of(part) <= limit);
+    for part in shown.filter(|_| !is_too_long) {
         match part {
             Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),
             Part::Input(input) => {
@@ -214,9 +215,9 @@ fn came_in(
                 composer.text(&notice.text());
                 inputs.push(to_wire::added("notice", &notice.text()));
             }
-            Part::Context(name) => {
-                composer.text(name);
-                inputs.push(to_wire::added("context", name));
+            Part::Context(context) => {
+                composer.text(&context.name);
+                inputs.push(to_wire::added("context", &context.name));
             }
             _ => {}
         }
@@ -275,7 +276,7 @@ fn sent_message(
     let mut composer = Composer::new(reading, message.role.name(), message.entries);
     for part in message.parts {
         match part {
-            model::Part::Found(block) => composer.block(block, "")?,
+            model::Part::Found(block) => composer.sent_block(block)?,
             model::Part::Joined(block) => composer.block(block, "\n")?,
             model::Part::Wrapped { blocks, .. } => composer.text(&reading.to_wire.text_of(blocks)?),
             model::Part::MadeText(made) => composer.text(made.text()),
@@ -292,6 +293,8 @@ struct Composer<'r, 'a> {
     message: wire::ChatMessage,
     /// The calls in the message.
     calls: HashSet<Id>,
+    /// Where the calls of server tools stand among the calls of the message, by their ids.
+    server_calls: HashMap<String, usize>,
     /// How many bytes it may still take.
     left: u64,
 }
@@ -299,7 +302,14 @@ struct Composer<'r, 'a> {
 impl<'r, 'a> Composer<'r, 'a> {
     fn new(reading: &'r OpenSession<'a>, role: &str, nodes: &'r [NodeIndex]) -> Self {
         let message = wire::ChatMessage { role: role.to_owned(), ..wire::ChatMessage::default() };
-        Self { reading, nodes, message, calls: HashSet::new(), left: LONGEST_ITEM }
+        Self {
+            reading,
+            nodes,
+            message,
+            calls: HashSet::new(),
+            server_calls: HashMap::new(),
+            left: LONGEST_ITEM,
+        }
     }
 
     /// Reads a block, unless the message is too long by now.
@@ -312,23 +322,28 @@ impl<'r, 'a> Composer<'r, 'a> {
         Ok(Some(self.reading.snapshot.span(block.offset, block.length)?))
     }
 
+    /// Adds a block as Claude Code sends it.
+    fn sent_block(&mut self, block: &BlockSpan) -> Result<(), Unread> {
+        let Some(bytes) = (if is_wanted(block.kind) { self.read(block)? } else { None }) else {
+            return Ok(());
+        };
+        self.add(block, block_as_sent(&bytes).as_bytes(), "")
+    }
+
     /// Adds a block, and to its text something behind it.
     fn block(&mut self, block: &BlockSpan, behind: &str) -> Result<(), Unread> {
-        let is_wanted = block.kind.is_text()
-            || matches!(
-                block.kind,
-                BlockKind::Thinking
-                    | BlockKind::ToolUse
-                    | BlockKind::ServerToolUse
-                    | BlockKind::ServerToolResult
-                    | BlockKind::Image
-            );
-        let Some(bytes) = (if is_wanted { self.read(block)? } else { None }) else { return Ok(()) };
-        let Some(value) = Value::new(&bytes) else { return Ok(()) };
+        let Some(bytes) = (if is_wanted(block.kind) { self.read(block)? } else { None }) else {
+            return Ok(());
+        };
+        self.add(block, &bytes, behind)
+    }
+
+    fn add(&mut self, block: &BlockSpan, bytes: &[u8], behind: &str) -> Result<(), Unread> {
+        let Some(value) = Value::new(bytes) else { return Ok(()) };
         match Block::new(value) {
             Block::Text(text) => self.text(&(text.text() + behind)),
             Block::Thinking(thinking) => self.thinking(&thinking.thinking().unwrap_or_default()),
-            Block::ToolUse(_) => self.call(block, &bytes)?,
+            Block::ToolUse(_) => self.call(block, bytes)?,
             Block::ServerToolUse(call) => self.server_call(&call),
             Block::ServerToolResult(result) => self.server_result(&result),
             Block::Image(media) | Block::Document(media) => self.image(&media),
@@ -370,8 +385,14 @@ impl<'r, 'a> Composer<'r, 'a> {
 
     /// Adds a call of a tool that runs where the model does. Its result follows in the same reply.
     fn server_call(&mut self, call: &ToolUse<'_>) {
+        let id = call.id().unwrap_or_default().into_owned();
+        // A line that is written again makes no other call.
+        if self.server_calls.contains_key(&id) {
+            return;
+        }
+        self.server_calls.insert(id.clone(), self.message.tool_calls.len());
         self.add_call(wire::ChatToolCall {
-            id: call.id().unwrap_or_default().into_owned(),
+            id,
             name: call.name().unwrap_or_default().into_owned(),
             input: call.input().filter(|input| input.is_valid()).map(value_as_found),
             result: None,
@@ -381,9 +402,10 @@ impl<'r, 'a> Composer<'r, 'a> {
     }
 
     fn server_result(&mut self, result: &ToolResult<'_>) {
-        let id = result.tool_use_id().unwrap_or_default();
-        let Some(call) = self.message.tool_calls.iter_mut().rev().find(|call| call.id == id) else { return };
-        "completed".clone_into(&mut call.status);
+        let place = self.server_calls.get(&*result.tool_use_id().unwrap_or_default());
+        let Some(call) = place.map(|&place| &mut self.message.tool_calls[place]) else { return };
+        let status = if tool::server_call_failed(result) { "failed" } else { "completed" };
+        status.clone_into(&mut call.status);
         call.result = result.content().value().filter(|value| value.is_valid()).map(value_as_found);
     }
 
@@ -463,6 +485,19 @@ impl<'r, 'a> Composer<'r, 'a> {
         }
         Ok(Some(self.message))
     }
+}
+
+/// Returns whether blocks of a kind are part of messages.
+fn is_wanted(kind: BlockKind) -> bool {
+    kind.is_text()
+        || matches!(
+            kind,
+            BlockKind::Thinking
+                | BlockKind::ToolUse
+                | BlockKind::ServerToolUse
+                | BlockKind::ServerToolResult
+                | BlockKind::Image
+        )
 }
 
 fn join(all: &mut String, more: &str) {

@@ -82,8 +82,13 @@ impl Weigh for wire::ChatMessage {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let call =
             |call: &wire::ChatToolCall| FRAME + value(&call.input) + value(&call.result) + text(&call.error);
+        let block = |block: &wire::ChatBlock| match block {
+            wire::ChatBlock::Image { data, url, .. } => FRAME + text(data) + text(url),
+            _ => 0,
+        };
         // Replies say everything twice.
         FRAME
+            + self.content_blocks.iter().map(block).sum::<usize>()
             + 2 * (self.content.len() + text(&self.thought))
             + self.tool_calls.iter().map(call).sum::<usize>()
     }

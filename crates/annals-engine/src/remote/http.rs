@@ -28,6 +28,9 @@ impl Remote for Http {
     fn open(&self, address: &str) -> io::Result<Option<Box<dyn Read>>> {
         match self.0.get(address).call() {
             Err(ureq::Error::StatusCode(404)) => Ok(None),
+            Ok(response) if !response.status().is_success() => {
+                Err(io::Error::other(format!("the server answered {}", response.status())))
+            }
             response => Ok(Some(Box::new(response.map_err(io::Error::other)?.into_body().into_reader()))),
         }
     }

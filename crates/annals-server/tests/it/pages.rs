@@ -374,3 +374,71 @@ fn turns_have_their_prompts_whole() {
     let turns = world.get("history/turns", &json!({"sessionId": TEA}));
     assert_eq!(turns["turns"].as_array().unwrap().last().unwrap()["prompt"], long);
 }
+
+/// A session of prompts, each followed by what `more` returns for its number.
+fn write_session(world: &World, id: &str, count: usize, content: impl Fn(usize) -> serde_json::Value) {
+    let line = |number: usize| {
+        let message = json!({"role": "user", "content": content(number)});
+        let parent = number.checked_sub(1).map(|before| format!("p{before}"));
+        entry("user", &format!("p{number}"), parent.as_deref(), number, message).to_string() + "\n"
+    };
+    fs::write(world.session(id), (0..count).map(line).collect::<String>()).unwrap();
+}
+
+#[test]
+fn images_count_for_the_length_of_a_page() {
+    let world = World::new();
+    let id = "aaaaaaaa-0000-4000-8000-00000000000a";
+    let data = "A".repeat(1 << 20);
+    write_session(&world, id, 12, |number| {
+        json!([{"type": "text", "text": format!("picture {number}")},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}])
+    });
+    let (mut cursor, mut seen) = (serde_json::Value::Null, Vec::new());
+    loop {
+        let page = world.get("history/load", &json!({"sessionId": id, "cursor": cursor}));
+        let messages = page["messages"].as_array().unwrap();
+        assert!(messages.len() <= 5, "{} messages of a MiB each", messages.len());
+        seen.extend(messages.iter().map(|message| message["content"].as_str().unwrap().to_owned()));
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(seen, (0..12).map(|number| format!("picture {number}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_model_view_of_messages_has_images_of_files_as_they_are_sent() {
+    let world = World::new();
+    let id = "aaaaaaaa-0000-4000-8000-00000000000b";
+    write_session(&world, id, 1, |_| json!("Look"));
+    let mut attached = entry("attachment", "f", Some("p0"), 1, serde_json::Value::Null);
+    attached["attachment"] = json!({"type": "file", "filename": "/tea.png", "content": {"type": "image", "file":
+        {"base64": "AAAA", "type": "image/png", "originalSize": 3}}});
+    let reply = reply("r", "f", 2, "m", json!({"type": "text", "text": "Tea."}));
+    let lines = fs::read_to_string(world.session(id)).unwrap() + &format!("{attached}\n{reply}\n");
+    fs::write(world.session(id), lines).unwrap();
+    let loaded = world.get("history/load", &json!({"sessionId": id, "view": "model"}));
+    let blocks = loaded["messages"][0]["contentBlocks"].as_array().unwrap();
+    let image = blocks.iter().find(|block| block["type"] == "image").unwrap();
+    assert_eq!((&image["data"], &image["mimeType"]), (&json!("AAAA"), &json!("image/png")), "{loaded}");
+}
+
+#[test]
+fn entries_that_are_too_long_are_selected_by_their_visibility() {
+    let world = World::new();
+    let id = "aaaaaaaa-0000-4000-8000-00000000000c";
+    let long = "x".repeat(9 << 20);
+    write_session(&world, id, 2, |number| match number {
+        0 => json!(format!("<bash-stdout>{long}</bash-stdout>")),
+        _ => json!(long),
+    });
+    let messages = |all: bool| {
+        let loaded = world.get("history/load", &json!({"sessionId": id, "all": all}));
+        let all = loaded["messages"].as_array().unwrap().iter();
+        all.map(|message| (message["id"].clone(), message["cut"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(messages(false), [(json!("p1"), json!(true))]);
+    assert_eq!(messages(true), [(json!("p0"), json!(true)), (json!("p1"), json!(true))]);
+}

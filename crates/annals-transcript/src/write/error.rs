@@ -76,6 +76,11 @@ impl Error {
         matches!(*self.0, ErrorKind::EmptyLog)
     }
 
+    /// Returns whether the file may not be opened.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(&*self.0, ErrorKind::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Returns whether the file is not there.
     pub fn is_missing(&self) -> bool {
         matches!(&*self.0, ErrorKind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)

@@ -202,10 +202,6 @@ impl<'a> Printer<'a> {
             Part::Image(media) => self.line(DIM, &media_line("image", media)),
             Part::Document(media) => self.line(DIM, &media_line("document", media)),
             Part::Notice(notice) => self.notice(notice),
-            Part::Context(name) => {
-                self.name_context(name);
-                Ok(())
-            }
             Part::Other(block) => placeholder(block).map_or(Ok(()), |line| self.line(DIM, &line)),
             // Results are printed with their calls.
             _ => Ok(()),
@@ -220,8 +216,27 @@ impl<'a> Printer<'a> {
                 self.name_context(input_name(input));
                 Ok(())
             }
-            Part::Context(name) => {
-                self.name_context(name);
+            Part::Context(context) if self.detail.expand => {
+                self.line(DIM, &format!("[{}]", context.name))?;
+                self.block(&context.text())
+            }
+            Part::Context(context) => {
+                self.name_context(&context.name);
+                Ok(())
+            }
+            Part::Image(media) if self.detail.expand => self.line(DIM, &media_line("image", media)),
+            Part::Document(media) if self.detail.expand => self.line(DIM, &media_line("document", media)),
+            Part::Image(_) => {
+                self.name_context("image");
+                Ok(())
+            }
+            Part::Document(_) => {
+                self.name_context("document");
+                Ok(())
+            }
+            Part::Notice(notice) if self.detail.expand => self.prose(DIM, "· ", &notice.text()),
+            Part::Notice(_) => {
+                self.name_context("notice");
                 Ok(())
             }
             _ => Ok(()),

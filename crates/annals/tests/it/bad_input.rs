@@ -36,7 +36,7 @@ fn a_missing_session_is_named() {
     assert_eq!(codes, [1, 1, 1]);
     assert_snapshot!(message, @"
     annals: no session `ffff`
-    hint: a session is named by its id, 4 or more of its first characters, its title, or `latest`
+    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript; `annals restore` lists deleted ones
     ");
 }
 
@@ -50,6 +50,7 @@ fn an_ambiguous_session_lists_its_candidates() {
     annals: `3e11` may be any of 2 sessions
     hint: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
     hint: 3e11ffff-0000-4000-8000-000000000000  [home]/.claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl
+    hint: give more of the id, or the path of the transcript
     ");
 }
 

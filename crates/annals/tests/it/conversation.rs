@@ -553,7 +553,8 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       A note
       of two lines
     · Something is new
-    · context: hook Start
+      [hook Start]
+          went well
       [hook]
       not allowed
       ✗ hook Lint: two warnings
@@ -595,7 +596,8 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
     ┄┄ the entry before the next one is missing (lost-and…) ┄┄
     ● Behind a gap
     ┄┄ line 23: no JSON at all ┄┄
-    · context: file a.txt
+      [file a.txt]
+          {\"type\":\"file\",\"filename\":\"a.txt\"}
     ");
     assert_snapshot!(shown(&of_every_kind(), &["--no-thinking", "--tools", "none"]), @"
 

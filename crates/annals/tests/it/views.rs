@@ -11,7 +11,7 @@ use testkit::command::Home;
 use crate::{ANNALS, SESSION, annals, transcript};
 
 #[test]
-fn all_outputs_agree_on_what_an_entry_is() {
+fn every_output_of_odd_entries_is_as_written_down() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let folders = fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
     let is_case = |path: &std::path::PathBuf| {

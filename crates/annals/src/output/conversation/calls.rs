@@ -62,6 +62,9 @@ impl Printer<'_> {
 
     /// Prints the result of such a call, if results are wanted.
     pub(super) fn server_result(&mut self, result: &ToolResult<'_>) -> Result<(), Failure> {
+        if tool::server_call_failed(result) && self.detail.tools != Tools::None {
+            self.line(RED, "→ error")?;
+        }
         if self.detail.tools != Tools::Full {
             return Ok(());
         }
@@ -161,7 +164,7 @@ impl Printer<'_> {
     }
 
     /// Prints text under a call, cut to a reasonable length.
-    fn block(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn block(&mut self, text: &str) -> Result<(), Failure> {
         let text = without_escapes(text);
         let lines: Vec<_> = text.trim_end().lines().collect();
         for line in lines.iter().take(RESULT_LINES) {
