@@ -179,13 +179,22 @@ impl Fingerprint {
     }
 
     /// Returns whether a file has this fingerprint at an offset. The end is compared first: it differs more often.
-    pub fn matches(self, file: &mut (impl Read + Seek), offset: u64) -> io::Result<bool> {
+    fn matches(self, file: &mut (impl Read + Seek), offset: u64) -> io::Result<bool> {
         let end = bytes_before(file, offset)?;
-        if Self::join(self.start(), hash(&end)) != self {
+        if !self.has_end(&end) {
             return Ok(false);
         }
         let start = if offset <= COVERED { end } else { read_span(file, 0, COVERED)? };
         Ok(hash(&start) == self.start())
+    }
+
+    /// Returns whether a file has the covered bytes before an offset. Its start is not compared.
+    pub fn matches_end(self, file: &mut (impl Read + Seek), offset: u64) -> io::Result<bool> {
+        Ok(self.has_end(&bytes_before(file, offset)?))
+    }
+
+    fn has_end(self, end: &[u8]) -> bool {
+        Self::join(self.start(), hash(end)) == self
     }
 
     /// Returns the fingerprint as a number that can be stored.
