@@ -50,8 +50,13 @@ impl Tail {
         Self { checkpoint, searched: None }
     }
 
-    /// Reads on from an offset of a file.
-    pub fn at(file: &mut File, state: &State, offset: u64) -> io::Result<Self> {
+    /// Reads on from an offset of a file; `None` if no line starts there.
+    pub fn at_line(file: &mut File, state: &State, offset: u64) -> io::Result<Option<Self>> {
+        let is_line = offset == 0 || offset <= state.length && read_span(file, offset - 1, 1)? == b"\n";
+        if is_line { Self::at(file, state, offset).map(Some) } else { Ok(None) }
+    }
+
+    fn at(file: &mut File, state: &State, offset: u64) -> io::Result<Self> {
         Ok(Self::new(Checkpoint::at(file, state.identity, offset)?))
     }
 
@@ -59,6 +64,11 @@ impl Tail {
     pub fn at_end(file: &mut File, state: &State) -> io::Result<Self> {
         let end = last_line_end(file, 0, state.length)?.unwrap_or(0);
         Self::at(file, state, end)
+    }
+
+    /// Reads on from the start of a file.
+    pub fn at_start(state: &State) -> Self {
+        Self::new(Checkpoint::new(state.identity, 0, None))
     }
 
     /// Returns how far the file was read.
@@ -70,8 +80,9 @@ impl Tail {
     pub fn compare(&mut self, file: &mut File, state: &State) -> io::Result<Change> {
         let change = self.checkpoint.compare(file, state)?;
         if change == Change::Replaced {
-            *self = Self::at(file, state, 0)?;
-        } else if self.checkpoint.fingerprint().is_none() {
+            *self = Self::at_start(state);
+        }
+        if self.checkpoint.fingerprint().is_none() {
             let end = last_line_end(file, 0, self.checkpoint.offset())?.unwrap_or(0);
             *self = Self::at(file, state, end)?;
         }

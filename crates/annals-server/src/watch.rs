@@ -21,7 +21,7 @@ use crate::room::{Room, Taken};
 use annals_api::rpc::{self, Error};
 use changes::Changes;
 pub(crate) use tail::Growth;
-use tail::Tail;
+use tail::SessionTail;
 
 /// How many subscriptions there may be.
 const MOST: usize = 1000;
@@ -87,7 +87,7 @@ pub struct Subscription {
 /// Where it comes from what a subscription tells.
 #[derive(Debug)]
 enum Source {
-    File(Box<Tail>),
+    File(Box<SessionTail>),
     Sessions { engine: Engine, watcher: Arc<Watcher>, subscription: String },
 }
 
@@ -163,9 +163,12 @@ impl Hub {
         let mut subscription = Subscription { hub: self.clone(), number, watcher, source: None, told: None };
         self.ensure_follower()?;
         subscription.source = Some(match session {
-            Some(file) => {
-                Source::File(Box::new(Tail::new(file, self.engine.inside(), subscription.name(), offset)?))
-            }
+            Some(file) => Source::File(Box::new(SessionTail::new(
+                file,
+                self.engine.inside(),
+                subscription.name(),
+                offset,
+            )?)),
             None => Source::Sessions {
                 engine: self.engine.clone(),
                 watcher: subscription.watcher.clone(),
