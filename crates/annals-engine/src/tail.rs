@@ -40,7 +40,7 @@ struct Searched {
 pub struct Lines {
     start: u64,
     end: u64,
-    /// The lines, if the search has read them all; otherwise nothing.
+    /// The lines, if all of them were read; otherwise nothing.
     bytes: Vec<u8>,
 }
 
@@ -135,7 +135,10 @@ impl Tail {
             || before.compare(file, &now)? != Change::Replaced
                 && hash_between(file, lines.start, lines.end)? == hash;
         if is_there {
-            self.checkpoint = before.advance(file, lines.end)?;
+            self.checkpoint = match before.advance_over(&lines.bytes) {
+                Some(checkpoint) if checkpoint.offset() == lines.end => checkpoint,
+                _ => before.advance(file, lines.end)?,
+            };
         } else {
             // No file is this long.
             self.skip_to(u64::MAX);
@@ -170,12 +173,17 @@ impl Lines {
         Ok(self.bytes.chain(file.take(rest)))
     }
 
-    /// Returns all of the lines in memory.
-    pub fn read(&mut self, file: &mut File) -> io::Result<Vec<u8>> {
+    /// Reads the lines into memory, unless they are there already.
+    pub fn read(&mut self, file: &mut File) -> io::Result<&[u8]> {
         if self.bytes.is_empty() {
-            return read_span(file, self.start, self.len());
+            self.bytes = read_span(file, self.start, self.len())?;
         }
-        Ok(std::mem::take(&mut self.bytes))
+        Ok(&self.bytes)
+    }
+
+    /// Returns the lines that were read into memory.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 }
 
@@ -266,12 +274,11 @@ mod tests {
             };
             let mut streamed = Vec::new();
             lines.open(&mut file).unwrap().read_to_end(&mut streamed).unwrap();
-            let bytes = lines.read(&mut file).unwrap();
-            assert_eq!(bytes, streamed);
             let mut hasher = DefaultHasher::new();
-            hasher.write(&bytes);
+            hasher.write(&streamed);
+            assert_eq!(lines.read(&mut file).unwrap(), streamed);
             assert!(self.tail.advance(&mut file, &state, &lines, hasher.finish()).unwrap());
-            (change, Some(bytes))
+            (change, Some(lines.into_bytes()))
         }
     }
 

@@ -91,6 +91,14 @@ impl Checkpoint {
         }
     }
 
+    /// Returns the checkpoint behind bytes that follow this one in the file; `None` if that takes more bytes than these.
+    pub fn advance_over(&self, bytes: &[u8]) -> Option<Self> {
+        let start = self.fingerprint.filter(|_| self.offset >= COVERED)?.start();
+        let end = bytes.last_chunk::<COVERED_IN_MEMORY>()?;
+        let fingerprint = Some(Fingerprint::join(start, hash(end)));
+        Some(Self { offset: self.offset + bytes.len() as u64, fingerprint, ..*self })
+    }
+
     /// Returns the same file at another offset, the bytes before which are not known.
     #[must_use]
     pub fn without_fingerprint(&self, offset: u64) -> Self {
@@ -371,6 +379,8 @@ mod tests {
             let (first, then) = (first.min(bytes.len()), then.min(bytes.len()));
             let advanced = at(&bytes, first).advance(&mut Cursor::new(&bytes), then as u64).unwrap();
             prop_assert_eq!(advanced, at(&bytes, then));
+            let over = at(&bytes, first.min(then)).advance_over(&bytes[first.min(then)..first.max(then)]);
+            prop_assert!(over.is_none_or(|over| over == at(&bytes, first.max(then))));
         }
 
         #[test]

@@ -27,7 +27,7 @@ pub(super) struct Progress {
 }
 
 // There may be ten thousand.
-const _: () = assert!(size_of::<Progress>() <= 80);
+const _: () = assert!(size_of::<Progress>() <= 72);
 
 #[derive(Debug)]
 struct Report {

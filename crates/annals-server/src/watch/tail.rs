@@ -131,11 +131,13 @@ impl SessionTail {
         if lines.len() > room {
             return Ok(Told::Longer(lines.len()));
         }
-        let bytes = lines.read(&mut source)?;
         let mut hasher = DefaultHasher::new();
-        hasher.write(&bytes);
-        self.tail.advance(&mut source, &state, &lines, hasher.finish())?;
-        Ok(Told::Something(Growth::Lines(bytes)))
+        hasher.write(lines.read(&mut source)?);
+        if !self.tail.advance(&mut source, &state, &lines, hasher.finish())? {
+            self.begin_again(Tail::at_start(&state));
+            return Ok(Told::Something(Growth::Replaced));
+        }
+        Ok(Told::Something(Growth::Lines(lines.into_bytes())))
     }
 
     fn begin_again(&mut self, tail: Tail) {
