@@ -3,8 +3,11 @@
 //! One follower watches all files, from the first subscription to the last. It only wakes subscriptions: each knows up to
 //! where in its file it has told, and reads on from there when its client has room. So a slow client costs no memory,
 //! nothing is lost or told twice, and who comes back with an offset goes on exactly there.
+//!
+//! Subscriptions of one file share the lines that were read last: those that keep up do not open the file.
 
 mod changes;
+mod recent;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -20,6 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::room::{Room, Taken};
 use annals_api::rpc::{self, Error};
 use changes::Changes;
+use recent::Buffers;
 pub(crate) use tail::Growth;
 use tail::SessionTail;
 
@@ -48,6 +52,7 @@ struct State {
     follower: Follower,
     last_number: u64,
     watchers: BTreeMap<u64, Arc<Watcher>>,
+    buffers: Buffers,
 }
 
 /// Whether somebody follows the files.
@@ -163,12 +168,12 @@ impl Hub {
         let mut subscription = Subscription { hub: self.clone(), number, watcher, source: None, told: None };
         self.ensure_follower()?;
         subscription.source = Some(match session {
-            Some(file) => Source::File(Box::new(SessionTail::new(
-                file,
-                self.engine.inside(),
-                subscription.name(),
-                offset,
-            )?)),
+            Some(file) => {
+                let buffer = self.state().buffers.of(&file.path);
+                let mut tail = SessionTail::new(file, self.engine.inside(), subscription.name(), offset)?;
+                tail.share(buffer);
+                Source::File(Box::new(tail))
+            }
             None => Source::Sessions {
                 engine: self.engine.clone(),
                 watcher: subscription.watcher.clone(),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use annals_engine::{Inside, Tail, TranscriptFile};
 use annals_proto::AppendedNotice;
@@ -12,6 +13,7 @@ use annals_transcript::session::Session;
 use annals_transcript::write::fs::State;
 
 use super::Told;
+use super::recent::{LineBuffer, Next};
 use crate::room::SMALL;
 use annals_api::LONGEST_ITEM;
 use annals_api::rpc::Error;
@@ -39,6 +41,8 @@ pub(super) struct SessionTail {
     /// Where files may lie.
     inside: Inside,
     tail: Tail,
+    /// Lines that another subscription may have read already.
+    buffer: Arc<LineBuffer>,
     /// Behind the last line that was told.
     offset: u64,
     /// Whether the subscriber gave an offset at which no line starts. The file is told as replaced then.
@@ -63,7 +67,13 @@ impl SessionTail {
         let is_misplaced = tail.is_none();
         let tail = tail.unwrap_or_default();
         let offset = offset.unwrap_or_else(|| tail.checkpoint().offset());
-        Ok(Self { file, subscription, inside, tail, offset, is_misplaced, is_gone: false })
+        let buffer = Arc::default();
+        Ok(Self { file, subscription, inside, tail, buffer, offset, is_misplaced, is_gone: false })
+    }
+
+    /// Shares a buffer with the other subscriptions of the same file.
+    pub(super) fn share(&mut self, buffer: Arc<LineBuffer>) {
+        self.buffer = buffer;
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -115,6 +125,9 @@ impl SessionTail {
     }
 
     fn find_growth(&mut self, room: u64) -> io::Result<Told<Growth>> {
+        if let Some(growth) = self.take_buffered()? {
+            return Ok(growth);
+        }
         let Some((mut source, state)) = self.inside.open(&self.file.path)? else {
             let is_news = !std::mem::replace(&mut self.is_gone, true);
             self.begin_again(Tail::default());
@@ -131,13 +144,38 @@ impl SessionTail {
         if lines.len() > room {
             return Ok(Told::Longer(lines.len()));
         }
+        let before = *self.tail.checkpoint();
         let mut hasher = DefaultHasher::new();
         hasher.write(lines.read(&mut source)?);
         if !self.tail.advance(&mut source, &state, &lines, hasher.finish())? {
             self.begin_again(Tail::at_start(&state));
             return Ok(Told::Something(Growth::Replaced));
         }
-        Ok(Told::Something(Growth::Lines(lines.into_bytes())))
+        let bytes = lines.into_bytes();
+        if self.is_shared() {
+            self.buffer.put(&state, before, *self.tail.checkpoint(), &bytes);
+        }
+        Ok(Told::Something(Growth::Lines(bytes)))
+    }
+
+    /// Returns what another subscription has read already, if the file has not changed since; `None` if it has to be read.
+    fn take_buffered(&mut self) -> io::Result<Option<Told<Growth>>> {
+        if !self.is_shared() || self.is_misplaced || self.is_gone {
+            return Ok(None);
+        }
+        let Some(state) = State::of(&self.file.path)? else { return Ok(None) };
+        Ok(match self.buffer.next(&state, self.tail.checkpoint()) {
+            Some(Next::Lines(lines, checkpoint)) => {
+                self.tail = Tail::new(checkpoint);
+                Some(Told::Something(Growth::Lines(lines)))
+            }
+            Some(Next::End) => Some(Told::Nothing),
+            None => None,
+        })
+    }
+
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.buffer) > 1
     }
 
     fn begin_again(&mut self, tail: Tail) {
@@ -314,6 +352,49 @@ mod tests {
             fs::write(&path, line(1) + "{\"half\": \"" + &"x".repeat(1000)).unwrap();
             assert!(read(&mut tail).is_none());
         }
+    }
+
+    #[test]
+    fn subscriptions_of_one_file_are_told_the_same_whoever_reads_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = inside(folder.path());
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(0)).unwrap();
+        let buffer = Arc::<LineBuffer>::default();
+        let tail = || {
+            let file = TranscriptFile::at(&path);
+            let mut tail = SessionTail::new(file, inside.clone(), "s1".to_owned(), None).unwrap();
+            tail.share(buffer.clone());
+            tail
+        };
+        let (mut first, mut second, mut late) = (tail(), tail(), tail());
+        let mut file = fs::File::options().append(true).open(&path).unwrap();
+        for number in 1..20 {
+            file.write_all(line(number).as_bytes()).unwrap();
+            let notice = read(&mut first).unwrap();
+            let state = State::of(&path).unwrap().unwrap();
+            let next = buffer.next(&state, second.tail.checkpoint());
+            assert!(matches!(next, Some(Next::Lines(..))), "{next:?}");
+            assert_eq!(buffer.next(&state, first.tail.checkpoint()), Some(Next::End));
+            assert_eq!(buffer.next(&state, late.tail.checkpoint()).is_some(), number == 1);
+            assert_eq!(format!("{:?}", read(&mut second)), format!("{:?}", Some(notice)));
+            assert!(read(&mut first).is_none() && read(&mut second).is_none());
+        }
+        let mut told = Vec::new();
+        while let Some(notice) = read(&mut late) {
+            told.extend(uuids(&notice));
+        }
+        assert_eq!(told, (1..20).map(|number| format!("u{number}")).collect::<Vec<_>>());
+        // What was read before the file was replaced is told to nobody any more.
+        file.write_all(line(20).as_bytes()).unwrap();
+        assert_eq!(uuids(&read(&mut first).unwrap()), ["u20"]);
+        fs::write(&path, line(21)).unwrap();
+        for tail in [&mut second, &mut first] {
+            assert!(read(tail).unwrap().reset);
+            assert_eq!(uuids(&read(tail).unwrap()), ["u21"]);
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(read(&mut first).unwrap().gone && read(&mut second).unwrap().gone);
     }
 
     #[cfg(unix)]
