@@ -5,6 +5,7 @@
 
 use annals_engine::ListPlace;
 use annals_proto::ErrorCode;
+use annals_transcript::checkpoint::Checkpoint;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -19,10 +20,8 @@ const BETWEEN: char = '\n';
 pub struct PageCursor {
     /// What is paged: its letter.
     pub list: char,
-    /// How long the file was.
-    pub length: u64,
-    /// The fingerprint of the file at that length.
-    pub fingerprint: u64,
+    /// The file, as long as it was.
+    pub checkpoint: Checkpoint,
     /// Behind what was sent, or with `back` where that began.
     pub at: usize,
     /// Whether the page goes before that place.
@@ -32,30 +31,19 @@ pub struct PageCursor {
 impl PageCursor {
     /// Spells the cursor.
     pub fn write(&self) -> String {
-        let Self { list, length, fingerprint, at, back } = self;
-        seal(&[
-            &list.to_string(),
-            &length.to_string(),
-            &fingerprint.to_string(),
-            &at.to_string(),
-            &back.to_string(),
-        ])
+        let Self { list, checkpoint, at, back } = self;
+        seal(&[&list.to_string(), &checkpoint.to_string(), &at.to_string(), &back.to_string()])
     }
 
     /// Reads a cursor of a list; refuses those of other lists.
     pub fn read(cursor: &str, list: char) -> Result<Self, Error> {
         let parts = open(cursor)?;
-        let [found, length, fingerprint, at, back] = &parts[..] else { return Err(unreadable()) };
+        let [found, checkpoint, at, back] = &parts[..] else { return Err(unreadable()) };
         if *found != list.to_string() {
             return Err(unreadable());
         }
-        Ok(Self {
-            list,
-            length: number(length)?,
-            fingerprint: number(fingerprint)?,
-            at: number(at)?,
-            back: number(back)?,
-        })
+        let checkpoint = Checkpoint::parse(checkpoint).ok_or_else(unreadable)?;
+        Ok(Self { list, checkpoint, at: number(at)?, back: number(back)? })
     }
 }
 
@@ -101,11 +89,14 @@ fn unreadable() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use annals_transcript::checkpoint::Fingerprint;
+
     use super::*;
 
     #[test]
     fn a_cursor_comes_back_as_it_was_written_and_nothing_else_is_taken() {
-        let page = PageCursor { list: 'r', length: 1 << 40, fingerprint: u64::MAX, at: 17, back: true };
+        let checkpoint = Checkpoint::new((1, u64::MAX), 1 << 40, Fingerprint::from_number(-1));
+        let page = PageCursor { list: 'r', checkpoint, at: 17, back: true };
         assert_eq!(PageCursor::read(&page.write(), 'r').unwrap(), page);
         let place = ListPlace {
             updated: Some("2026-03-01T10:00:00.123456789Z".parse().unwrap()),

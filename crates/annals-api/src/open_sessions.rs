@@ -3,11 +3,8 @@
 //! Each open session has a thread of its own, which owns the nodes and the conversation that was built from them and
 //! works on one request after the other. An evicted session is opened again when it is needed.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fs::File;
-use std::hash::{Hash, Hasher};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +12,7 @@ use std::time::Duration;
 
 use annals_engine::{Conversation, Engine, Snapshot, TranscriptFile};
 use annals_proto::ErrorCode;
-use annals_transcript::line::read_span;
+use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::write::fs::State;
 
 use crate::cursor::{self, PageCursor};
@@ -30,8 +27,6 @@ const MAX_SESSIONS: usize = 8;
 const MAX_ENTRIES: usize = 1_000_000;
 /// A session that was not read for this long is evicted.
 const IDLE: Duration = Duration::from_secs(300);
-/// The fingerprint of a file covers this many bytes at its end.
-const FINGERPRINTED: u64 = 256;
 
 /// The open sessions, the least recently used first.
 #[derive(Debug, Default)]
@@ -58,7 +53,7 @@ pub struct OpenSession<'a> {
     pub(crate) chat: Chat<'a>,
     /// How many bytes of the file were read.
     pub length: u64,
-    fingerprint: u64,
+    checkpoint: Checkpoint,
 }
 
 impl OpenSessions {
@@ -74,11 +69,10 @@ impl OpenSessions {
         let state = State::of(&file.path).map_err(unreadable)?;
         let mut state = state.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
         if let Some(cursor) = cursor {
-            let is_long_enough = state.length >= cursor.length;
-            state.length = cursor.length;
-            // The file may have been replaced since it was opened.
-            if !is_long_enough || fingerprint(&file.path, &state).map_err(unreadable)? != cursor.fingerprint {
-                return Err(cursor::stale());
+            match cursor.checkpoint.compare_path(&file.path).map_err(unreadable)? {
+                Change::Same | Change::Grown => state.length = cursor.checkpoint.offset(),
+                Change::Replaced => return Err(cursor::stale()),
+                Change::Gone => return Err(unreadable(std::io::ErrorKind::NotFound.into()).into()),
             }
         }
         let (sender, receiver) = channel();
@@ -162,30 +156,23 @@ fn evict(open: &mut Vec<Open>) {
     }
 }
 
-/// Returns a fingerprint of a file at a length: its identity, the length and its last bytes.
-fn fingerprint(path: &Path, state: &State) -> io::Result<u64> {
-    let start = state.length.saturating_sub(FINGERPRINTED);
-    let end = read_span(&mut File::open(path)?, start, state.length - start)?;
-    let mut hasher = DefaultHasher::new();
-    (state.identity, state.length, end).hash(&mut hasher);
-    Ok(hasher.finish())
-}
-
 impl<'a> OpenSession<'a> {
     fn of(snapshot: &'a Snapshot, state: &State) -> Result<Self, Error> {
         let unreadable = |source| annals_engine::Error::read(snapshot.path(), source);
+        let checkpoint = File::open(snapshot.path())
+            .and_then(|mut file| Checkpoint::at(&mut file, state.identity, state.length));
         Ok(Self {
             snapshot,
             conversation: Conversation::of(snapshot)?,
             to_wire: ToWire::of(snapshot).cut_above(LONGEST_ITEM),
             chat: Chat::default(),
             length: state.length,
-            fingerprint: fingerprint(snapshot.path(), state).map_err(unreadable)?,
+            checkpoint: checkpoint.map_err(unreadable)?,
         })
     }
 
     /// Returns a cursor to a position in a list of this session, at its length.
     pub fn cursor(&self, list: char, at: usize, back: bool) -> String {
-        PageCursor { list, length: self.length, fingerprint: self.fingerprint, at, back }.write()
+        PageCursor { list, checkpoint: self.checkpoint, at, back }.write()
     }
 }

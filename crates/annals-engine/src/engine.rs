@@ -69,6 +69,22 @@ impl Inside {
         is_it && self.projects.iter().any(|projects| real.starts_with(projects))
     }
 
+    /// Opens a file that lies inside. Returns `None` if there is no file, or if a link leads out. Fails if the path leads to
+    /// another file by now; that one is opened the next time.
+    pub fn open(&self, path: &Path) -> io::Result<Option<(File, State)>> {
+        // Opening a FIFO would block, so the path is examined first.
+        let opened = match State::of(path)? {
+            None => None,
+            Some(_) => Some(File::open(path)?),
+        };
+        let state = opened.as_ref().map(File::metadata).transpose()?.map(State::from);
+        let inside = opened.filter(|file| self.holds_opened(path, file));
+        if inside.is_none() && State::of(path)?.map(|now| now.identity) != state.map(|state| state.identity) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
+        Ok(inside.zip(state))
+    }
+
     /// Returns whether a file lies inside.
     pub fn holds(&mut self, path: &Path) -> bool {
         path.symlink_metadata().is_ok_and(|metadata| self.holds_file(path, metadata.is_symlink()))

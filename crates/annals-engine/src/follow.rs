@@ -5,7 +5,7 @@
 //! notice too many costs nothing.
 
 mod notices;
-mod seen;
+mod progress;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::files::{Met, TranscriptFile, role_below, walk, walk_projects};
 
 use notices::{Notices, Touched};
-use seen::Seen;
+use progress::Progress;
 
 /// How often all files are looked at where the system gives no notice.
 const LOOK: Duration = Duration::from_millis(500);
@@ -66,7 +66,7 @@ type Tell<'a> = &'a mut dyn FnMut(&TranscriptFile, Happening<'_>);
 #[derive(Debug)]
 pub struct Follower {
     what: What,
-    seen: BTreeMap<PathBuf, Seen>,
+    files: BTreeMap<PathBuf, Progress>,
     /// None where all files are looked at now and then.
     notices: Option<Notices>,
     looked: Instant,
@@ -89,11 +89,11 @@ impl Engine {
             None => What::All(self.roots().projects_to_come().map(|projects| whole(&projects)).collect()),
         };
         let notices = if following.poll { None } else { Notices::start() };
-        let mut follower = Follower { what, seen: BTreeMap::new(), notices, looked: Instant::now() };
+        let mut follower = Follower { what, files: BTreeMap::new(), notices, looked: Instant::now() };
         for path in follower.paths() {
             if let Found::File(state) = Found::at(&path) {
-                let seen = Seen::taken_as_read(&path, state);
-                follower.seen.insert(path, seen);
+                let progress = Progress::at_end(&path, state);
+                follower.files.insert(path, progress);
             }
         }
         follower
@@ -145,19 +145,19 @@ impl Follower {
         self.looked = Instant::now();
         let paths = self.paths();
         // What is gone comes first: a session that was moved is there in the end.
-        self.seen.retain(|path, seen| match Found::at(path) {
+        self.files.retain(|path, progress| match Found::at(path) {
             Found::File(state) => {
-                seen.look(path, &state, tell);
+                progress.look(path, &state, tell);
                 true
             }
             Found::Unknown => true,
             Found::Folder | Found::Nothing => {
-                tell(&seen.file(path), Happening::Removed);
+                tell(&progress.file(path), Happening::Removed);
                 false
             }
         });
         for path in paths {
-            if !self.seen.contains_key(&path) {
+            if !self.files.contains_key(&path) {
                 self.look_at_file(&path, tell);
             }
         }
@@ -200,8 +200,8 @@ impl Follower {
         if folder.is_dir() {
             walk(folder, &mut |met| self.meet(&met, &mut paths));
         }
-        paths.retain(|path| !self.seen.contains_key(path));
-        let known = self.seen.range(folder.to_owned()..).map(|(path, _)| path);
+        paths.retain(|path| !self.files.contains_key(path));
+        let known = self.files.range(folder.to_owned()..).map(|(path, _)| path);
         paths.extend(known.take_while(|path| path.starts_with(folder)).cloned());
         for path in paths {
             self.look_at_file(&path, tell);
@@ -212,18 +212,18 @@ impl Follower {
     fn look_at_file(&mut self, path: &Path, tell: Tell<'_>) {
         match Found::at(path) {
             Found::File(state) => {
-                let seen = self.seen.entry(path.to_owned()).or_insert_with(|| {
-                    let mut seen = Seen::default();
-                    tell(&seen.file(path), Happening::Created);
-                    seen
+                let progress = self.files.entry(path.to_owned()).or_insert_with(|| {
+                    let mut progress = Progress::default();
+                    tell(&progress.file(path), Happening::Created);
+                    progress
                 });
-                seen.look(path, &state, tell);
+                progress.look(path, &state, tell);
             }
             // What cannot be looked at now is looked at again when it is touched again.
             Found::Unknown => {}
             Found::Folder | Found::Nothing => {
-                if let Some(mut seen) = self.seen.remove(path) {
-                    tell(&seen.file(path), Happening::Removed);
+                if let Some(mut progress) = self.files.remove(path) {
+                    tell(&progress.file(path), Happening::Removed);
                 }
             }
         }
@@ -269,12 +269,6 @@ impl Follower {
             What::All(all) => all.iter().any(|projects| role_below(projects, path).is_transcript()),
         }
     }
-}
-
-/// Returns where the last whole line among the first `length` bytes of a file ends.
-pub fn end_of_lines(path: &Path, length: u64) -> io::Result<u64> {
-    let mut file = fs::File::open(path)?;
-    Ok(seen::end_of_lines(&mut file, 0, length)?.unwrap_or(0))
 }
 
 /// What is found at a path.

@@ -3,8 +3,11 @@
 //! One follower watches all files, from the first subscription to the last. It only wakes subscriptions: each knows up to
 //! where in its file it has told, and reads on from there when its client has room. So a slow client costs no memory,
 //! nothing is lost or told twice, and who comes back with an offset goes on exactly there.
+//!
+//! Subscriptions of one file share the lines that were read last: those that keep up do not open the file.
 
 mod changes;
+mod recent;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -20,8 +23,9 @@ use tokio::time::{Instant, sleep_until};
 use crate::room::{Room, Taken};
 use annals_api::rpc::{self, Error};
 use changes::Changes;
+use recent::Buffers;
 pub(crate) use tail::Growth;
-use tail::Tail;
+use tail::SessionTail;
 
 /// How many subscriptions there may be.
 const MOST: usize = 1000;
@@ -48,6 +52,7 @@ struct State {
     follower: Follower,
     last_number: u64,
     watchers: BTreeMap<u64, Arc<Watcher>>,
+    buffers: Buffers,
 }
 
 /// Whether somebody follows the files.
@@ -87,7 +92,7 @@ pub struct Subscription {
 /// Where it comes from what a subscription tells.
 #[derive(Debug)]
 enum Source {
-    File(Box<Tail>),
+    File(Box<SessionTail>),
     Sessions { engine: Engine, watcher: Arc<Watcher>, subscription: String },
 }
 
@@ -164,7 +169,10 @@ impl Hub {
         self.ensure_follower()?;
         subscription.source = Some(match session {
             Some(file) => {
-                Source::File(Box::new(Tail::new(file, self.engine.inside(), subscription.name(), offset)?))
+                let buffer = self.state().buffers.of(&file.path);
+                let mut tail = SessionTail::new(file, self.engine.inside(), subscription.name(), offset)?;
+                tail.share(buffer);
+                Source::File(Box::new(tail))
             }
             None => Source::Sessions {
                 engine: self.engine.clone(),

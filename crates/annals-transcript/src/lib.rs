@@ -10,6 +10,7 @@
 //!   would send, [`history`] everything that was recorded, [`duplicate`] entries that stand in several lines,
 //!   [`root`] why messages in the middle of a file hang on nothing, [`turn`] its rounds, [`tool`] its calls.
 //! - [`write`](mod@write) records: transcripts that the client resumes.
+//! - [`checkpoint`] says how far a file was read, and whether it is still the same file.
 //! - [`project`] knows where sessions lie.
 //!
 //! ```
@@ -32,6 +33,7 @@
 //! ```
 
 pub mod chain;
+pub mod checkpoint;
 pub mod content;
 pub mod duplicate;
 pub mod entry;

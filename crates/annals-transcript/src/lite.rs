@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::LazyLock;
 
-use foldhash::fast::FixedState;
 use jiff::Timestamp;
 use memchr::memmem::{self, Finder};
 
+use crate::checkpoint::Fingerprint;
 use crate::entry::view::{AiTitle, CustomTitle, Summary, View};
 use crate::entry::{Entry, Flag, Kind, time};
 use crate::json::{JsonStr, Step, Value, Walk, quote, skip_space, value_end};
@@ -84,43 +83,9 @@ pub struct Lite {
     summaries: Vec<Vec<u8>>,
     /// The last of those that are known to be of this session; older than the others.
     own_summary: Option<String>,
-    /// What the file began and ended with.
-    pub mark: Mark,
-}
-
-/// What a file began and ended with when it had a certain length: tells whether one that is longer now has only grown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark(u64);
-
-impl Mark {
-    /// So many bytes of each end are compared.
-    const COMPARED: u64 = 1024;
-
-    /// Reads the mark that a file has at a length.
-    pub fn of(file: &mut (impl Read + Seek), length: u64) -> io::Result<Self> {
-        let head = read_span(file, 0, length.min(Self::COMPARED))?;
-        let start = length.saturating_sub(Self::COMPARED);
-        Ok(Self::between(&head, &read_span(file, start, length - start)?))
-    }
-
-    /// Takes the mark from the first and the last bytes of a file, of which there may be more than are compared.
-    fn between(head: &[u8], tail: &[u8]) -> Self {
-        let compared = usize::try_from(Self::COMPARED).unwrap_or(usize::MAX);
-        let mut hasher = FixedState::default().build_hasher();
-        head[..head.len().min(compared)].hash(&mut hasher);
-        tail[tail.len().saturating_sub(compared)..].hash(&mut hasher);
-        Self(hasher.finish())
-    }
-
-    /// Returns the mark as a number, to be kept.
-    pub fn number(self) -> i64 {
-        self.0.cast_signed()
-    }
-
-    /// Takes a mark that was kept.
-    pub fn from_number(number: i64) -> Self {
-        Self(number.cast_unsigned())
-    }
+    /// The fingerprint of the file at its length, for a [`Checkpoint`](crate::checkpoint::Checkpoint); `None` if nothing was
+    /// read.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 impl Lite {
@@ -166,9 +131,9 @@ impl Lite {
         Ok(lite)
     }
 
-    /// Knows nothing but the length and the mark of a file with these ends.
+    /// Knows nothing but the length and the fingerprint of a file with these ends.
     fn between(head: &[u8], tail: &[u8], size: u64) -> Self {
-        Self { size, mark: Mark::between(head, tail), ..Self::default() }
+        Self { size, fingerprint: Some(Fingerprint::of_ends(head, tail)), ..Self::default() }
     }
 
     /// Takes all that the ends of a file tell, without a close look at the messages in between that tell nothing new. None if
@@ -233,7 +198,8 @@ impl Lite {
 
     /// Reads all of a file that is so long from the beginning of a line on.
     pub fn read_from(file: &mut (impl Read + Seek), offset: u64, size: u64) -> io::Result<Self> {
-        let mut lite = Lite { size, whole: true, mark: Mark::of(file, size)?, ..Lite::default() };
+        let fingerprint = Some(Fingerprint::at(file, size)?);
+        let mut lite = Lite { size, whole: true, fingerprint, ..Lite::default() };
         file.seek(SeekFrom::Start(offset))?;
         let mut reader = Reader::new(file.take(size.saturating_sub(offset)));
         while let Some(entry) = reader.read()? {

@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use annals_transcript::lite::Mark;
+use annals_transcript::checkpoint::{Checkpoint, Fingerprint};
 use annals_transcript::write::fs::{Disk, RealDisk, State};
 use foldhash::fast::{FixedState, FoldHasher};
 use jiff::Timestamp;
@@ -27,18 +27,18 @@ use super::facts::{Cwds, Facts, Standing, Title, TitleSource};
 use super::folder::Candidate;
 
 /// The version of what is kept. One that differs is thrown away.
-const VERSION: i64 = 11;
+const VERSION: i64 = 12;
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS facts (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
   standing INTEGER, title TEXT, title_source INTEGER, first_prompt TEXT, created INTEGER, updated INTEGER,
   first_cwd TEXT, git_branch TEXT, version TEXT, entrypoint TEXT, permission_mode TEXT, tag TEXT, forked_from TEXT,
-  session TEXT, messages INTEGER, mark INTEGER, other_cwd TEXT, moved_to TEXT, checksum INTEGER
+  session TEXT, messages INTEGER, fingerprint INTEGER, other_cwd TEXT, moved_to TEXT, checksum INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS contents (
   path BLOB PRIMARY KEY, size INTEGER, modified INTEGER, device INTEGER, inode INTEGER,
-  messages INTEGER, tools BLOB, files BLOB, end INTEGER, mark INTEGER, messages_checksum INTEGER, checksum INTEGER
+  messages INTEGER, tools BLOB, files BLOB, end INTEGER, fingerprint INTEGER, messages_checksum INTEGER, checksum INTEGER
 ) WITHOUT ROWID";
 
 /// Where the checksums stand in rows. Each is of the values before it; in `contents`, the first one is of the state of the
@@ -98,8 +98,8 @@ impl Key {
 pub(super) enum Freshness {
     /// It is true still.
     Same,
-    /// The file has grown behind this offset.
-    Grown(u64),
+    /// The file is longer. Whether it begins as it did is not known before it is read.
+    Grown,
     /// The file is another one.
     Stale,
 }
@@ -110,12 +110,8 @@ impl<T> Remembered<T> {
         if now == self.key {
             return Freshness::Same;
         }
-        match u64::try_from(self.key.size) {
-            Ok(size) if now.identity == self.key.identity && now.size > self.key.size => {
-                Freshness::Grown(size)
-            }
-            _ => Freshness::Stale,
-        }
+        let is_longer = now.identity == self.key.identity && now.size > self.key.size;
+        if is_longer { Freshness::Grown } else { Freshness::Stale }
     }
 }
 
@@ -224,8 +220,8 @@ impl Cache {
             let of_messages = Checksum::of(&row);
             row.push(joined(&contents.tools).into());
             row.push(joined(&contents.files).into());
-            row.push(i64::try_from(contents.end).unwrap_or(i64::MAX).into());
-            row.push(contents.mark.number().into());
+            row.push(i64::try_from(contents.checkpoint.offset()).unwrap_or(i64::MAX).into());
+            row.push(fingerprint_value(&contents.checkpoint));
             row.push(of_messages.into());
             row.push(Checksum::of(&row).into());
             row
@@ -368,6 +364,18 @@ impl<'a, const COUNT: usize> Values<'a, COUNT> {
         Ok(Key { size: self.get(1)?, modified: self.get(2)?, identity: (self.get(3)?, self.get(4)?) })
     }
 
+    /// Returns a checkpoint of the file that the row is about.
+    fn checkpoint(&self, offset_at: usize, fingerprint_at: usize) -> rusqlite::Result<Checkpoint> {
+        let (device, inode) = self.key()?.identity;
+        let offset: i64 = self.get(offset_at)?;
+        let fingerprint: Option<i64> = self.get(fingerprint_at)?;
+        Ok(Checkpoint::new(
+            (device.cast_unsigned(), inode.cast_unsigned()),
+            offset.try_into().unwrap_or(0),
+            fingerprint.and_then(Fingerprint::from_number),
+        ))
+    }
+
     /// Fails if the first values, and one more, do not have the checksum that stands in the row.
     fn check(&self, first: usize, more: Option<usize>, checksum_at: usize) -> rusqlite::Result<()> {
         let mut checksum = Checksum::new();
@@ -412,10 +420,14 @@ fn values_of_facts(facts: &Facts) -> [Value; FACTS_CHECKSUM - KEY] {
         text(&facts.forked_from),
         text(&facts.session),
         facts.messages.and_then(|messages| i64::try_from(messages).ok()).into(),
-        facts.mark.number().into(),
+        fingerprint_value(&facts.checkpoint),
         text(&facts.cwds.elsewhere),
         text(&facts.cwds.moved_to),
     ]
+}
+
+fn fingerprint_value(checkpoint: &Checkpoint) -> Value {
+    checkpoint.fingerprint().map(Fingerprint::number).into()
 }
 
 fn bytes(path: &Path) -> &[u8] {
@@ -474,7 +486,7 @@ fn facts(row: &Row<'_>) -> rusqlite::Result<Remembered<Box<Facts>>> {
         forked_from: values.get(17)?,
         session: values.get(18)?,
         messages: counted.or(number(COUNTED)?),
-        mark: Mark::from_number(values.get(20)?),
+        checkpoint: values.checkpoint(1, 20)?,
         is_whole: counted.is_some(),
     };
     Ok(Remembered { what: Box::new(facts), key: values.key()? })
@@ -484,16 +496,11 @@ fn contents(row: &Row<'_>) -> rusqlite::Result<Remembered<Contents>> {
     let values = Values::<{ CONTENTS_CHECKSUM + 1 }>::of(row)?;
     values.check(KEY, Some(KEY), MESSAGES_CHECKSUM)?;
     values.check(CONTENTS_CHECKSUM, None, CONTENTS_CHECKSUM)?;
-    let number = |index: usize| -> rusqlite::Result<u64> {
-        let number: i64 = values.get(index)?;
-        Ok(number.try_into().unwrap_or(0))
-    };
     let contents = Contents {
-        messages: number(5)?,
+        messages: values.get::<i64>(5)?.try_into().unwrap_or(0),
         tools: split(&values.get::<Vec<u8>>(6)?),
         files: split(&values.get::<Vec<u8>>(7)?),
-        end: number(8)?,
-        mark: Mark::from_number(values.get(9)?),
+        checkpoint: values.checkpoint(8, 9)?,
     };
     Ok(Remembered { what: contents, key: values.key()? })
 }

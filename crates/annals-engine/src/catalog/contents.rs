@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
+use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::content::Block;
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::entry::{Flag, Problem};
-use annals_transcript::lite::Mark;
+use annals_transcript::write::fs::State;
 use annals_transcript::{Entry, Kind, Position, Reader, tool};
 use memchr::memmem;
 
@@ -23,30 +24,30 @@ pub(super) struct Contents {
     pub(super) tools: BTreeSet<String>,
     /// Files that calls name.
     pub(super) files: BTreeSet<String>,
-    /// Where what was read ends.
-    pub(super) end: u64,
-    /// What the transcript began and ended with up to there.
-    pub(super) mark: Mark,
+    /// Behind the last line that was read.
+    pub(super) checkpoint: Checkpoint,
 }
 
 impl Contents {
     /// Reads on from where the reading ended; from the start if what was read is no longer there.
     pub(super) fn read_on(mut self, path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
-        if Mark::of(&mut file, self.end)? != self.mark {
+        let state = State::from(file.metadata()?);
+        if self.checkpoint.compare(&mut file, &state)? == Change::Replaced {
             self = Self::default();
         }
-        file.seek(SeekFrom::Start(self.end))?;
-        let mut reader = Reader::resume(&mut file, Position { offset: self.end, line: 1 });
+        let mut end = self.checkpoint.offset();
+        file.seek(SeekFrom::Start(end))?;
+        let mut reader = Reader::resume(&mut file, Position { offset: end, line: 1 });
         while let Some(entry) = reader.read()? {
             // The rest of a line that is being written comes later.
             if entry.problem() == Some(Problem::Torn) {
                 break;
             }
             self.add(&entry);
-            self.end = reader.position().offset;
+            end = reader.position().offset;
         }
-        self.mark = Mark::of(&mut file, self.end)?;
+        self.checkpoint = Checkpoint::at(&mut file, state.identity, end)?;
         Ok(self)
     }
 

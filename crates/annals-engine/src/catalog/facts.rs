@@ -6,10 +6,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
+use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, LastPrompt, Relocated, Tag};
 use annals_transcript::json::Value;
 use annals_transcript::line::read_span;
-use annals_transcript::lite::{Lite, Mark, is_before};
+use annals_transcript::lite::{Lite, is_before};
 use jiff::Timestamp;
 
 use super::folder::Candidate;
@@ -49,8 +50,8 @@ pub struct Facts {
     pub messages: Option<u64>,
     /// The working directories that it tells.
     pub(super) cwds: Cwds,
-    /// What the transcript began and ended with.
-    pub(super) mark: Mark,
+    /// How far the transcript was read: to its end.
+    pub(super) checkpoint: Checkpoint,
     /// Whether all of the transcript was read.
     pub(super) is_whole: bool,
 }
@@ -138,30 +139,37 @@ impl Facts {
         if leaves_a_question(&lite, &file, &transcript.path) {
             lite = Lite::read_all(&mut file, transcript.state.length)?;
         }
-        Self::of(lite, &mut file, &transcript.path)
+        Self::of(lite, &mut file, transcript)
     }
 
     /// Reads what the ends of a transcript tell: enough for a subagent's.
     pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
-        Self::of(lite, &mut file, &transcript.path)
+        Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads a transcript that seems to have grown behind an offset since these facts were read, and returns what reading
+    /// Reads a transcript that seems to have grown since these facts were read, and returns what reading
     /// it anew would: where that takes all of it, what was written since is enough if these are the facts of all the rest.
-    pub(super) fn read_again(&self, transcript: &Candidate, from: u64) -> io::Result<Self> {
-        let path = &transcript.path;
+    pub(super) fn read_again(&self, transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
-        if !leaves_a_question(&lite, &file, path) {
-            return Self::of(lite, &mut file, path);
+        if !leaves_a_question(&lite, &file, &transcript.path) {
+            return Self::of(lite, &mut file, transcript);
         }
-        if self.is_whole && starts_a_line(&mut file, from)? && Mark::of(&mut file, from)? == self.mark {
+        if self.is_continued(&mut file, transcript)? {
+            let from = self.checkpoint.offset();
             let since = Lite::read_from(&mut file, from, transcript.state.length)?;
-            if let Some(facts) = grown::with(self, since, &mut file, path)? {
+            if let Some(facts) = grown::with(self, since, &mut file, transcript)? {
                 return Ok(facts);
             }
         }
-        Self::of(Lite::read_all(&mut file, transcript.state.length)?, &mut file, path)
+        Self::of(Lite::read_all(&mut file, transcript.state.length)?, &mut file, transcript)
+    }
+
+    /// Returns whether these are the facts of whole lines with which a longer transcript begins.
+    fn is_continued(&self, file: &mut File, transcript: &Candidate) -> io::Result<bool> {
+        Ok(self.is_whole
+            && starts_a_line(file, self.checkpoint.offset())?
+            && self.checkpoint.compare(file, &transcript.state)? == Change::Grown)
     }
 
     /// Reads what is in a session: its transcript, and the title beside it.
@@ -180,7 +188,7 @@ impl Facts {
         }
     }
 
-    fn of(mut lite: Lite, file: &mut File, path: &Path) -> io::Result<Self> {
+    fn of(mut lite: Lite, file: &mut File, transcript: &Candidate) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
         let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
@@ -210,13 +218,13 @@ impl Facts {
             updated_at: lite.last_at.and_then(to_the_millisecond),
             permission_mode: lite.permission_mode.take(),
             tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
-            cwd: cwds.of_session(path),
+            cwd: cwds.of_session(&transcript.path),
             cwds,
             first_prompt,
             forked_from: lite.forked_from,
             session: lite.session,
             messages: lite.whole.then_some(lite.messages),
-            mark: lite.mark,
+            checkpoint: Checkpoint::new(transcript.state.identity, transcript.state.length, lite.fingerprint),
             is_whole: lite.whole,
             // The client writes an empty name where there is no repository.
             git_branch: words(lite.git_branch),
@@ -359,7 +367,7 @@ mod tests {
             let facts = Facts::read(&before).unwrap();
             assert_eq!(facts.messages, Some(messages as u64));
             let now = Candidate::of(&path).unwrap();
-            let again = facts.read_again(&now, before.state.length).unwrap();
+            let again = facts.read_again(&now).unwrap();
             assert_eq!(again, Facts::read(&now).unwrap());
             assert_eq!(again.messages, Some(messages as u64 + 1));
         }

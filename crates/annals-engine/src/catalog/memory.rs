@@ -40,7 +40,7 @@ impl Memory {
         let known = know(candidates, remembered.collect(), |candidate, older| {
             let facts = match older {
                 _ if candidate.is_agent() => Facts::of_ends(candidate),
-                Some((facts, from)) => facts.read_again(candidate, from),
+                Some(facts) => facts.read_again(candidate),
                 None => Facts::read(candidate),
             };
             facts.map(Box::new)
@@ -56,7 +56,7 @@ impl Memory {
         let remembered =
             candidates.iter().map(|candidate| self.cache.as_ref()?.contents(&candidate.path)).collect();
         let known = know(candidates, remembered, |candidate, older| {
-            older.map(|(contents, _)| contents).unwrap_or_default().read_on(&candidate.path)
+            older.unwrap_or_default().read_on(&candidate.path)
         });
         if let Some(cache) = &mut self.cache {
             cache.keep_contents(new(candidates, &known));
@@ -72,11 +72,11 @@ impl Memory {
     }
 }
 
-/// Finds out about transcripts on all cores. `read` gets what was true of a file before it grew, and how long it was.
+/// Finds out about transcripts on all cores. `read` gets what was true of a file before it grew.
 fn know<T: Send>(
     candidates: &[Candidate],
     remembered: Vec<Option<Remembered<T>>>,
-    read: impl Fn(&Candidate, Option<(T, u64)>) -> io::Result<T> + Sync,
+    read: impl Fn(&Candidate, Option<T>) -> io::Result<T> + Sync,
 ) -> Vec<io::Result<Known<T>>> {
     let known = candidates.par_iter().zip(remembered).map(|(candidate, remembered)| {
         let freshness = remembered.as_ref().map(|remembered| remembered.freshness(&candidate.state));
@@ -84,7 +84,7 @@ fn know<T: Send>(
             (Some(remembered), Some(Freshness::Same)) => {
                 return Ok(Known { what: remembered.what, is_new: false });
             }
-            (Some(remembered), Some(Freshness::Grown(from))) => Some((remembered.what, from)),
+            (Some(remembered), Some(Freshness::Grown)) => Some(remembered.what),
             _ => None,
         };
         Ok(Known { what: read(candidate, older)?, is_new: true })

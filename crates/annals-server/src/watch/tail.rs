@@ -1,16 +1,19 @@
 //! One session as it grows: whole lines from an offset on.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
-use annals_engine::{Inside, TranscriptFile, end_of_lines};
+use annals_engine::{Inside, Tail, TranscriptFile};
 use annals_proto::AppendedNotice;
-use annals_transcript::line::read_span;
-use annals_transcript::lite::Mark;
+use annals_transcript::checkpoint::Change;
 use annals_transcript::session::Session;
 use annals_transcript::write::fs::State;
 
 use super::Told;
+use super::recent::{LineBuffer, Next};
 use crate::room::SMALL;
 use annals_api::LONGEST_ITEM;
 use annals_api::rpc::Error;
@@ -18,8 +21,6 @@ use annals_api::to_wire::ToWire;
 
 /// How many bytes of lines are told together; a longer line alone.
 pub(super) const TOGETHER: u64 = SMALL as u64;
-/// How many bytes are looked through at once for the end of a line.
-const PIECE: usize = 64 << 10;
 
 /// What has come of a session, as it stands in its file.
 #[derive(Debug)]
@@ -32,26 +33,25 @@ pub(crate) enum Growth {
     Gone,
 }
 
-/// How far a session was told.
+/// How far a session was told to a subscription.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct SessionTail {
     file: TranscriptFile,
     subscription: String,
-    identity: Option<(u64, u64)>,
-    /// Behind the last line that was told.
-    offset: u64,
-    /// What the file began with, and what it had before the offset.
-    mark: Mark,
     /// Where files may lie.
     inside: Inside,
-    /// Up to here there is no end of a line, as long as this stands before it.
-    searched: u64,
-    searched_mark: Mark,
+    tail: Tail,
+    /// Lines that another subscription may have read already.
+    buffer: Arc<LineBuffer>,
+    /// Behind the last line that was told.
+    offset: u64,
+    /// Whether the subscriber gave an offset at which no line starts. The file is told as replaced then.
+    is_misplaced: bool,
     /// Whether it was told that the file is gone.
-    gone: bool,
+    is_gone: bool,
 }
 
-impl Tail {
+impl SessionTail {
     /// Begins at an offset, or at the end of the lines that are there.
     pub(super) fn new(
         file: TranscriptFile,
@@ -59,29 +59,21 @@ impl Tail {
         subscription: String,
         offset: Option<u64>,
     ) -> Result<Self, annals_engine::Error> {
-        let failed = |source| annals_engine::Error::read(&file.path, source);
-        let state = State::of(&file.path).map_err(failed)?;
-        let length = state.map_or(0, |state| state.length);
-        let offset = offset.map_or_else(|| end_of_lines(&file.path, length).map_err(failed), Ok)?;
-        let identity = state.map(|state| state.identity);
-        let mark = match state {
-            Some(_) => {
-                File::open(&file.path).and_then(|mut source| Mark::of(&mut source, offset.min(length)))
-            }
-            None => Ok(Mark::default()),
+        let tail = match offset {
+            None => tail_at_end(&file.path).map(Some),
+            Some(offset) => tail_at_line(&file.path, offset),
         };
-        let mark = mark.map_err(failed)?;
-        Ok(Self {
-            file,
-            subscription,
-            identity,
-            offset,
-            mark,
-            inside,
-            searched: offset,
-            searched_mark: Mark::default(),
-            gone: false,
-        })
+        let tail = tail.map_err(|source| annals_engine::Error::read(&file.path, source))?;
+        let is_misplaced = tail.is_none();
+        let tail = tail.unwrap_or_default();
+        let offset = offset.unwrap_or_else(|| tail.checkpoint().offset());
+        let buffer = Arc::default();
+        Ok(Self { file, subscription, inside, tail, buffer, offset, is_misplaced, is_gone: false })
+    }
+
+    /// Shares a buffer with the other subscriptions of the same file.
+    pub(super) fn share(&mut self, buffer: Arc<LineBuffer>) {
+        self.buffer = buffer;
     }
 
     pub(super) fn offset(&self) -> u64 {
@@ -97,19 +89,19 @@ impl Tail {
     /// Returns what has come since as it stands in the file, in the same way.
     pub(super) fn read_growth(&mut self, room: u64) -> Told<Growth> {
         let growth = self.try_growth(room).unwrap_or(Told::Nothing);
-        let Told::Something(told) = &growth else { return growth };
-        match told {
-            Growth::Lines(lines) => self.offset += lines.len() as u64,
-            Growth::Replaced => {
-                let length = State::of(&self.file.path).ok().flatten().map_or(0, |state| state.length);
-                self.offset = end_of_lines(&self.file.path, length).unwrap_or_default();
-                let marked =
-                    File::open(&self.file.path).and_then(|mut source| Mark::of(&mut source, self.offset));
-                self.mark = marked.unwrap_or_default();
-            }
-            Growth::Gone => {}
+        match &growth {
+            Told::Something(Growth::Lines(lines)) => self.offset += lines.len() as u64,
+            Told::Something(Growth::Replaced) => self.move_to_end(),
+            Told::Something(Growth::Gone) | Told::Nothing | Told::Longer(_) => {}
         }
         growth
+    }
+
+    /// Moves on behind all lines that are in the file; to its start if it cannot be read now.
+    fn move_to_end(&mut self) {
+        let opened = self.inside.open(&self.file.path).ok().flatten();
+        let tail = opened.and_then(|(mut source, state)| Tail::at_end(&mut source, &state).ok());
+        self.begin_again(tail.unwrap_or_default());
     }
 
     fn try_read(&mut self, room: u64) -> Result<Told<AppendedNotice>, Error> {
@@ -119,7 +111,8 @@ impl Tail {
             Told::Something(growth) => growth,
         };
         let notice = match growth {
-            Growth::Lines(lines) => self.tell(&lines)?,
+            // Lines that cannot be told now are read again.
+            Growth::Lines(lines) => self.tell(&lines).inspect_err(|_| self.tail.skip_to(self.offset))?,
             Growth::Replaced => AppendedNotice { reset: true, ..self.notice() },
             Growth::Gone => AppendedNotice { reset: true, gone: true, ..self.notice() },
         };
@@ -127,77 +120,66 @@ impl Tail {
     }
 
     fn try_growth(&mut self, room: u64) -> Result<Told<Growth>, Error> {
-        let path = self.file.path.clone();
-        let failed = |source| annals_engine::Error::read(&path, source);
-        let is_there = State::of(&path).map_err(failed)?.is_some();
-        let source = is_there.then(|| File::open(&path)).transpose().map_err(failed)?;
-        let state = source.as_ref().map(File::metadata).transpose().map_err(failed)?.map(State::from);
-        // What leads out of the client's folders is not there.
-        let source = source.filter(|source| self.inside.holds_opened(&path, source));
-        let now = State::of(&path).map_err(failed)?;
-        if source.is_none() && now.map(|now| now.identity) != state.map(|state| state.identity) {
-            // Another took its place at this moment, and is told when it is looked at next.
-            return Ok(Told::Nothing);
+        let growth = self.find_growth(room);
+        Ok(growth.map_err(|source| annals_engine::Error::read(&self.file.path, source))?)
+    }
+
+    fn find_growth(&mut self, room: u64) -> io::Result<Told<Growth>> {
+        if let Some(growth) = self.take_buffered()? {
+            return Ok(growth);
         }
-        let Some((state, mut source)) = state.zip(source) else {
-            let is_news = !std::mem::replace(&mut self.gone, true);
-            self.begin_again(None);
+        let Some((mut source, state)) = self.inside.open(&self.file.path)? else {
+            let is_news = !std::mem::replace(&mut self.is_gone, true);
+            self.begin_again(Tail::default());
             return Ok(if is_news { Told::Something(Growth::Gone) } else { Told::Nothing });
         };
-        let is_other = self.identity.is_some_and(|identity| identity != state.identity);
-        if is_other || !self.goes_on(&mut source, state.length).map_err(failed)? {
-            self.begin_again(Some(state.identity));
+        if self.is_misplaced || self.tail.compare(&mut source, &state)? == Change::Replaced {
+            self.begin_again(Tail::at_start(&state));
             return Ok(Told::Something(Growth::Replaced));
         }
-        (self.identity, self.gone) = (Some(state.identity), false);
-        let Some(end) = self.find_end(&mut source).map_err(failed)? else { return Ok(Told::Nothing) };
-        let length = end - self.offset;
-        if length > room {
-            return Ok(Told::Longer(length));
+        self.is_gone = false;
+        let Some(mut lines) = self.tail.find_lines(&mut source, state.length, TOGETHER)? else {
+            return Ok(Told::Nothing);
+        };
+        if lines.len() > room {
+            return Ok(Told::Longer(lines.len()));
         }
-        let lines = read_span(&mut source, self.offset, length).map_err(failed)?;
-        self.mark = Mark::of(&mut source, end).map_err(failed)?;
-        Ok(Told::Something(Growth::Lines(lines)))
-    }
-
-    fn begin_again(&mut self, identity: Option<(u64, u64)>) {
-        (self.identity, self.offset, self.searched, self.mark) = (identity, 0, 0, Mark::default());
-    }
-
-    /// Returns whether the file is the one that was told: a line begins at the offset, and what comes before is as it was.
-    fn goes_on(&self, source: &mut File, length: u64) -> io::Result<bool> {
-        if self.offset == 0 {
-            return Ok(true);
+        let before = *self.tail.checkpoint();
+        let mut hasher = DefaultHasher::new();
+        hasher.write(lines.read(&mut source)?);
+        if !self.tail.advance(&mut source, &state, &lines, hasher.finish())? {
+            self.begin_again(Tail::at_start(&state));
+            return Ok(Told::Something(Growth::Replaced));
         }
-        Ok(self.offset <= length
-            && read_span(source, self.offset - 1, 1)? == b"\n"
-            && Mark::of(source, self.offset)? == self.mark)
+        let bytes = lines.into_bytes();
+        if self.is_shared() {
+            self.buffer.put(&state, before, *self.tail.checkpoint(), &bytes);
+        }
+        Ok(Told::Something(Growth::Lines(bytes)))
     }
 
-    /// Finds the end of the last whole line among the next bytes, or of the next one if it is longer.
-    fn find_end(&mut self, source: &mut File) -> io::Result<Option<u64>> {
-        let is_as_it_was =
-            self.searched > self.offset && Mark::of(source, self.searched)? == self.searched_mark;
-        let mut at = if is_as_it_was { self.searched } else { self.offset };
-        source.seek(SeekFrom::Start(at))?;
-        let mut piece = vec![0; PIECE];
-        let mut end = None;
-        while end.is_none() || at < self.offset + TOGETHER {
-            let count = match source.read(&mut piece) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                count => count?,
-            };
-            if count == 0 {
-                break;
+    /// Returns what another subscription has read already, if the file has not changed since; `None` if it has to be read.
+    fn take_buffered(&mut self) -> io::Result<Option<Told<Growth>>> {
+        if !self.is_shared() || self.is_misplaced || self.is_gone {
+            return Ok(None);
+        }
+        let Some(state) = State::of(&self.file.path)? else { return Ok(None) };
+        Ok(match self.buffer.next(&state, self.tail.checkpoint()) {
+            Some(Next::Lines(lines, checkpoint)) => {
+                self.tail = Tail::new(checkpoint);
+                Some(Told::Something(Growth::Lines(lines)))
             }
-            if let Some(newline) = piece[..count].iter().rposition(|byte| *byte == b'\n') {
-                end = Some(at + newline as u64 + 1);
-            }
-            at += count as u64;
-        }
-        self.searched = if end.is_some() { 0 } else { at };
-        self.searched_mark = Mark::of(source, self.searched)?;
-        Ok(end)
+            Some(Next::End) => Some(Told::Nothing),
+            None => None,
+        })
+    }
+
+    fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.buffer) > 1
+    }
+
+    fn begin_again(&mut self, tail: Tail) {
+        (self.offset, self.tail, self.is_misplaced) = (tail.checkpoint().offset(), tail, false);
     }
 
     /// Makes items of whole lines.
@@ -221,6 +203,24 @@ impl Tail {
             ..AppendedNotice::default()
         }
     }
+}
+
+/// Returns a tail at the end of the lines of a file, which has to be there.
+fn tail_at_end(path: &Path) -> io::Result<Tail> {
+    State::of(path)?.ok_or(io::ErrorKind::NotFound)?;
+    let mut source = File::open(path)?;
+    let state = source.metadata()?.into();
+    Tail::at_end(&mut source, &state)
+}
+
+/// Returns a tail at an offset of a file, which may be yet to come; `None` if no line starts there.
+fn tail_at_line(path: &Path, offset: u64) -> io::Result<Option<Tail>> {
+    if State::of(path)?.is_none() {
+        return Ok((offset == 0).then(Tail::default));
+    }
+    let mut source = File::open(path)?;
+    let state = source.metadata()?.into();
+    Tail::at_line(&mut source, &state, offset)
 }
 
 #[cfg(test)]
@@ -249,7 +249,7 @@ mod tests {
     }
 
     /// Reads with as much room as it takes.
-    fn read(tail: &mut Tail) -> Option<AppendedNotice> {
+    fn read(tail: &mut SessionTail) -> Option<AppendedNotice> {
         match tail.read(u64::MAX) {
             Told::Something(notice) => Some(notice),
             Told::Nothing | Told::Longer(_) => None,
@@ -269,7 +269,8 @@ mod tests {
         for size in [1, 7, 100, 1000] {
             fs::write(&path, line(0)).unwrap();
             let mut tail =
-                Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
+                SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
+                    .unwrap();
             assert!(read(&mut tail).is_none(), "nothing has come yet");
             let lines: Vec<u8> = (1..50).flat_map(|number| line(number).into_bytes()).collect();
             let mut file = fs::File::options().append(true).open(&path).unwrap();
@@ -294,7 +295,8 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1) + &line(2)).unwrap();
         let mut tail =
-            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
+            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
+                .unwrap();
         let mut expect = |reset: bool, gone: bool, expected: &[&str]| {
             let notice = read(&mut tail).unwrap();
             assert_eq!(
@@ -332,14 +334,15 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1)).unwrap();
         let mut tail =
-            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
+            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
+                .unwrap();
         fs::write(&path, line(1) + "{\"half\": \"" + &"x".repeat(1000)).unwrap();
         assert!(read(&mut tail).is_none());
         for longer in [0, 10_000] {
             fs::write(&path, line(1)).unwrap();
             fs::write(&path, line(1) + &line(2) + &"y".repeat(longer)).unwrap();
             assert_eq!(uuids(&read(&mut tail).unwrap()), ["u2"], "{longer}");
-            tail = Tail::new(
+            tail = SessionTail::new(
                 TranscriptFile::at(&path),
                 inside(folder.path()),
                 "s1".to_owned(),
@@ -351,6 +354,49 @@ mod tests {
         }
     }
 
+    #[test]
+    fn subscriptions_of_one_file_are_told_the_same_whoever_reads_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = inside(folder.path());
+        let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
+        fs::write(&path, line(0)).unwrap();
+        let buffer = Arc::<LineBuffer>::default();
+        let tail = || {
+            let file = TranscriptFile::at(&path);
+            let mut tail = SessionTail::new(file, inside.clone(), "s1".to_owned(), None).unwrap();
+            tail.share(buffer.clone());
+            tail
+        };
+        let (mut first, mut second, mut late) = (tail(), tail(), tail());
+        let mut file = fs::File::options().append(true).open(&path).unwrap();
+        for number in 1..20 {
+            file.write_all(line(number).as_bytes()).unwrap();
+            let notice = read(&mut first).unwrap();
+            let state = State::of(&path).unwrap().unwrap();
+            let next = buffer.next(&state, second.tail.checkpoint());
+            assert!(matches!(next, Some(Next::Lines(..))), "{next:?}");
+            assert_eq!(buffer.next(&state, first.tail.checkpoint()), Some(Next::End));
+            assert_eq!(buffer.next(&state, late.tail.checkpoint()).is_some(), number == 1);
+            assert_eq!(format!("{:?}", read(&mut second)), format!("{:?}", Some(notice)));
+            assert!(read(&mut first).is_none() && read(&mut second).is_none());
+        }
+        let mut told = Vec::new();
+        while let Some(notice) = read(&mut late) {
+            told.extend(uuids(&notice));
+        }
+        assert_eq!(told, (1..20).map(|number| format!("u{number}")).collect::<Vec<_>>());
+        // What was read before the file was replaced is told to nobody any more.
+        file.write_all(line(20).as_bytes()).unwrap();
+        assert_eq!(uuids(&read(&mut first).unwrap()), ["u20"]);
+        fs::write(&path, line(21)).unwrap();
+        for tail in [&mut second, &mut first] {
+            assert!(read(tail).unwrap().reset);
+            assert_eq!(uuids(&read(tail).unwrap()), ["u21"]);
+        }
+        fs::remove_file(&path).unwrap();
+        assert!(read(&mut first).unwrap().gone && read(&mut second).unwrap().gone);
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_link_that_leads_out_is_gone() {
@@ -359,7 +405,8 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1)).unwrap();
         let mut tail =
-            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None).unwrap();
+            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
+                .unwrap();
         let secret = outside.path().join("secret.jsonl");
         fs::write(&secret, line(1) + &line(2)).unwrap();
         fs::remove_file(&path).unwrap();
@@ -377,7 +424,7 @@ mod tests {
         fs::write(&path, line(1) + &line(2)).unwrap();
         let first = line(1).len() as u64;
         let start = |offset| {
-            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(offset))
+            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(offset))
                 .unwrap()
         };
         assert_eq!(uuids(&read(&mut start(first)).unwrap()), ["u2"]);
@@ -395,7 +442,8 @@ mod tests {
         let call = r#"{"type":"assistant","uuid":"a","message":{"id":"m","content":[{"type":"text","text":"Hm"},{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
         fs::write(&path, format!("{call}\nnot json\n")).unwrap();
         let mut tail =
-            Tail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(0)).unwrap();
+            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(0))
+                .unwrap();
         let items = read(&mut tail).unwrap().items;
         let [call, damage] = &items[..] else { panic!("{items:?}") };
         let tool = call.tool.as_ref().unwrap();

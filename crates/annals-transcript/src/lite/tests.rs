@@ -158,9 +158,9 @@ fn a_file_is_read_as_long_as_it_was() {
         let longer = file.clone() + &user("Since", "09");
         let read = Lite::read(&mut Cursor::new(&longer), file.len() as u64).unwrap();
         assert_eq!(facts(&read), facts(&lite(&file)));
-        assert_eq!((read.size, read.mark), (file.len() as u64, lite(&file).mark));
+        assert_eq!((read.size, read.fingerprint), (file.len() as u64, lite(&file).fingerprint));
         let all = Lite::read_all(&mut Cursor::new(&longer), file.len() as u64).unwrap();
-        assert_eq!((all.messages, all.mark), (u64::from(messages), lite(&file).mark));
+        assert_eq!((all.messages, all.fingerprint), (u64::from(messages), lite(&file).fingerprint));
         let shorter = Lite::read(&mut Cursor::new(&file), longer.len() as u64).unwrap();
         assert_eq!(shorter.first_prompt, lite(&file).first_prompt);
     }

@@ -23,6 +23,10 @@ pub(super) struct Known {
     /// Behind the last line that ends in a newline.
     end: Position,
     /// That line, by its length and hash: it tells whether the file is still the one that was read.
+    ///
+    /// A [`Checkpoint`](crate::checkpoint::Checkpoint) covers only the last bytes of the line. That is too little here: in
+    /// a line that ends in a tool result, the id stands before those bytes, and a parent that is no longer in the file
+    /// would break the chain that is recorded.
     last_line: Option<(u64, u64)>,
     torn: bool,
     /// Where entries stand.

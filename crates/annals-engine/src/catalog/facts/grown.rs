@@ -2,27 +2,32 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, Tag};
 use annals_transcript::lite::Lite;
 
+use super::super::folder::Candidate;
 use super::{Facts, Standing, Title, TitleSource};
 
 /// Returns the facts of all of a transcript: those that were known of its beginning, with what was written since. None if
 /// that takes away a title under which there may be another.
-pub(super) fn with(known: &Facts, since: Lite, file: &mut File, path: &Path) -> io::Result<Option<Facts>> {
+pub(super) fn with(
+    known: &Facts,
+    since: Lite,
+    file: &mut File,
+    transcript: &Candidate,
+) -> io::Result<Option<Facts>> {
     let is_tagged = since.last::<Tag>().is_some();
     let tells_branch = since.git_branch.is_some();
     let names_again = known.title.as_ref().is_some_and(|title| has_title(&since, title.source));
-    let mut facts = Facts::of(since, file, path)?;
+    let mut facts = Facts::of(since, file, transcript)?;
     let title = counts(known.title.as_ref(), facts.title.as_ref()).cloned();
     if names_again && title != facts.title {
         return Ok(None);
     }
     facts.title = title;
     facts.cwds = known.cwds.then(&facts.cwds);
-    facts.cwd = facts.cwds.of_session(path);
+    facts.cwd = facts.cwds.of_session(&transcript.path);
     if !is_tagged {
         facts.tag.clone_from(&known.tag);
     }

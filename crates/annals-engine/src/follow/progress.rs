@@ -1,0 +1,159 @@
+//! How far a transcript was reported, and what was appended since.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use annals_transcript::checkpoint::{Change, Checkpoint};
+use annals_transcript::entry::Problem;
+use annals_transcript::write::fs::State;
+use annals_transcript::{Entry, Kind, Position, Reader};
+
+use super::{Happening, Tell};
+use crate::engine::title;
+use crate::files::{TranscriptFile, is_hollow};
+use crate::tail::{Lines, Tail};
+
+/// How far a transcript was reported. There is one for each file that is followed, so it is small.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    tail: Tail,
+    /// The length of the file and the time of its last change when it was read; `None` if it has to be read.
+    stamp: Option<(u64, Option<SystemTime>)>,
+    /// Set once something was reported.
+    report: Option<Box<Report>>,
+}
+
+// There may be ten thousand.
+const _: () = assert!(size_of::<Progress>() <= 72);
+
+#[derive(Debug)]
+struct Report {
+    file: TranscriptFile,
+    /// The title that was reported last.
+    title: Option<String>,
+}
+
+/// A file that was not changed for this long is not opened before it changes.
+const AT_REST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Whether a file of more bytes is hollow is found out before all of it is searched.
+const LARGE: u64 = 64 << 20;
+
+impl Progress {
+    /// Starts at the last whole line of a transcript. A file that is at rest is not opened: of ten thousand, most are. Nor
+    /// is a hollow file searched.
+    pub(super) fn at_end(path: &Path, state: State) -> Self {
+        let tail = if is_at_rest(&state) { None } else { search_end(path, &state).ok().flatten() };
+        let unsearched = || Tail::new(Checkpoint::new(state.identity, state.length, None));
+        Self { tail: tail.unwrap_or_else(unsearched), stamp: Some(stamp(&state)), report: None }
+    }
+
+    /// Returns the transcript.
+    pub(super) fn file(&mut self, path: &Path) -> TranscriptFile {
+        self.report(path).file.clone()
+    }
+
+    fn report(&mut self, path: &Path) -> &mut Report {
+        self.report.get_or_insert_with(|| Box::new(Report { file: TranscriptFile::at(path), title: None }))
+    }
+
+    /// Reports what happened to the file. One that cannot be read now is read when it is looked at again.
+    pub(super) fn look(&mut self, path: &Path, state: &State, tell: Tell<'_>) {
+        if !self.is_up_to_date(state) {
+            let _ = self.read(path, tell);
+        }
+    }
+
+    fn is_up_to_date(&self, state: &State) -> bool {
+        self.stamp == Some(stamp(state)) && self.tail.checkpoint().identity() == state.identity
+    }
+
+    /// Reports the entries behind those that were reported. A line without its newline waits.
+    fn read(&mut self, path: &Path, tell: Tell<'_>) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let state = State::from(file.metadata()?);
+        if self.tail.compare(&mut file, &state)? == Change::Replaced {
+            tell(&self.report(path).file, Happening::Replaced);
+        }
+        self.stamp = None;
+        // All lines are read together: an object may span several of them.
+        if let Some(lines) = self.tail.find_lines(&mut file, state.length, u64::MAX)? {
+            let hash = self.report_lines(path, &mut file, &lines, tell)?;
+            if !self.tail.advance(&mut file, &state, &lines, hash)? {
+                return Ok(());
+            }
+        }
+        self.stamp = Some(stamp(&state));
+        Ok(())
+    }
+
+    /// Reports the entries of lines, one at a time. Returns the hash of the lines.
+    fn report_lines(
+        &mut self,
+        path: &Path,
+        file: &mut File,
+        lines: &Lines,
+        tell: Tell<'_>,
+    ) -> io::Result<u64> {
+        let start = Position { offset: lines.start(), line: 1 };
+        let mut reader = Reader::resume(lines.open(file)?, start);
+        let mut hasher = DefaultHasher::new();
+        let mut reported = start.offset;
+        loop {
+            let entry = match reader.read() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => return Ok(hasher.finish()),
+                Err(error) => {
+                    self.tail.skip_to(reported);
+                    return Err(error);
+                }
+            };
+            hasher.write(entry.bytes());
+            reported += entry.bytes().len() as u64;
+            // A hole is nothing that anybody wrote.
+            if entry.problem() != Some(Problem::Nul) {
+                self.report_entry(path, &entry, tell);
+            }
+        }
+    }
+
+    fn report_entry(&mut self, path: &Path, entry: &Entry<'_>, tell: Tell<'_>) {
+        let report = self.report(path);
+        tell(&report.file, Happening::Entry { offset: entry.at().offset, bytes: entry.bytes() });
+        // Claude Code records titles again after every turn, so only a title that differs is reported. Which of several
+        // titles counts is decided as in lists.
+        if gives_title(entry.bytes())
+            && let Some(title) = title(path).map(|title| title.text)
+            && report.title.as_ref() != Some(&title)
+        {
+            tell(&report.file, Happening::Title { title: &title });
+            report.title = Some(title);
+        }
+    }
+}
+
+/// Returns what changes when a file is written to.
+fn stamp(state: &State) -> (u64, Option<SystemTime>) {
+    (state.length, state.modified)
+}
+
+fn is_at_rest(state: &State) -> bool {
+    let age = state.modified.and_then(|modified| modified.elapsed().ok());
+    age.is_some_and(|age| age >= AT_REST)
+}
+
+/// Searches a file for the end of its last whole line; `None` for a hollow file, in which that takes too long.
+fn search_end(path: &Path, state: &State) -> io::Result<Option<Tail>> {
+    let mut file = File::open(path)?;
+    if state.length > LARGE && is_hollow(&file) {
+        return Ok(None);
+    }
+    Tail::at_end(&mut file, state).map(Some)
+}
+
+/// Returns whether an entry may change the title of its session.
+fn gives_title(bytes: &[u8]) -> bool {
+    matches!(Entry::new(bytes).kind(), Kind::CustomTitle | Kind::AiTitle | Kind::AgentName | Kind::Summary)
+}
