@@ -182,7 +182,7 @@ mod tests {
         for (name, reason) in [
             ("bare", "has no `projects` folder"),
             ("odd", "has no `projects` folder"),
-            ("file", "is a file, not a client's folder"),
+            ("file", "is a file, not a config folder of Claude Code"),
             ("nowhere", "is not there"),
         ] {
             let error = Roots::given(vec![path(name)]).unwrap_err();
