@@ -105,7 +105,7 @@ impl OpenSessions {
                 && one.state.length == state.length
                 && (any_time || one.state.modified == state.modified)
         };
-        if let Some(place) = open.iter().position(is_requested) {
+        if let Some(place) = open.iter().rposition(is_requested) {
             let one = open.remove(place);
             match one.jobs.send(job) {
                 Ok(()) => {

@@ -19,7 +19,7 @@ mod transfer;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::project::resolve;
@@ -260,9 +260,14 @@ impl Engine {
         let kept = entry::names(&trash).filter(|name| name.stage != Stage::Purging);
         let unreadable = kept.filter(|name| Entry::read(&trash, name.clone()).is_none());
         let folders = unreadable.map(|name| (name.stage, name.folder(&trash, name.stage)));
-        // The folder of an entry that is just being made has no manifest yet.
-        let is_begun =
-            |(stage, folder): &(Stage, PathBuf)| *stage == Stage::Moving && !folder.join(MANIFEST).exists();
+        // The folder of an entry that is just being made holds nothing but the manifest that is being written.
+        let is_manifest_draft = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name != MANIFEST && name.contains(MANIFEST)
+        };
+        let is_begun = |(stage, folder): &(Stage, PathBuf)| {
+            *stage == Stage::Moving && children(folder).unwrap_or_default().iter().all(is_manifest_draft)
+        };
         folders.filter(|folder| !is_begun(folder)).map(|(_, folder)| folder).collect()
     }
 
@@ -312,7 +317,9 @@ impl Engine {
     pub fn has_place_for(&self, trashed: &Trashed) -> bool {
         let root = resolved_root(&trashed.transcript);
         self.roots().projects().any(|projects| {
+            // `projects` itself may be a link, so that a session lies below another folder than the config folder.
             trashed.transcript.starts_with(&projects)
+                || trashed.transcript.starts_with(resolve(&projects))
                 || projects.parent().is_some_and(|folder| resolve(folder) == root)
         })
     }
@@ -353,9 +360,9 @@ impl Engine {
     }
 
     /// Puts the transcript of an entry in the place of the one that is on disk by now, which moves to a trash entry of its own;
-    /// returns that entry. Only an entry that holds nothing but a transcript can be restored in this way: `hydrate` makes such
+    /// returns that entry, or `None` if nothing was on disk any more. Only an entry that holds nothing but a transcript can be restored in this way: `hydrate` makes such
     /// entries, because it leaves the side files of a session where they are.
-    pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Trashed, Error> {
+    pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Option<Trashed>, Error> {
         let file = TranscriptFile {
             path: trashed.transcript.clone(),
             session: Some(trashed.session.clone()),
@@ -364,11 +371,7 @@ impl Engine {
         self.ensure_at_rest(&file, force)?;
         let _session = self.take_alone(&file.path, &trashed.session)?;
         let entry = self.entry(trashed)?;
-        ensure_confined(&entry)?;
-        let item = transcript_of(&entry)?;
-        if entry.manifest.items.len() > 1 {
-            return Err(Error::new(ErrorKind::InTheWay { path: file.path }));
-        }
+        let item = replaceable(&entry)?;
         let cannot_read = |source| Error::read(&item.place, source);
         let mut source = File::open(&item.place).map_err(cannot_read)?;
         let mut replaced = None;
@@ -381,8 +384,21 @@ impl Engine {
             let _ = replaced.map(|copy| self.discard(&copy));
             return Err(error);
         }
-        self.discard(trashed)?;
-        replaced.ok_or_else(|| Error::new(ErrorKind::NotFound { selector: trashed.session.clone() }))
+        // A program that had the file open when it was replaced may still append to it; then the entry stays. It also stays if the
+        // new file might be lost with the power. In both cases the trash has a copy too many, which is no reason to fail.
+        let is_whole = |source: &mut File| Ok(source.stream_position()? == source.metadata()?.len());
+        let folder = file.path.parent().unwrap_or(Path::new("."));
+        if is_whole(&mut source).map_err(cannot_read)? && self.sync(folder).is_ok() {
+            let _ = self.discard(trashed);
+        }
+        Ok(replaced)
+    }
+
+    /// Makes sure that an entry can be restored in place of the transcript that is on disk.
+    pub fn ensure_replaceable(&self, trashed: &Trashed) -> Result<(), Error> {
+        let entry = self.entry(trashed)?;
+        let item = replaceable(&entry)?;
+        File::open(&item.place).map(drop).map_err(|source| Error::read(&item.place, source))
     }
 
     /// Removes an entry from the trash for good.
@@ -616,6 +632,16 @@ fn ensure_restorable(entry: &Entry) -> Result<(), Error> {
 /// Returns the transcript of an entry; one whose manifest names none cannot be restored.
 fn transcript_of(entry: &Entry) -> Result<entry::Item<'_>, Error> {
     entry.transcript().ok_or_else(|| half_purged(entry))
+}
+
+/// Returns the transcript of an entry that holds nothing else.
+fn replaceable(entry: &Entry) -> Result<entry::Item<'_>, Error> {
+    ensure_confined(entry)?;
+    let item = transcript_of(entry)?;
+    if entry.manifest.items.len() > 1 {
+        return Err(Error::new(ErrorKind::InTheWay { path: item.path.to_owned() }));
+    }
+    Ok(item)
 }
 
 fn half_purged(entry: &Entry) -> Error {

@@ -200,11 +200,11 @@ fn came_in(
     let mut composer = Composer::new(open, item.role.map_or("system", Role::name), nodes);
     let mut inputs = Vec::new();
     let mut team = Vec::new();
-    let is_too_long = entry.bytes().len() as u64 > LONGEST_ITEM;
-    composer.message.cut = is_too_long;
-    let shown = item.parts.iter().filter(|part| item.visibility_of(part) <= limit);
-    for part in shown.filter(|_| !is_too_long) {
+    for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
         match part {
+            Part::Input(input) if !composer.fits(input.text.len()) => {}
+            Part::Image(media) | Part::Document(media)
+                if !composer.fits(media.data().map_or(0, |data| data.len())) => {}
             Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),
             Part::Input(input) => {
                 composer.text(&input.typed());
@@ -312,13 +312,19 @@ impl<'r, 'a> Composer<'r, 'a> {
         }
     }
 
+    /// Returns whether so many bytes more fit into the message, and counts them. If they do not, the message is cut.
+    fn fits(&mut self, length: usize) -> bool {
+        let left = self.left.checked_sub(length as u64);
+        self.message.cut |= left.is_none();
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+
     /// Reads a block, unless the message is too long by now.
     fn read(&mut self, block: &BlockSpan) -> Result<Option<Vec<u8>>, Unread> {
-        let Some(left) = self.left.checked_sub(block.length) else {
-            self.message.cut = true;
+        if !self.fits(usize::try_from(block.length).unwrap_or(usize::MAX)) {
             return Ok(None);
-        };
-        self.left = left;
+        }
         Ok(Some(self.reading.snapshot.span(block.offset, block.length)?))
     }
 

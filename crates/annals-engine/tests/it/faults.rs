@@ -260,6 +260,7 @@ fn swapping_a_replaced_transcript_back_survives_any_fault() {
             let context = format!("{fault:?}: {result:?}");
             let there = fs::read_to_string(transcript(folder, SESSION)).unwrap();
             assert!(there == old || there == new && result.is_err(), "{context}: {there}");
+            assert!(result.is_err() || result.as_ref().is_ok_and(Option::is_some), "{context}");
             // The side files of the session were never moved, and both transcripts are somewhere.
             nothing_is_lost(folder, 1, &context);
             let is_kept = tree(folder).values().flatten().any(|content| content == new);

@@ -147,7 +147,10 @@ impl SessionTail {
         let before = *self.tail.checkpoint();
         let mut hasher = DefaultHasher::new();
         hasher.write(lines.read(&mut source)?);
-        if !self.tail.advance(&mut source, &state, &lines, hasher.finish())? {
+        let advanced = self.tail.advance(&mut source, &state, &lines, hasher.finish());
+        // Lines that were not told are read again.
+        let advanced = advanced.inspect_err(|_| self.tail.skip_to(before.offset()));
+        if !advanced? {
             self.begin_again(Tail::at_start(&state));
             return Ok(Told::Something(Growth::Replaced));
         }

@@ -432,13 +432,16 @@ fn entries_that_are_too_long_are_selected_by_their_visibility() {
     let long = "x".repeat(9 << 20);
     write_session(&world, id, 2, |number| match number {
         0 => json!(format!("<bash-stdout>{long}</bash-stdout>")),
-        _ => json!(long),
+        _ => json!([{"type": "text", "text": "Look at this"}, {"type": "text", "text": long}]),
     });
     let messages = |all: bool| {
         let loaded = world.get("history/load", &json!({"sessionId": id, "all": all}));
         let all = loaded["messages"].as_array().unwrap().iter();
-        all.map(|message| (message["id"].clone(), message["cut"].clone())).collect::<Vec<_>>()
+        let shown = |message: &Value| ["id", "cut", "content"].map(|key| message[key].clone());
+        all.map(shown).collect::<Vec<_>>()
     };
-    assert_eq!(messages(false), [(json!("p1"), json!(true))]);
-    assert_eq!(messages(true), [(json!("p0"), json!(true)), (json!("p1"), json!(true))]);
+    let prompt = [json!("p1"), json!(true), json!("Look at this")];
+    let output = [json!("p0"), json!(true), json!("")];
+    assert_eq!(messages(false), std::slice::from_ref(&prompt));
+    assert_eq!(messages(true), [output, prompt]);
 }

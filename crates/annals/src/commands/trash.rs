@@ -10,7 +10,7 @@ use annals_proto::Changed;
 use jiff::Timestamp;
 
 use super::change::{name, tell, warn_of_refusal};
-use crate::args::{Delete, Global, Restore};
+use crate::args::{Delete, Global, Restore, Safety};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
 
@@ -123,24 +123,33 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
     }
     let name = clean(&trashed.session);
     let is_replacing = args.replace && trashed.transcript.exists();
+    let path = clean(&trashed.transcript.to_string_lossy()).into_owned();
+    let mut entry = trashed.entry.clone();
     let told = if args.dry_run {
-        if !is_replacing {
+        if is_replacing {
+            engine.ensure_replaceable(&trashed)?;
+            warn_of_refusal(engine, &file_of(&trashed), Safety { dry_run: true, force: args.force })?;
+        } else {
             engine.ensure_restorable(&trashed)?;
         }
-        let path = clean(&trashed.transcript.to_string_lossy()).into_owned();
-        format!("would restore {name} (entry {}) to {path}", trashed.entry)
+        format!("would restore {name} (entry {entry}) to {path}")
     } else if is_replacing {
-        let replaced = engine.restore_over(&trashed, args.force)?;
-        format!(
-            "restored {name}; what it replaced is in the trash: `annals restore {name} --entry {} --replace`",
-            replaced.entry
-        )
+        match engine.restore_over(&trashed, args.force)? {
+            Some(replaced) => {
+                entry = replaced.entry;
+                format!(
+                    "restored {name} to {path}; what was there is in the trash: `annals restore {name} --entry {entry} --replace`"
+                )
+            }
+            None => format!("restored {name} to {path}"),
+        }
     } else {
-        let path = engine.restore(&trashed)?;
-        format!("restored {name} to {}", clean(&path.to_string_lossy()))
+        engine.restore(&trashed)?;
+        format!("restored {name} to {path}")
     };
-    let entry = Some(trashed.entry.clone());
-    tell(&Changed { dry_run: args.dry_run, entry, ..changed("restore", &file_of(&trashed)) }, &told, global)
+    let changed =
+        Changed { dry_run: args.dry_run, entry: Some(entry), ..changed("restore", &file_of(&trashed)) };
+    tell(&changed, &told, global)
 }
 
 fn file_of(trashed: &Trashed) -> TranscriptFile {

@@ -635,3 +635,19 @@ fn a_session_is_replaced_from_a_server_or_not_at_all() {
     assert_eq!(fs::read_dir(path(&home).parent().unwrap()).unwrap().count(), 2);
     assert_eq!(annals(&home, &["show", SESSION]).code, Some(1));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_session_is_restored_where_the_projects_folder_is_a_link() {
+    let home = home();
+    let projects = home.path().join(".claude/projects");
+    fs::create_dir(home.path().join("data")).unwrap();
+    fs::rename(&projects, home.path().join("data/store")).unwrap();
+    std::os::unix::fs::symlink(home.path().join("data/store"), &projects).unwrap();
+    let real = home.path().join("data/store").join(path(&home).strip_prefix(&projects).unwrap());
+    let before = fs::read(&real).unwrap();
+    done(&home, &["delete", real.to_str().unwrap()]);
+    assert!(done(&home, &["restore"]).contains("3e11a6b4"));
+    done(&home, &["restore", "3e11"]);
+    assert_eq!(fs::read(&real).unwrap(), before);
+}
