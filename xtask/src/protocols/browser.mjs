@@ -55,12 +55,12 @@ try {
   await page.locator('#history', { hasText: "<script>window.hacked = 1</script><img src=x" }).waitFor();
   await unharmed(page);
 
-  // What a person typed is told from what the client put in.
+  // What a person typed is told from what Claude Code added.
   const speakers = await page.locator('#history article > header b').allTextContents();
-  assert.deepEqual(speakers, ['You', 'Claude', 'You', 'Output', 'Put in by the client', 'Claude']);
+  assert.deepEqual(speakers, ['You', 'Claude', 'You', 'Output', 'Added by Claude Code', 'Claude']);
   await page.locator('article[data-role=user] .text', { hasText: /^\/rename <script>/ }).waitFor();
-  await page.locator('article[data-role=other] pre', { hasText: /^Renamed <script>/ }).waitFor();
-  await page.locator('article[data-role=other] summary', { hasText: 'News of a task' }).waitFor();
+  await page.locator('article[data-role=other] summary', { hasText: 'OutputRenamed <script>' }).waitFor();
+  await page.locator('article[data-role=other] summary', { hasText: 'Notification of a task' }).waitFor();
 
   // Folded: thinking, and calls with what came of them.
   assert.equal(await page.locator('details[open]').count(), 0);
