@@ -42,6 +42,11 @@ pub(crate) fn json_stdout() -> impl Write {
     io::BufWriter::with_capacity(64 * 1024, io::stdout().lock())
 }
 
+/// Returns standard output for JSON or for people. Dropping styles costs a pass over all bytes, which JSON does not need.
+pub(crate) fn stdout_for(json: bool) -> Box<dyn Write> {
+    if json { Box::new(json_stdout()) } else { Box::new(stdout()) }
+}
+
 /// Returns how wide the terminal is that standard output goes to, or is said to be; none if it goes elsewhere.
 pub(crate) fn columns() -> Option<usize> {
     let said = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());

@@ -18,7 +18,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
     let (files, unread) = select(engine, args.target.as_deref())?;
     let (reports, code) = read_all(engine, files);
     let code = code.or(unread);
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(global.json);
     for report in &reports {
         if global.json {
             for finding in &report.findings {

@@ -25,7 +25,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     prompts.retain(|prompt| fits(prompt, args, project.as_ref()));
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(global.json);
     let mut table = Table::new(&["sent", "?session", "??~/project", "~prompt"]);
     for prompt in &prompts {
         if global.json {

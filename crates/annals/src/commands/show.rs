@@ -70,7 +70,7 @@ fn full(
         failed: false,
         columns: output::columns(),
     };
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(json);
     history.print(&mut out, conversation, args.turn.as_ref())?;
     history.print_rest(&mut out, conversation)?;
     out.flush()?;
@@ -221,7 +221,7 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
     }
     let to_wire = ToWire::of(snapshot);
     let columns = output::columns();
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(json);
     for message in model::messages(chain).iter() {
         let message = to_wire.message(message)?;
         if json {

@@ -16,7 +16,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Stats, global: &args::Global) ->
     let (files, unread) = select(engine, args.target.as_deref())?;
     let (reports, code) = read_all(engine, files);
     let code = code.or(unread);
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(global.json);
     if global.json {
         for report in &reports {
             output::json_line(&mut out, &to_wire::stats(report))?;

@@ -18,7 +18,7 @@ const SUBJECT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref())?;
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(global.json);
     let mut table = Table::new(&["??session", "tool", "~subject", "state", "?>time", "???~other files"]);
     let (mut found, mut failed) = (false, unread.is_some());
     for file in files {

@@ -17,7 +17,7 @@ const PROMPT: usize = 200;
 pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<ExitCode, Failure> {
     let snapshot = engine.snapshot(engine.session(&args.session)?)?;
     let conversation = Conversation::with(&snapshot, None, args.pause.ms())?;
-    let mut out = output::stdout();
+    let mut out = output::stdout_for(global.json);
     if global.json {
         let to_wire = ToWire::of(&snapshot);
         for turn in conversation.turns() {
