@@ -92,10 +92,7 @@ const PHRASES: [(&str, InputKind); 4] = [
 /// Returns what came in with a block of text, in order; `words` says what text without a wrapper is. Such text, if there is
 /// nothing else in the block, is returned as it stands, blanks included.
 pub(crate) fn in_block(text: Cow<'_, str>, words: InputKind) -> Vec<Input<'_>> {
-    let mut inputs = match &text {
-        Cow::Borrowed(text) => in_text(text),
-        Cow::Owned(text) => joined(split(text), |piece| Cow::Owned(piece.to_owned())),
-    };
+    let mut inputs = in_cow(&text);
     if let [input] = &mut inputs[..]
         && input.kind == InputKind::Prompt
     {
@@ -216,14 +213,15 @@ fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
         Block::Text(text) => Some(text.text()),
         _ => None,
     });
-    let mut inputs = Vec::new();
-    for text in texts {
-        match text {
-            Cow::Borrowed(text) => inputs.extend(in_text(text)),
-            Cow::Owned(text) => inputs.extend(joined(split(&text), |piece| Cow::Owned(piece.to_owned()))),
-        }
+    texts.flat_map(|text| in_cow(&text)).collect()
+}
+
+/// Returns what came in with a text; what was decoded is copied, what stands in the file is borrowed from it.
+fn in_cow<'a>(text: &Cow<'a, str>) -> Vec<Input<'a>> {
+    match text {
+        Cow::Borrowed(text) => in_text(text),
+        Cow::Owned(text) => joined(split(text), |piece| Cow::Owned(piece.to_owned())),
     }
-    inputs
 }
 
 /// Joins the tags of a slash command, of which there are up to three, into one input.
