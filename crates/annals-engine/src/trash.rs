@@ -19,7 +19,7 @@ mod transfer;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
-use std::io::{self, Seek};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::project::resolve;
@@ -266,7 +266,8 @@ impl Engine {
             name != MANIFEST && name.contains(MANIFEST)
         };
         let is_begun = |(stage, folder): &(Stage, PathBuf)| {
-            *stage == Stage::Moving && children(folder).unwrap_or_default().iter().all(is_manifest_draft)
+            *stage == Stage::Moving
+                && children(folder).is_ok_and(|children| children.iter().all(is_manifest_draft))
         };
         folders.filter(|folder| !is_begun(folder)).map(|(_, folder)| folder).collect()
     }
@@ -360,7 +361,8 @@ impl Engine {
     }
 
     /// Puts the transcript of an entry in the place of the one that is on disk by now, which moves to a trash entry of its own;
-    /// returns that entry, or `None` if nothing was on disk any more. Only an entry that holds nothing but a transcript can be restored in this way: `hydrate` makes such
+    /// returns that entry, or `None` if nothing was on disk any more. The restored entry stays in the trash: a program that had the
+    /// file open when it was replaced may still append to it. Only an entry that holds nothing but a transcript can be restored in this way: `hydrate` makes such
     /// entries, because it leaves the side files of a session where they are.
     pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Option<Trashed>, Error> {
         let file = TranscriptFile {
@@ -383,13 +385,6 @@ impl Engine {
             // Nothing was replaced. If this fails, too, the trash has a copy too many.
             let _ = replaced.map(|copy| self.discard(&copy));
             return Err(error);
-        }
-        // A program that had the file open when it was replaced may still append to it; then the entry stays. It also stays if the
-        // new file might be lost with the power. In both cases the trash has a copy too many, which is no reason to fail.
-        let is_whole = |source: &mut File| Ok(source.stream_position()? == source.metadata()?.len());
-        let folder = file.path.parent().unwrap_or(Path::new("."));
-        if is_whole(&mut source).map_err(cannot_read)? && self.sync(folder).is_ok() {
-            let _ = self.discard(trashed);
         }
         Ok(replaced)
     }

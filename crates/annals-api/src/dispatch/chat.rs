@@ -203,6 +203,8 @@ fn came_in(
     for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
         match part {
             Part::Input(input) if !composer.fits(input.text.len()) => {}
+            Part::Notice(notice) if !composer.fits(notice.text().len()) => {}
+            Part::Context(context) if !composer.fits(context.name.len()) => {}
             Part::Image(media) | Part::Document(media)
                 if !composer.fits(media.data().map_or(0, |data| data.len())) => {}
             Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),

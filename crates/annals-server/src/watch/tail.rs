@@ -149,7 +149,7 @@ impl SessionTail {
         hasher.write(lines.read(&mut source)?);
         let advanced = self.tail.advance(&mut source, &state, &lines, hasher.finish());
         // Lines that were not told are read again.
-        let advanced = advanced.inspect_err(|_| self.tail.skip_to(before.offset()));
+        let advanced = advanced.inspect_err(|_| self.tail = Tail::new(before));
         if !advanced? {
             self.begin_again(Tail::at_start(&state));
             return Ok(Told::Something(Growth::Replaced));
