@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use annals_transcript::content::{Block, Content};
-use annals_transcript::entry::view::{Assistant, User};
+use annals_transcript::entry::view::Assistant;
 use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::{Entry, Kind};
 use jiff::Timestamp;
@@ -79,10 +79,11 @@ impl Stats {
         if head.kind.joins_chain() {
             self.add_version(entry);
         }
-        if let Some(user) = entry.view::<User>() {
-            self.add_content(user.content());
-        } else if let Some(reply) = entry.view::<Assistant>() {
+        if let Some(reply) = entry.view::<Assistant>() {
             self.add_reply(&reply);
+        }
+        if matches!(head.kind, Kind::User | Kind::Assistant) {
+            self.add_content(entry.content());
         }
     }
 
@@ -149,7 +150,6 @@ impl Stats {
         if let Some(model) = reply.model().filter(|_| is_new) {
             count(&mut self.models, &model);
         }
-        self.add_content(reply.content());
     }
 
     fn add_content(&mut self, content: Content<'_>) {

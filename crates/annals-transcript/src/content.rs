@@ -42,14 +42,6 @@ impl<'a> Content<'a> {
         Self(value)
     }
 
-    /// Reads the content of a message, wherever old exports put it.
-    pub fn of_message(message: Option<Value<'a>>) -> Self {
-        Self(
-            message
-                .and_then(|message| if message.is_object() { message.get("content") } else { Some(message) }),
-        )
-    }
-
     /// Returns the value as found.
     pub fn value(self) -> Option<Value<'a>> {
         self.0

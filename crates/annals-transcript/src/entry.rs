@@ -11,6 +11,7 @@ pub use kind::Kind;
 
 use std::fmt;
 
+use crate::content::Content;
 use crate::json::{Value, skip_space};
 use crate::line::Position;
 use view::View;
@@ -141,6 +142,11 @@ impl<'a> Entry<'a> {
     /// Returns what was read at the top of the object.
     pub fn head(&self) -> &Head<'a> {
         &self.head
+    }
+
+    /// Returns the content of the entry's message, wherever old exports put it.
+    pub fn content(&self) -> Content<'a> {
+        Content::new(self.head.content)
     }
 
     /// Returns what the entry is.

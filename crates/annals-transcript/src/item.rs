@@ -17,9 +17,7 @@
 use std::borrow::Cow;
 
 use crate::content::{Block, Content, Media, Text, Thinking, ToolResult, ToolUse};
-use crate::entry::view::{
-    Assistant, Attachment, AttachmentKind, CompactBoundary, RetriedError, System, SystemKind, User,
-};
+use crate::entry::view::{Attachment, AttachmentKind, CompactBoundary, RetriedError, System, SystemKind};
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
 use crate::model::Role;
@@ -167,8 +165,8 @@ impl<'a> Item<'a> {
     /// Interprets an entry.
     pub fn of(entry: &Entry<'a>) -> Self {
         let parts = match entry.kind() {
-            Kind::User => entry.view::<User>().map(|user| of_user(entry, user.content())),
-            Kind::Assistant => entry.view::<Assistant>().map(|reply| of_reply(entry, &reply)),
+            Kind::User => Some(of_user(entry)),
+            Kind::Assistant => Some(of_reply(entry)),
             Kind::System => entry.view::<System>().map(|system| of_notice(&system)),
             Kind::Attachment => {
                 entry.view::<Attachment>().map(|attachment| of_attachment(entry, &attachment))
@@ -284,7 +282,8 @@ fn of_input(kind: InputKind) -> Visibility {
     }
 }
 
-fn of_user<'a>(entry: &Entry<'a>, content: Content<'a>) -> Vec<Part<'a>> {
+fn of_user<'a>(entry: &Entry<'a>) -> Vec<Part<'a>> {
+    let content = entry.content();
     if entry.has(Flag::CompactSummary) {
         let summary = Input::new(InputKind::CompactSummary, content.text());
         let others = content.blocks().filter(|block| !matches!(block, Block::Text(_)));
@@ -308,13 +307,13 @@ fn of_content(content: Content<'_>, words: InputKind) -> Vec<Part<'_>> {
     parts
 }
 
-fn of_reply<'a>(entry: &Entry<'a>, reply: &Assistant<'a>) -> Vec<Part<'a>> {
+fn of_reply<'a>(entry: &Entry<'a>) -> Vec<Part<'a>> {
     let is_error = entry.has(Flag::ApiError);
     let part = |block| match of_block(block) {
         Part::Text(text) if is_error => Part::RequestError(text),
         part => part,
     };
-    reply.content().blocks().map(part).collect()
+    entry.content().blocks().map(part).collect()
 }
 
 fn of_block(block: Block<'_>) -> Part<'_> {

@@ -17,7 +17,7 @@
 //! use annals_transcript::{Reader, entry::view::User};
 //!
 //! let file = concat!(
-//!     r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"Hello"}}"#, "\n",
+//!     r#"{"type":"user","uuid":"a","parentUuid":null,"cwd":"/src","message":{"role":"user","content":"Hello"}}"#, "\n",
 //!     r#"{"type":"assistant","uuid":"b","#, "\n",
 //! );
 //! let mut reader = Reader::new(file.as_bytes());
@@ -25,8 +25,9 @@
 //!     if let Some(problem) = entry.problem() {          // kept, shown, still written back unchanged
 //!         assert_eq!(format!("{}: {problem}", entry.at()), "line 2: object does not end on its line");
 //!     }
-//!     if let Some(user) = entry.view::<User>() {        // read from the bytes when asked
-//!         assert_eq!(user.text(), "Hello");
+//!     if let Some(user) = entry.view::<User>() {        // fields are read from the bytes when asked for
+//!         assert_eq!(user.cwd().unwrap(), "/src");
+//!         assert_eq!(entry.content().text(), "Hello");
 //!     }
 //! }
 //! # Ok::<(), std::io::Error>(())

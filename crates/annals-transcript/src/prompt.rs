@@ -129,7 +129,7 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     let inputs = match entry.kind() {
         Kind::User if entry.has(Flag::Meta) || entry.has(Flag::CompactSummary) => return None,
         Kind::User => {
-            let content = Content::new(entry.head().content);
+            let content = entry.content();
             Some(content).filter(|content| !has_results(*content)).map(in_content)?
         }
         Kind::Attachment => {

@@ -6,12 +6,12 @@
 use std::ops::Range;
 
 use crate::chain::NodeIndex;
-use crate::content::{Block, Content};
+use crate::content::Block;
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
 use crate::links::Links;
-use crate::session::{BlockKind, NO_ENTRY, Node, Session};
+use crate::session::{BlockKind, BlockSpan, NO_ENTRY, Node, Session};
 
 /// A root in the middle of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,9 +273,9 @@ const CLEAR_HOOK: &str = "SessionStart:clear";
 
 impl Sign {
     /// Reads the sign of an entry, if it has one.
-    pub(crate) fn of(entry: &Entry<'_>) -> Option<Self> {
+    pub(crate) fn of(entry: &Entry<'_>, blocks: &[BlockSpan]) -> Option<Self> {
         match entry.kind() {
-            Kind::User => Self::of_prompt(entry),
+            Kind::User if blocks.first().is_some_and(|block| block.kind.is_text()) => Self::of_prompt(entry),
             Kind::Assistant => offers_plan(entry).then_some(Sign::PlanOffered),
             Kind::Progress | Kind::Attachment => is_clear_hook(entry).then_some(Sign::ClearHook),
             _ => None,
@@ -283,8 +283,7 @@ impl Sign {
     }
 
     fn of_prompt(entry: &Entry<'_>) -> Option<Self> {
-        let block = Content::new(entry.head().content).blocks().next()?;
-        let Block::Text(_) = block else { return None };
+        let block = entry.content().blocks().next()?;
         let text = block.value().get("text").unwrap_or(block.value()).bytes().strip_prefix(b"\"")?;
         if text.starts_with(PLAN_PROMPT) {
             Some(Sign::PlanPrompt)
@@ -297,7 +296,7 @@ impl Sign {
 fn offers_plan(entry: &Entry<'_>) -> bool {
     let is_call =
         |block: Block<'_>| matches!(block, Block::ToolUse(call) if call.name().as_deref() == Some(PLAN_TOOL));
-    mentions(entry, PLAN_TOOL) && Content::new(entry.head().content).blocks().any(is_call)
+    mentions(entry, PLAN_TOOL) && entry.content().blocks().any(is_call)
 }
 
 fn is_clear_hook(entry: &Entry<'_>) -> bool {

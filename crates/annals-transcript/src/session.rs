@@ -353,7 +353,8 @@ impl Session {
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
-        self.signs.extend(Sign::of(entry).map(|sign| (self.nodes.len(), sign)));
+        let sign = Sign::of(entry, &self.blocks[start as usize..]);
+        self.signs.extend(sign.map(|sign| (self.nodes.len(), sign)));
         self.add_attached(entry);
         self.nodes.push(node);
     }
@@ -378,10 +379,7 @@ impl Session {
     fn add_blocks(&mut self, entry: &Entry<'_>) {
         let content = match entry.kind() {
             Kind::User | Kind::Assistant => entry.head().content,
-            Kind::Attachment => entry
-                .view::<Attachment>()
-                .and_then(|it| it.queued_command())
-                .and_then(|it| it.prompt().value()),
+            Kind::Attachment => attached::queued_command(entry).and_then(|queued| queued.prompt().value()),
             Kind::System if is_local_command(entry) => entry.body().and_then(|body| body.get("content")),
             _ => None,
         };
@@ -484,8 +482,8 @@ fn facts_inside(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
         ],
         Kind::System => &[(Flag::LocalCommand, is_local_command(entry))],
         Kind::Attachment => {
-            let attachment = entry.view::<Attachment>();
-            &[(Flag::HumanTurn, attachment.is_some_and(|attachment| attached::is_human_turn(&attachment)))]
+            let queued = attached::queued_command(entry);
+            &[(Flag::HumanTurn, queued.is_some_and(|queued| attached::is_human_turn(&queued)))]
         }
         _ => &[],
     };

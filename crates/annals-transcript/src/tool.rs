@@ -51,7 +51,8 @@ impl State {
 
     /// Reads how a call ended from the entry that holds its result.
     pub fn of(result: Option<&Entry<'_>>, is_error: bool) -> Self {
-        let Some(user) = result.and_then(Entry::view::<User<'_>>) else { return State::Pending };
+        let Some(entry) = result else { return State::Pending };
+        let Some(user) = entry.view::<User<'_>>() else { return State::Pending };
         let told = user.tool_use_result();
         let word = told.and_then(ToolUseResult::as_text).unwrap_or_default();
         let denial = user.tool_denial();
@@ -60,7 +61,7 @@ impl State {
             || is_error
                 && INTERRUPTS
                     .iter()
-                    .any(|words| word.contains(words) || result_text(&user).starts_with(words));
+                    .any(|words| word.contains(words) || result_text(entry).starts_with(words));
         if stopped {
             State::Interrupted
         } else if denial.is_some()
@@ -106,8 +107,8 @@ const DENIALS: [&str; 2] = ["User rejected tool use", "The user doesn't want to 
 const INTERRUPTS: [&str; 2] = ["[Request interrupted by user", "[Tool call interrupted"];
 
 /// Returns the text of the results in an entry.
-fn result_text<'a>(user: &User<'a>) -> Cow<'a, str> {
-    let results = user.content().blocks().filter_map(|block| match block {
+fn result_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
+    let results = entry.content().blocks().filter_map(|block| match block {
         Block::ToolResult(result) => Some(result.content().text()),
         _ => None,
     });

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::content::Block;
-use annals_transcript::entry::view::Assistant;
 use annals_transcript::entry::{Flag, Problem};
 use annals_transcript::write::fs::State;
 use annals_transcript::{Entry, Kind, Position, Reader, tool};
@@ -54,11 +53,10 @@ impl Contents {
     fn add(&mut self, entry: &Entry<'_>) {
         let is_message = matches!(entry.kind(), Kind::User | Kind::Assistant);
         self.messages += u64::from(is_message && !entry.has(Flag::Sidechain));
-        let Some(reply) = entry.view::<Assistant>() else { return };
-        if memmem::find(entry.bytes(), b"tool_use").is_none() {
+        if entry.kind() != Kind::Assistant || memmem::find(entry.bytes(), b"tool_use").is_none() {
             return;
         }
-        for block in reply.content().blocks() {
+        for block in entry.content().blocks() {
             let Block::ToolUse(call) = block else { continue };
             self.tools.extend(call.name().map(String::from));
             self.files.extend(tool::files(&call));

@@ -329,8 +329,8 @@ struct ResultFacts<'a> {
 
 impl<'a> ResultFacts<'a> {
     /// Reads the facts of an entry; `None` if it holds no result.
-    fn of(entry: &Entry<'_>, user: &User<'a>) -> Option<Self> {
-        let results = user.content().blocks().filter(|block| matches!(block, Block::ToolResult(_)));
+    fn of(entry: &Entry<'a>, user: &User<'a>) -> Option<Self> {
+        let results = entry.content().blocks().filter(|block| matches!(block, Block::ToolResult(_)));
         let count = results.take(2).count();
         if count == 0 {
             return None;

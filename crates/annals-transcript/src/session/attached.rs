@@ -2,22 +2,27 @@
 
 use super::BlockKind;
 use crate::content::Content;
+use crate::entry::Entry;
 use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand};
 use crate::json::Value;
 
 /// How Claude Code begins a queued prompt, which follows with an empty line behind it.
 const QUEUED: &str = "The user sent a new message while you were working:\n";
 
-/// Returns whether an attachment is a prompt that is sent as the user's own words.
-pub(super) fn is_human_turn(attachment: &Attachment<'_>) -> bool {
-    attachment.queued_command().is_some_and(|queued| {
-        let is_human = queued.origin().and_then(|origin| origin.kind()).is_some_and(|kind| kind == "human");
-        let is_injected = queued.0.get("isMeta").is_some_and(Value::is_truthy);
-        queued.human_turn().and_then(Value::as_bool) == Some(true)
-            && queued.mode().is_some_and(|mode| mode == "prompt")
-            && is_human
-            && !is_injected
-    })
+/// Returns the prompt in an attachment. Other attachments, which may be long, are told by their head alone.
+pub(super) fn queued_command<'a>(entry: &Entry<'a>) -> Option<QueuedCommand<'a>> {
+    let is_queued = entry.head().subtype.is_some_and(|subtype| subtype == *"queued_command");
+    if is_queued { entry.view::<Attachment>()?.queued_command() } else { None }
+}
+
+/// Returns whether a queued prompt is sent as the user's own words.
+pub(super) fn is_human_turn(queued: &QueuedCommand<'_>) -> bool {
+    let is_human = queued.origin().and_then(|origin| origin.kind()).is_some_and(|kind| kind == "human");
+    let is_injected = queued.0.get("isMeta").is_some_and(Value::is_truthy);
+    queued.human_turn().and_then(Value::as_bool) == Some(true)
+        && queued.mode().is_some_and(|mode| mode == "prompt")
+        && is_human
+        && !is_injected
 }
 
 /// Returns the blocks that an attachment sends in place of its content.
@@ -26,7 +31,7 @@ pub(super) fn blocks<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKi
         return texts_of_human_turn(attachment, texts);
     }
     match attachment.queued_command() {
-        Some(queued) if !is_human_turn(attachment) => images_of_prompt(queued),
+        Some(queued) if !is_human_turn(&queued) => images_of_prompt(queued),
         Some(_) => Vec::new(),
         None => images_of_file(attachment),
     }
@@ -70,7 +75,7 @@ fn texts_of_human_turn<'a>(
     attachment: &Attachment<'a>,
     texts: Vec<Value<'a>>,
 ) -> Vec<(Value<'a>, BlockKind)> {
-    let Some(queued) = attachment.queued_command().filter(|_| is_human_turn(attachment)) else {
+    let Some(queued) = attachment.queued_command().filter(is_human_turn) else {
         return Vec::new();
     };
     let is_usual = |text: &str| {

@@ -90,12 +90,12 @@ fn a_patch_changes_one_value_of_any_entry() {
 fn read_views(entry: &Entry<'_>) {
     let content = match entry.kind() {
         Kind::User => entry.view::<User>().map(|user| {
-            let _ = (user.text(), user.origin(), user.tool_use_result().map(ToolUseResult::spilled_output));
-            user.content()
+            let _ = (user.origin(), user.tool_use_result().map(ToolUseResult::spilled_output));
+            entry.content()
         }),
         Kind::Assistant => entry.view::<Assistant>().map(|reply| {
             let _ = (reply.model(), reply.usage().map(|usage| usage.cache_creation_1h_tokens()));
-            reply.content()
+            entry.content()
         }),
         Kind::Attachment => {
             entry.view::<Attachment>().and_then(|it| it.queued_command()).map(|it| it.prompt())

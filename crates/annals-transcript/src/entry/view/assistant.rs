@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::view;
-use crate::content::Content;
 use crate::json::Value;
 
 view!(entry:
@@ -46,11 +45,6 @@ impl<'a> Assistant<'a> {
     /// Returns why the reply ended; null on most lines up to 2.1.59.
     pub fn stop_reason(&self) -> Option<Cow<'a, str>> {
         self.message()?.text("stop_reason")
-    }
-
-    /// Returns the content: nearly always one block.
-    pub fn content(&self) -> Content<'a> {
-        Content::of_message(self.message())
     }
 
     /// Returns what the reply cost so far: the counters of its last line are the reply's.

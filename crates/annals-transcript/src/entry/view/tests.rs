@@ -15,14 +15,14 @@ fn content_is_read_as_string_array_or_bare_message() {
         r#"{"type":"user","message":["hi"]}"#,
         r#"{"type":"user","message":"hi"}"#,
     ] {
-        assert_eq!(view::<User>(line).text(), "hi", "{line}");
+        assert_eq!(Entry::new(line.as_bytes()).content().text(), "hi", "{line}");
     }
     for line in [
         r#"{"type":"user"}"#,
         r#"{"type":"user","message":{"content":null}}"#,
         r#"{"type":"user","message":7}"#,
     ] {
-        assert_eq!(view::<User>(line).text(), "", "{line}");
+        assert_eq!(Entry::new(line.as_bytes()).content().text(), "", "{line}");
     }
 }
 
@@ -35,7 +35,7 @@ fn every_block_type_is_told_apart_and_kept() {
         r#"{"type":"tool_result","tool_use_id":"i","is_error":true,"content":[{"type":"text","text":"no"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QQ=="}},{"type":"tool_reference","tool_name":"X"}]},"#,
         r#"{"type":"document","source":{"type":"url","url":"u"},"title":"T"},{"type":"fallback","from":{}},7]}}"#
     );
-    let blocks: Vec<_> = view::<Assistant>(line).content().blocks().collect();
+    let blocks: Vec<_> = Entry::new(line.as_bytes()).content().blocks().collect();
     let [
         Block::Text(text),
         Block::Thinking(thinking),

@@ -41,16 +41,6 @@ view!(entry:
 );
 
 impl<'a> User<'a> {
-    /// Returns the content, wherever old exports put it.
-    pub fn content(&self) -> Content<'a> {
-        Content::of_message(self.0.get("message"))
-    }
-
-    /// Returns the text of the message: a string as it is, text blocks joined by newlines.
-    pub fn text(&self) -> Cow<'a, str> {
-        self.content().text()
-    }
-
     /// Returns who the message came from (from 2.1.119).
     pub fn origin(&self) -> Option<Origin<'a>> {
         self.0.present("origin").map(Origin)
