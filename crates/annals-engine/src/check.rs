@@ -4,8 +4,8 @@ use annals_transcript::root::{RootKind, roots};
 use annals_transcript::session::Session;
 use annals_transcript::{Entry, Flag, Kind, Problem};
 
-use crate::conversation::Conversation;
 use crate::error::Error;
+use crate::snapshot::Conversation;
 
 /// Something wrong in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,7 +224,7 @@ impl Checker {
 
     /// Looks for lines whose content does not count, because another line has the same uuid.
     pub(crate) fn add_duplicates(&mut self, conversation: &Conversation<'_>) -> Result<(), Error> {
-        let nodes = conversation.snapshot().session().nodes();
+        let nodes = conversation.session().nodes();
         let duplicates = conversation.duplicates();
         for lines in duplicates.entries() {
             let counts = duplicates.content(lines[0]);

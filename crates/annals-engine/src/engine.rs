@@ -14,13 +14,12 @@ use rayon::prelude::*;
 
 use crate::catalog::{Facts, Title, Wanted};
 use crate::check::{Checker, Finding};
-use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
 use crate::home::Home;
 use crate::live::ProcessView;
 use crate::roots::Roots;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Conversation, Snapshot};
 use crate::stats::Stats;
 
 /// The shortest beginning of an id that names a session.

@@ -4,7 +4,6 @@
 
 mod catalog;
 mod check;
-mod conversation;
 mod engine;
 mod error;
 mod files;
@@ -33,7 +32,6 @@ pub use catalog::{
     Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
-pub use conversation::Conversation;
 pub use engine::{Engine, Inside, Report};
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
@@ -49,7 +47,7 @@ pub use remote::Http;
 pub use remote::Remote;
 pub use rewrite::{HydrateOptions, Hydrated, Log};
 pub use roots::Roots;
-pub use snapshot::Snapshot;
+pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
 pub use subagent::{Meta, Subagent};
 pub use tail::{Lines, Tail, end_of_lines};

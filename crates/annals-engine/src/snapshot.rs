@@ -5,13 +5,15 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use annals_transcript::chain::Chain;
+use annals_transcript::conversation::{self, Transcript};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::line::read_span;
 use annals_transcript::session::{Node, Session};
 use annals_transcript::{Entry, Problem};
 
 use crate::engine::Inside;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 
 /// One transcript: its entries in memory, their bodies on disk.
@@ -20,6 +22,21 @@ pub struct Snapshot {
     file: TranscriptFile,
     session: Session,
     source: RefCell<File>,
+}
+
+/// The conversation of a session on disk.
+pub type Conversation<'s> = conversation::Conversation<'s, Snapshot>;
+
+impl Transcript for Snapshot {
+    type Error = Error;
+
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn body(&self, node: &Node) -> Result<Vec<u8>, Error> {
+        self.body(node)
+    }
 }
 
 impl Snapshot {
@@ -74,6 +91,21 @@ impl Snapshot {
         &self.session
     }
 
+    /// Resolves the conversation that ends in the entry whose uuid begins with `leaf`, or the one that Claude Code would
+    /// resume. A turn after a pause of at least `pause_ms` is a resumption.
+    pub fn conversation(&self, leaf: Option<&str>, pause_ms: i64) -> Result<Conversation<'_>, Error> {
+        let chain = match leaf {
+            Some(leaf) => self.chain_ending_in(leaf).ok_or_else(|| no_entry(leaf))?,
+            None => Chain::build(&self.session),
+        };
+        Conversation::along(self, chain, pause_ms)
+    }
+
+    fn chain_ending_in(&self, leaf: &str) -> Option<Chain<'_>> {
+        let [id] = self.session.ids_beginning(leaf)[..] else { return None };
+        Chain::ending_in(&self.session, id)
+    }
+
     /// Returns the file of output that was too long for the transcript, if it is still there.
     ///
     /// The path in the transcript is one of the machine that wrote it, and may be anybody's invention: only its last
@@ -111,6 +143,10 @@ impl Snapshot {
         read_span(&mut *self.source.borrow_mut(), offset, length)
             .map_err(|source| Error::read(self.path(), source))
     }
+}
+
+fn no_entry(leaf: &str) -> Error {
+    Error::new(ErrorKind::NoEntry { id: leaf.to_owned() })
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@
 pub mod chain;
 pub mod checkpoint;
 pub mod content;
+pub mod conversation;
 pub mod duplicate;
 pub mod entry;
 mod groups;

@@ -116,7 +116,7 @@ impl Spoken {
     /// Groups the entries of the live conversation into messages. A reply goes on through the results of its calls; context
     /// that stands between its lines follows it.
     fn of(conversation: &Conversation<'_>) -> Self {
-        let session = conversation.snapshot().session();
+        let session = conversation.session();
         let mut spoken = Spoken { nodes: Vec::new(), messages: Vec::new() };
         let mut reply = None;
         let mut context = Vec::new();

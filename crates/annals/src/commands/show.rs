@@ -32,7 +32,7 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let snapshot = engine.snapshot(file)?;
-    let conversation = Conversation::with(&snapshot, args.leaf.as_deref(), args.pause.ms())?;
+    let conversation = snapshot.conversation(args.leaf.as_deref(), args.pause.ms())?;
     if args.view == View::Full {
         return full(engine, &conversation, args, global.json);
     }
@@ -47,7 +47,7 @@ fn full(
     args: &Show,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    if conversation.snapshot().session().nodes().iter().all(|node| node.kind == Kind::Noise) {
+    if conversation.session().nodes().iter().all(|node| node.kind == Kind::Noise) {
         return Err(Failure::without_hint("there is no entry in this file".to_owned()));
     }
     let turns = conversation.turns().len();
@@ -58,7 +58,7 @@ fn full(
     {
         return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
     }
-    let agents = if args.subagents { engine.subagents(conversation.snapshot())? } else { Vec::new() };
+    let agents = if args.subagents { engine.subagents(conversation.transcript())? } else { Vec::new() };
     let mut history = History {
         engine,
         args,
@@ -101,7 +101,7 @@ impl History<'_> {
         conversation: &Conversation<'_>,
         turns: Option<&RangeInclusive<usize>>,
     ) -> Result<(), Failure> {
-        let to_wire = ToWire::of(conversation.snapshot());
+        let to_wire = ToWire::of(conversation.transcript());
         let detail = Detail {
             subagents: self.args.subagents,
             thinking: !self.args.no_thinking,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
-use annals_engine::{Conversation, Engine};
+use annals_engine::Engine;
 use annals_transcript::turn::{Turn, TurnKind};
 
 use crate::args::{Global, Turns};
@@ -16,7 +16,7 @@ const PROMPT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<ExitCode, Failure> {
     let snapshot = engine.snapshot(engine.session(&args.session)?)?;
-    let conversation = Conversation::with(&snapshot, None, args.pause.ms())?;
+    let conversation = snapshot.conversation(None, args.pause.ms())?;
     let mut out = output::stdout_for(global.json);
     if global.json {
         let to_wire = ToWire::of(&snapshot);

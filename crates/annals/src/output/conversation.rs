@@ -70,7 +70,7 @@ pub(crate) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
         let out = Prefixed { out, prefix: "", starts_line: true };
-        let ids = conversation.snapshot().session().id_texts();
+        let ids = conversation.session().id_texts();
         Self { out, conversation, ids, detail, context: Vec::new(), in_branch: None }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Printer<'a> {
 
     fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
         let node = self.node(index);
-        let body = self.conversation.snapshot().body(node)?;
+        let body = self.conversation.transcript().body(node)?;
         let entry = Entry::new(&body);
         let turns = self.conversation.turns();
         if let Some(turn) = self.conversation.turn_of(index).and_then(|number| turns.get(number - 1))
@@ -194,7 +194,7 @@ impl<'a> Printer<'a> {
             Part::RedactedThinking if self.detail.thinking => self.line(DIM, "∴ thinking (encrypted)"),
             Part::Call(call) => {
                 let offset = node.at.offset + entry.offset_of(Block::ToolUse(*call).value());
-                let session = self.conversation.snapshot().session();
+                let session = self.conversation.session();
                 self.call(call, session.block_at(node, offset))
             }
             Part::ServerCall(call) => self.server_call(call),
@@ -266,7 +266,7 @@ impl<'a> Printer<'a> {
         self.line(DIM, &format!("(the same entry stands in {})", lines_named(&lines)))?;
         for line in conversation.differing_lines(index)? {
             let node = self.node(line);
-            let body = conversation.snapshot().body(node)?;
+            let body = conversation.transcript().body(node)?;
             let entry = Entry::new(&body);
             let title = format!("[superseded, line {}]", node.at.line);
             if self.detail.expand {
@@ -428,7 +428,7 @@ impl<'a> Printer<'a> {
     }
 
     fn node(&self, index: NodeIndex) -> &'a Node {
-        &self.conversation.snapshot().session().nodes()[index]
+        &self.conversation.session().nodes()[index]
     }
 }
 

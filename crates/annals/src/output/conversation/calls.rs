@@ -29,7 +29,7 @@ impl Printer<'_> {
         let state = self.conversation.state(&call)?;
         let style = if state == State::Ok { DIM } else { RED };
         let took = call
-            .duration_ms(self.conversation.snapshot().session())
+            .duration_ms(self.conversation.session())
             .map_or_else(String::new, |ms| format!(" {}", duration(ms)));
         let name = clean(&name);
         let taken = format!("  ▸ {name}  → {}{took}", state.name()).width();
@@ -126,7 +126,7 @@ impl Printer<'_> {
             }
         }
         let Some((_, result)) = call.result else { return Ok(()) };
-        let bytes = self.conversation.snapshot().span(result.offset, result.length)?;
+        let bytes = self.conversation.transcript().span(result.offset, result.length)?;
         let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(()) };
         let text = result.content().text();
         match self.spilled(&text)? {
@@ -144,7 +144,7 @@ impl Printer<'_> {
     /// Returns the beginning of output that stands in a file beside the transcript.
     fn spilled(&self, text: &str) -> Result<Option<String>, Failure> {
         const ENOUGH: u64 = 64 * 1024;
-        let snapshot = self.conversation.snapshot();
+        let snapshot = self.conversation.transcript();
         let Some(path) = SpilledOutput::in_text(text).and_then(|spilled| snapshot.spilled_file(&spilled))
         else {
             return Ok(None);

@@ -1,23 +1,90 @@
 //! The conversation of a session: its history in order, turns and calls.
+//!
+//! ```
+//! use annals_transcript::conversation::{Conversation, TranscriptBytes};
+//! use annals_transcript::history::Step;
+//! use annals_transcript::item::{Item, Part};
+//! use annals_transcript::{Entry, conversation::Transcript};
+//!
+//! let file = concat!(
+//!     r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"Hello"}}"#, "\n",
+//!     r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":[{"type":"text","text":"Hi!"}]}}"#, "\n",
+//! );
+//! let transcript = TranscriptBytes::new(file);
+//! let conversation = Conversation::of(&transcript)?;
+//! assert_eq!(conversation.turns().len(), 1);
+//! for step in conversation.steps() {
+//!     let Step::Entry { node, live: true } = *step else { continue };
+//!     let body = transcript.body(&transcript.session().nodes()[node])?;
+//!     for part in Item::of(&Entry::new(&body)).parts {
+//!         match part {
+//!             Part::Input(input) => assert_eq!(input.text, "Hello"),
+//!             Part::Text(text) => assert_eq!(text.text(), "Hi!"),
+//!             _ => {}
+//!         }
+//!     }
+//! }
+//! # Ok::<(), std::convert::Infallible>(())
+//! ```
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
-use annals_transcript::chain::{Chain, NodeIndex};
-use annals_transcript::duplicate::{self, Duplicates};
-use annals_transcript::history::{self, Step};
-use annals_transcript::session::{BlockKind, Id, Session};
-use annals_transcript::tool::{self, Call, ResultStates, State};
-use annals_transcript::turn::{self, Turn};
-use annals_transcript::{Entry, Flag, Kind};
+use crate::chain::{Chain, NodeIndex};
+use crate::duplicate::{self, Duplicates};
+use crate::history::{self, Step};
+use crate::session::{BlockKind, Id, Node, Session};
+use crate::tool::{self, Call, ResultStates, State};
+use crate::turn::{self, Turn};
+use crate::{Entry, Flag, Kind};
 
-use crate::error::{Error, ErrorKind};
-use crate::snapshot::Snapshot;
+/// A transcript that was read: its entries are in memory, and their bytes can be read again.
+pub trait Transcript {
+    /// Why bytes could not be read.
+    type Error;
+
+    /// Returns the entries.
+    fn session(&self) -> &Session;
+
+    /// Reads the bytes of an entry.
+    fn body(&self, node: &Node) -> Result<Vec<u8>, Self::Error>;
+}
+
+/// A transcript whose bytes are in memory.
+#[derive(Debug)]
+pub struct TranscriptBytes {
+    bytes: Vec<u8>,
+    session: Session,
+}
+
+impl TranscriptBytes {
+    /// Reads a transcript. Content never makes this fail.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        let session = Session::read(&bytes[..]).expect("reading from memory does not fail");
+        Self { bytes, session }
+    }
+}
+
+impl Transcript for TranscriptBytes {
+    type Error = Infallible;
+
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn body(&self, node: &Node) -> Result<Vec<u8>, Infallible> {
+        let start = usize::try_from(node.at.offset).expect("an offset in memory");
+        let length = usize::try_from(node.length).expect("a length in memory");
+        Ok(self.bytes[start..start + length].to_vec())
+    }
+}
 
 /// Everything that was said and done in a session.
 #[derive(Debug)]
-pub struct Conversation<'s> {
-    snapshot: &'s Snapshot,
+pub struct Conversation<'s, T> {
+    transcript: &'s T,
     chain: Chain<'s>,
     steps: Vec<Step>,
     duplicates: Duplicates,
@@ -30,37 +97,35 @@ pub struct Conversation<'s> {
     result_states: RefCell<HashMap<NodeIndex, ResultStates>>,
 }
 
-impl<'s> Conversation<'s> {
-    /// Resolves the conversation that the client would go on with.
-    pub fn of(snapshot: &'s Snapshot) -> Result<Self, Error> {
-        Self::with(snapshot, None, turn::PAUSE_MS)
+impl<'s, T: Transcript> Conversation<'s, T> {
+    /// Resolves the conversation that Claude Code would resume.
+    pub fn of(transcript: &'s T) -> Result<Self, T::Error> {
+        Self::along(transcript, Chain::build(transcript.session()), turn::PAUSE_MS)
     }
 
-    /// Resolves the conversation that ends in `leaf`, or where the client would go on; `pause_ms` is how long a pause
-    /// makes a turn a resumption.
-    pub fn with(snapshot: &'s Snapshot, leaf: Option<&str>, pause_ms: i64) -> Result<Self, Error> {
-        let session = snapshot.session();
-        let chain = match leaf {
-            Some(leaf) => match session.ids_beginning(leaf)[..] {
-                [id] => Chain::ending_in(session, id).ok_or_else(|| no_entry(leaf))?,
-                _ => return Err(no_entry(leaf)),
-            },
-            None => Chain::build(session),
-        };
+    /// Resolves the conversation along a chain of the transcript. A turn after a pause of at least `pause_ms` is a
+    /// resumption.
+    pub fn along(transcript: &'s T, chain: Chain<'s>, pause_ms: i64) -> Result<Self, T::Error> {
+        let session = transcript.session();
         let steps = history::of(&chain);
-        let turns = turn::turns(session, &steps, pause_ms, |node| snapshot.body(node))?;
+        let turns = turn::turns(session, &steps, pause_ms, |node| transcript.body(node))?;
         let duplicates = Duplicates::of(session);
         let turn_of = number_entries(session, &steps, &turns, &duplicates);
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();
         let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
         let result_states = RefCell::default();
-        Ok(Self { snapshot, chain, steps, duplicates, turns, turn_of, calls, call_by_id, result_states })
+        Ok(Self { transcript, chain, steps, duplicates, turns, turn_of, calls, call_by_id, result_states })
     }
 
     /// Returns the transcript.
-    pub fn snapshot(&self) -> &'s Snapshot {
-        self.snapshot
+    pub fn transcript(&self) -> &'s T {
+        self.transcript
+    }
+
+    /// Returns its entries.
+    pub fn session(&self) -> &'s Session {
+        self.transcript.session()
     }
 
     /// Returns the chain.
@@ -79,7 +144,7 @@ impl<'s> Conversation<'s> {
     }
 
     /// Returns the other lines of an entry whose content is different, each content once.
-    pub fn differing_lines(&self, node: NodeIndex) -> Result<Vec<NodeIndex>, Error> {
+    pub fn differing_lines(&self, node: NodeIndex) -> Result<Vec<NodeIndex>, T::Error> {
         let (mut different, mut contents) = (Vec::new(), HashSet::new());
         for line in std::iter::once(node).chain(self.duplicates.others(node)) {
             if contents.insert(self.content(line)?) && line != node {
@@ -90,8 +155,8 @@ impl<'s> Conversation<'s> {
     }
 
     /// Returns the type and the content of a line, to be compared with those of other lines.
-    pub(crate) fn content(&self, line: NodeIndex) -> Result<(Kind, Vec<u8>), Error> {
-        let body = self.snapshot.body(&self.snapshot.session().nodes()[line])?;
+    pub fn content(&self, line: NodeIndex) -> Result<(Kind, Vec<u8>), T::Error> {
+        let body = self.transcript.body(&self.session().nodes()[line])?;
         let (kind, content) = duplicate::content(&Entry::new(&body));
         Ok((kind, content.to_vec()))
     }
@@ -118,13 +183,13 @@ impl<'s> Conversation<'s> {
 
     /// Returns the first call that an entry makes.
     pub fn call_of(&self, node: NodeIndex) -> Option<&Call> {
-        let session = self.snapshot.session();
+        let session = self.session();
         let mut blocks = session.blocks(&session.nodes()[node]).iter();
         blocks.find(|block| block.kind == BlockKind::ToolUse).and_then(|block| self.call(block.tool?))
     }
 
     /// Returns how a call ended.
-    pub fn state(&self, call: &Call) -> Result<State, Error> {
+    pub fn state(&self, call: &Call) -> Result<State, T::Error> {
         match call.result {
             Some((node, _)) => self.result_state(node, call.is_error()),
             None if call.is_given_up() => Ok(State::Interrupted),
@@ -134,13 +199,13 @@ impl<'s> Conversation<'s> {
 
     /// Returns the state of a call that an entry answers. Only an entry with several results is asked more than once, so only
     /// such an entry is kept.
-    fn result_state(&self, index: NodeIndex, is_error: bool) -> Result<State, Error> {
+    fn result_state(&self, index: NodeIndex, is_error: bool) -> Result<State, T::Error> {
         if let Some(states) = self.result_states.borrow().get(&index) {
             return Ok(states.get(is_error));
         }
-        let session = self.snapshot.session();
+        let session = self.session();
         let node = &session.nodes()[index];
-        let body = self.snapshot.body(node)?;
+        let body = self.transcript.body(node)?;
         let entry = Entry::new(&body);
         if session.blocks(node).len() <= 1 {
             return Ok(State::of(Some(&entry), is_error));
@@ -175,16 +240,11 @@ fn number_entries(
     numbers
 }
 
-fn no_entry(leaf: &str) -> Error {
-    Error::new(ErrorKind::NoEntry { id: leaf.to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::cell::Cell;
 
     use super::*;
-    use crate::files::TranscriptFile;
 
     #[test]
     fn an_entry_with_many_results_is_read_once() {
@@ -192,14 +252,30 @@ mod tests {
             r#"{"type":"assistant","uuid":"a","parentUuid":null,"message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}},{"type":"tool_use","id":"t2","name":"Bash","input":{}}]}}"#,
             r#"{"type":"user","uuid":"r","parentUuid":"a","message":{"content":[{"type":"tool_result","tool_use_id":"t1"},{"type":"tool_result","tool_use_id":"t2","is_error":true}]}}"#,
         ];
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("session.jsonl");
-        fs::write(&path, lines.join("\n")).unwrap();
-        let snapshot = Snapshot::take(TranscriptFile::at(&path)).unwrap();
-        let conversation = Conversation::of(&snapshot).unwrap();
+        let transcript = CountedReads { inner: TranscriptBytes::new(lines.join("\n")), reads: Cell::new(0) };
+        let conversation = Conversation::of(&transcript).unwrap();
         let [first, second] = conversation.calls() else { panic!("{:?}", conversation.calls()) };
+        transcript.reads.set(0);
         assert_eq!(conversation.state(first).unwrap(), State::Ok);
-        fs::write(&path, "").unwrap();
-        assert_eq!(conversation.state(second).unwrap(), State::Error, "nothing is left to read");
+        assert_eq!(conversation.state(second).unwrap(), State::Error);
+        assert_eq!(transcript.reads.get(), 1);
+    }
+
+    struct CountedReads {
+        inner: TranscriptBytes,
+        reads: Cell<usize>,
+    }
+
+    impl Transcript for CountedReads {
+        type Error = Infallible;
+
+        fn session(&self) -> &Session {
+            self.inner.session()
+        }
+
+        fn body(&self, node: &Node) -> Result<Vec<u8>, Infallible> {
+            self.reads.set(self.reads.get() + 1);
+            self.inner.body(node)
+        }
     }
 }
