@@ -48,6 +48,7 @@ mod links;
 pub mod lite;
 pub mod model;
 pub mod patch;
+pub mod paths;
 mod place;
 pub mod project;
 pub mod prompt;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{Error, ErrorKind};
+use crate::paths::{SessionPaths, agent_meta};
 use crate::project::is_session_id;
 
 /// The transcript of a session, or of one of its subagents.
@@ -52,17 +53,16 @@ impl Target {
 
     /// Returns where the transcript lies.
     pub fn path(&self) -> PathBuf {
-        let Some(agent) = &self.agent else {
-            return self.folder.join(format!("{}.jsonl", self.session));
-        };
-        let folder = self.folder.join(&self.session).join("subagents");
+        let paths = SessionPaths::new(&self.folder, &self.session);
+        let Some(agent) = &self.agent else { return paths.transcript().to_owned() };
+        let folder = paths.subagents();
         let folder = agent.group.as_ref().map_or(folder.clone(), |group| folder.join(group));
         folder.join(format!("agent-{}.jsonl", agent.id))
     }
 
     /// Returns where the facts about the subagent lie; none for a session's own transcript.
     pub fn sidecar(&self) -> Option<PathBuf> {
-        self.agent.as_ref().map(|_| self.path().with_extension("meta.json"))
+        self.agent.as_ref().map(|_| agent_meta(&self.path()))
     }
 }
 
