@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use annals_transcript::project::is_session_id;
+use annals_transcript::paths::SessionPaths;
 use jiff::Timestamp;
 use rayon::prelude::*;
 
@@ -26,6 +26,7 @@ use crate::files::{TranscriptFile, project_folders};
 
 use agents::Agents;
 use contents::Contents;
+pub(crate) use facts::listed_title;
 pub use facts::{Facts, Standing, Title, TitleSource};
 use folder::{Candidate, Folder};
 use memory::Memory;
@@ -188,8 +189,8 @@ impl Engine {
             || Memory::open(self.home().path(), is_whole),
         );
         if wanted.inside {
-            let mut inside = self.inside();
-            candidates.retain(|candidate| inside.holds_file(&candidate.path, candidate.is_link));
+            let mut guard = self.symlink_guard();
+            candidates.retain(|candidate| guard.allows_file(&candidate.path, candidate.is_link));
         }
         match wanted.sort {
             Sort::Updated if wanted.may_have_enough() => {
@@ -246,7 +247,7 @@ impl Engine {
         let failed = |source| Error::read(&file.path, source);
         let missing = || failed(std::io::ErrorKind::NotFound.into());
         let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
-        candidate.has_folder = file.path.with_extension("").is_dir();
+        candidate.has_folder = SessionPaths::of(&file.path).folder().is_dir();
         let mut memory = Memory::open(self.home().path(), false);
         let facts =
             memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
@@ -264,24 +265,6 @@ impl Engine {
         let folders = self.project_folders(&mut Vec::new());
         let (candidates, _) = Folder::read_all(&folders, &mut Vec::new());
         candidates.into_iter().map(Candidate::into_transcript).collect()
-    }
-
-    /// Returns the transcripts of a session: there may be copies in several projects.
-    pub(crate) fn sessions_with_id(&self, id: &str) -> Vec<TranscriptFile> {
-        if !is_session_id(id) {
-            return Vec::new();
-        }
-        let folders = self.project_folders(&mut Vec::new());
-        let paths = folders.iter().map(|folder| folder.join(format!("{id}.jsonl")));
-        paths.filter(|path| path.is_file()).map(|path| TranscriptFile::at(&path)).collect()
-    }
-
-    /// Returns the sessions that are called exactly so.
-    pub(crate) fn sessions_with_title(&self, title: &str) -> Vec<TranscriptFile> {
-        let mut listing =
-            self.list(&Wanted { title: Some(title.to_owned()), all: true, ..Wanted::default() });
-        listing.sessions.retain(|listed| listed.facts.title.as_ref().is_some_and(|it| it.text == title));
-        listing.sessions.into_iter().map(|listed| listed.file).collect()
     }
 
     /// Returns the client's folders, with how much there is in each.

@@ -1,31 +1,37 @@
-//! The engine: what annals can do. Read this first.
+//! The engine: everything annals can do with sessions on disk, one method each. Read this first; the methods delegate to the
+//! modules that do the work.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_transcript::history::{Cause, Step};
-use annals_transcript::project::is_session_id;
-use annals_transcript::write::fs::{Disk, RealDisk, State};
-use rayon::prelude::*;
+use annals_transcript::write::fs::{Disk, RealDisk};
+use annals_transcript::write::rewrite::Removed;
+use annals_transcript::write::{Recorder, Target};
 
-use crate::catalog::{Facts, Title, Wanted};
-use crate::check::{Checker, Finding};
-use crate::error::{Error, ErrorKind};
+use crate::belongings::{self, Belonging};
+use crate::catalog::Wanted;
+use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
+use crate::fork::{self, Fork, Forked};
 use crate::home::Home;
-use crate::live::ProcessView;
+use crate::lineage::{self, Relation};
+use crate::live::{self, LiveWriter, Liveness, ProcessView};
+use crate::lookup;
+use crate::prompts::{self, Ghost, Typed};
+use crate::record::{self, Recording};
+use crate::report::{self, Report};
+use crate::rewrite::{self, HydrateOptions, Hydrated};
 use crate::roots::Roots;
-use crate::snapshot::{Conversation, Snapshot};
-use crate::stats::Stats;
+use crate::snapshot::Snapshot;
+use crate::subagent::{self, Meta, Subagent};
+use crate::symlink_guard::SymlinkGuard;
+use crate::title;
+use crate::trash::{self, Trashed};
 
-/// The shortest beginning of an id that names a session.
-const SHORTEST_PREFIX: usize = 4;
-
-/// Finds sessions in the client's folders and answers questions about them.
+/// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
 #[derive(Clone, Debug)]
 pub struct Engine {
     roots: Roots,
@@ -34,83 +40,9 @@ pub struct Engine {
     processes: Option<ProcessView>,
 }
 
-/// What reading one transcript told.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The transcript.
-    pub file: TranscriptFile,
-    /// What it is made of.
-    pub stats: Stats,
-    /// What is wrong with it.
-    pub findings: Vec<Finding>,
-}
-
-/// The client's folders, wherever they really are.
-#[derive(Clone, Debug)]
-pub struct Inside {
-    projects: Vec<PathBuf>,
-    /// Whether what lies in a folder lies inside.
-    folders: HashMap<PathBuf, bool>,
-}
-
-impl Inside {
-    /// Returns whether a file lies inside at this moment, however it did before.
-    pub fn holds_now(&self, path: &Path) -> bool {
-        path.canonicalize().is_ok_and(|real| self.projects.iter().any(|projects| real.starts_with(projects)))
-    }
-
-    /// Returns whether a file that was opened lies inside: what a link led to in that moment does not, wherever it leads
-    /// now.
-    pub fn holds_opened(&self, path: &Path, file: &File) -> bool {
-        let Ok(real) = path.canonicalize() else { return false };
-        let identity = |metadata: fs::Metadata| State::from(metadata).identity;
-        let is_it = file.metadata().map(identity).ok() == real.symlink_metadata().map(identity).ok();
-        is_it && self.projects.iter().any(|projects| real.starts_with(projects))
-    }
-
-    /// Opens a file that lies inside. Returns `None` if there is no file, or if a link leads out. Fails if the path leads to
-    /// another file by now; that one is opened the next time.
-    pub fn open(&self, path: &Path) -> io::Result<Option<(File, State)>> {
-        // Opening a FIFO would block, so the path is examined first.
-        let opened = match State::of(path)? {
-            None => None,
-            Some(_) => Some(File::open(path)?),
-        };
-        let state = opened.as_ref().map(File::metadata).transpose()?.map(State::from);
-        let inside = opened.filter(|file| self.holds_opened(path, file));
-        if inside.is_none() && State::of(path)?.map(|now| now.identity) != state.map(|state| state.identity) {
-            return Err(io::ErrorKind::ResourceBusy.into());
-        }
-        Ok(inside.zip(state))
-    }
-
-    /// Returns whether a file lies inside.
-    pub fn holds(&mut self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok_and(|metadata| self.holds_file(path, metadata.is_symlink()))
-    }
-
-    /// Returns whether a file lies inside of which is known whether it is a link.
-    pub(crate) fn holds_file(&mut self, path: &Path, is_link: bool) -> bool {
-        let Some(folder) = path.parent() else { return false };
-        let is_inside = |path: &Path| {
-            let real = path.canonicalize();
-            real.is_ok_and(|real| self.projects.iter().any(|projects| real.starts_with(projects)))
-        };
-        if is_link {
-            return is_inside(path);
-        }
-        // Most sessions share their folder with others.
-        if let Some(known) = self.folders.get(folder) {
-            return *known;
-        }
-        let holds = is_inside(folder);
-        self.folders.insert(folder.to_owned(), holds);
-        holds
-    }
-}
-
+/// Opening.
 impl Engine {
-    /// Opens the client's folders.
+    /// Opens config folders of Claude Code. `home` is where annals keeps its own files.
     pub fn open(roots: Roots, home: Home) -> Self {
         Self { roots, home, disk: Arc::new(RealDisk), processes: None }
     }
@@ -127,203 +59,291 @@ impl Engine {
         Self { processes: Some(processes), ..self }
     }
 
-    /// Returns which processes can be seen.
-    pub(crate) fn processes(&self) -> ProcessView {
-        self.processes.unwrap_or_else(ProcessView::of_machine)
+    /// Returns the folder of annals itself.
+    pub fn home(&self) -> &Home {
+        &self.home
     }
 
     pub(crate) fn roots(&self) -> &Roots {
         &self.roots
     }
 
-    /// Returns the folder of annals itself.
-    pub fn home(&self) -> &Home {
-        &self.home
-    }
-
     pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
     }
 
-    /// Returns every transcript in the client's folders, subagents' included.
+    pub(crate) fn processes(&self) -> ProcessView {
+        self.processes.unwrap_or_else(ProcessView::of_machine)
+    }
+}
+
+/// Finding sessions by name.
+impl Engine {
+    /// Returns every transcript in the config folders, subagents' included.
     pub fn transcripts(&self) -> Selection {
-        let mut found = Selection::default();
-        for projects in self.roots.projects() {
-            found.add_projects(&projects);
-        }
-        found
+        Selection::of_projects(self.roots.projects())
     }
 
     /// Returns the transcripts that an argument names: a file, all below a folder, or a session.
     pub fn select(&self, selector: &OsStr) -> Result<Selection, Error> {
-        let mut found = Selection::default();
-        // The folder with the side files of a session has its name.
-        let is_id = selector.to_str().is_some_and(is_session_id);
-        if Path::new(selector).is_dir() && !is_id {
-            found.add_folder(Path::new(selector));
-        } else {
-            found.files.push(self.session(selector)?);
-        }
-        Ok(found)
+        lookup::select(self, selector)
     }
 
-    /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, `latest`.
+    /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, or `latest`.
     pub fn session(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
-        let path = Path::new(selector);
-        if path.is_file() {
-            return Ok(TranscriptFile::at(path));
-        }
-        let named = selector.to_str().ok_or_else(|| not_found(&selector.to_string_lossy()));
-        match named.and_then(|name| self.session_named(name)) {
-            // A session comes before a folder: its side files lie in one of the same name.
-            Err(error) if error.is_not_found() && path.exists() => Ok(TranscriptFile::at(path)),
-            Err(error) if error.is_not_found() && looks_like_a_path(path) => {
-                Err(Error::read(path, io::ErrorKind::NotFound.into()))
-            }
-            found => found,
-        }
-    }
-
-    fn session_named(&self, selector: &str) -> Result<TranscriptFile, Error> {
-        if selector == "latest" {
-            let latest = |all| self.list(&Wanted { limit: Some(1), all, ..Wanted::default() }).sessions.pop();
-            let latest = latest(false).or_else(|| latest(true));
-            return latest.map(|listed| listed.file).ok_or_else(|| not_found(selector));
-        }
-        let mut found = self.sessions_with_id(selector);
-        if found.is_empty() && selector.len() >= SHORTEST_PREFIX {
-            found = self.sessions();
-            found.retain(|file| file.session.as_ref().is_some_and(|id| id.starts_with(selector)));
-        }
-        if found.is_empty() {
-            found = self.sessions_with_title(selector);
-        }
-        match &found[..] {
-            [] => {}
-            [file] => return Ok(file.clone()),
-            _ => {
-                let named =
-                    |file: &TranscriptFile| (file.session.clone().unwrap_or_default(), file.path.clone());
-                return Err(Error::ambiguous(selector, found.iter().map(named)));
-            }
-        }
-        Err(not_found(selector))
+        lookup::session(self, selector)
     }
 
     /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the
-    /// client's folders are looked at, and nothing in them that leads out of them is opened. Of several, the one of the
-    /// project, or the one that lies there.
+    /// config folders are searched, and no link out of them is followed. If several projects have a session of this id,
+    /// `project` selects one, by its working directory or by the path of the transcript.
     pub fn session_with_id(&self, id: &str, project: Option<&Path>) -> Result<TranscriptFile, Error> {
-        if !is_session_id(id) {
-            return Err(not_found(id));
-        }
-        let name = format!("{id}.jsonl");
-        let folders = self.project_folders(&mut Vec::new());
-        let mut paths: Vec<_> = folders.iter().map(|folder| folder.join(&name)).collect();
-        paths.retain(|path| !path.is_dir() && !matches!(State::of(path), Ok(None)));
-        // A folder may be a link to another one of these.
-        let mut seen = HashSet::new();
-        paths.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));
-        if let (Some(project), 2..) = (project, paths.len()) {
-            if paths.iter().any(|path| path == project) {
-                paths.retain(|path| path == project);
-            } else {
-                let near = self.folders_of(project, &mut Vec::new());
-                let is_near =
-                    |path: &PathBuf| path.parent().is_some_and(|folder| near.iter().any(|one| one == folder));
-                if paths.iter().any(is_near) {
-                    paths.retain(is_near);
-                }
-            }
-        }
-        match &paths[..] {
-            [] => Err(not_found(id)),
-            [path] if !self.inside().holds(path) => {
-                Err(Error::new(ErrorKind::Outside { session: id.to_owned() }))
-            }
-            [path] => Ok(TranscriptFile { path: path.clone(), session: Some(id.to_owned()), agent: None }),
-            several => Err(Error::ambiguous(id, several.iter().map(|path| (id, path)))),
-        }
+        lookup::session_with_id(self, id, project)
     }
 
-    /// Returns what tells whether paths really lie in the client's folders, wherever links lead.
-    pub fn inside(&self) -> Inside {
-        let real = self.roots.projects().filter_map(|projects| projects.canonicalize().ok());
-        Inside { projects: real.collect(), folders: HashMap::new() }
+    /// Returns the session that an operation is to change. If restoring it was interrupted, that is finished first.
+    pub fn session_to_change(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
+        lookup::session_to_change(self, selector)
     }
 
-    /// Opens one transcript: its entries in memory, their bodies on disk.
+    /// Returns the id of the session to record to: a UUID as it is, whether such a session exists or not; any other text
+    /// names an existing session; without a name, the id is new.
+    pub fn session_to_record(&self, selector: Option<&OsStr>) -> Result<String, Error> {
+        lookup::session_to_record(self, selector)
+    }
+
+    /// Returns the guard that keeps callers inside the config folders, wherever symbolic links lead.
+    pub fn symlink_guard(&self) -> SymlinkGuard {
+        SymlinkGuard::new(&self.roots)
+    }
+}
+
+/// Reading one session.
+impl Engine {
+    /// Opens a transcript: its entries are in memory, their bodies on disk.
     pub fn snapshot(&self, file: TranscriptFile) -> Result<Snapshot, Error> {
         Snapshot::take(file)
     }
 
-    /// Opens the beginning of a transcript, what was there when it had so many bytes, for callers that are not trusted with
-    /// what lies elsewhere: what was opened must lie in the client's folders, whatever links did meanwhile.
+    /// Opens the first `length` bytes of a transcript, for callers that are not trusted with paths: the file that was opened
+    /// must be inside the config folders, even if links change meanwhile.
     pub fn snapshot_inside(&self, file: TranscriptFile, length: u64) -> Result<Snapshot, Error> {
-        let session = file.session.clone();
-        let snapshot = Snapshot::take_beginning(file, length)?;
-        if snapshot.lies_in(&self.inside()) {
-            return Ok(snapshot);
-        }
-        Err(Error::new(ErrorKind::Outside { session: session.unwrap_or_default() }))
+        Snapshot::take_inside(file, length, &self.symlink_guard())
     }
 
-    /// Reads transcripts on all cores, largest first, and calls `done` with the bytes of each as it is finished.
-    /// Returns the reports in the order of `files`; a file that cannot be read does not end the work.
+    /// Reads one transcript: counts it and checks it.
+    pub fn read(&self, file: TranscriptFile) -> Result<Report, Error> {
+        report::read(file)
+    }
+
+    /// Reads transcripts on all cores, largest first, and calls `done` with the bytes of each as it is finished. Returns
+    /// the reports in the order of `files`; a file that cannot be read does not end the work.
     pub fn read_all(
         &self,
         files: Vec<TranscriptFile>,
         done: impl Fn(u64) + Sync,
     ) -> Vec<Result<Report, Error>> {
-        let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
-        let mut queue: Vec<_> =
-            files.into_iter().enumerate().map(|(place, file)| (size(&file), place, file)).collect();
-        queue.sort_by_key(|(size, ..)| std::cmp::Reverse(*size));
-        let read = queue.into_par_iter().with_max_len(1).map(|(size, place, file)| {
-            let report = self.read(file);
-            done(size);
-            (place, report)
-        });
-        read.collect::<BTreeMap<_, _>>().into_values().collect()
+        report::read_all(files, done)
     }
 
-    /// Reads one transcript: counts it and checks it.
-    pub fn read(&self, file: TranscriptFile) -> Result<Report, Error> {
-        let (mut stats, mut checker) = (Stats::default(), Checker::default());
-        let snapshot = Snapshot::take_with(file, |entry, problem| {
-            stats.add(entry);
-            checker.add(entry, problem);
-        })?;
-        stats.finish();
-        let conversation = Conversation::of(&snapshot)?;
-        let count = |wanted: fn(&Step) -> bool| {
-            conversation.steps().iter().filter(|step| wanted(step)).count() as u64
-        };
-        stats.turns = conversation.turns().len() as u64;
-        stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
-        stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
-        stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
-        checker.add_duplicates(&conversation)?;
-        checker.add_roots(snapshot.session());
-        let findings = checker.finish();
-        stats.problems = findings.len() as u64;
-        Ok(Report { file: snapshot.file().clone(), stats, findings })
+    /// Returns the subagents of a session, in the order of their files. The call that started one is known from its
+    /// metadata, or else from a result in the transcripts of the session and of its subagents that names the agent.
+    pub fn subagents(&self, session: &Snapshot) -> Result<Vec<Subagent>, Error> {
+        subagent::subagents(session)
+    }
+
+    /// Returns the sessions of the same project that are related to a session, the closest first.
+    pub fn lineage(&self, file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
+        lineage::lineage(file)
     }
 }
 
-/// Returns whether an argument that names no file was meant as one.
-fn looks_like_a_path(path: &Path) -> bool {
-    let is_nested = path.as_os_str().to_string_lossy().contains(['/', '\\']);
-    is_nested || path.extension().is_some_and(|extension| extension == "jsonl")
+/// The history of prompts.
+impl Engine {
+    /// Returns the prompts that were typed.
+    pub fn prompts(&self) -> Typed {
+        prompts::prompts(self)
+    }
+
+    /// Returns the sessions that the prompt history names and whose transcripts are gone, most recent first.
+    pub fn ghosts(&self, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
+        prompts::ghosts(self, wanted)
+    }
 }
 
-fn not_found(selector: &str) -> Error {
-    Error::new(ErrorKind::NotFound { selector: selector.to_owned() })
+/// Sessions that are open elsewhere.
+impl Engine {
+    /// Returns the Claude Code that has a session open, by its registry of running processes.
+    pub fn live_client(&self, file: &TranscriptFile) -> Option<LiveWriter> {
+        live::live_client(self, file)
+    }
+
+    /// Returns the ids of the sessions that are open in Claude Code.
+    pub fn live_sessions(&self) -> HashSet<String> {
+        live::live_sessions(self)
+    }
+
+    /// Returns whether any process writes to a session: a Claude Code that has it open, or one that makes it grow. If it was
+    /// written a moment ago, this waits to see whether it grows.
+    pub fn liveness(&self, file: &TranscriptFile) -> Result<Liveness, Error> {
+        live::liveness(self, file)
+    }
 }
 
-/// Returns what a session is called in lists. A file that cannot be read has no title.
-pub(crate) fn title(path: &Path) -> Option<Title> {
-    Facts::of_session(path).ok()?.title
+/// Recording.
+impl Engine {
+    /// Opens a session for recording: the existing one, wherever it lies, or else a new one in the folder of its project.
+    /// The file is created when the first message is written.
+    pub fn recorder(&self, recording: &Recording) -> Result<Recorder, Error> {
+        record::recorder(self, recording)
+    }
+
+    /// Returns where a recording is written.
+    pub fn target(&self, recording: &Recording) -> Result<Target, Error> {
+        record::target(self, recording)
+    }
+
+    /// Writes metadata of a subagent beside its transcript. Existing fields stay unless `meta` has them.
+    pub fn describe_agent(&self, target: &Target, meta: &Meta) -> Result<(), Error> {
+        record::describe_agent(self, target, meta)
+    }
+}
+
+/// Changing a session.
+impl Engine {
+    /// Gives a session a title. It is appended to the transcript and, so that no amount of later text hides it, written to
+    /// a small file beside it, which Claude Code reads too.
+    pub fn rename(&self, file: &TranscriptFile, title: &str) -> Result<(), Error> {
+        title::rename(self, file, title)
+    }
+
+    /// Gives a session a tag, or removes it.
+    pub fn tag(&self, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
+        title::tag(self, file, tag)
+    }
+
+    /// Puts a session into the archive of Claude Code, or takes it out.
+    pub fn set_archived(&self, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
+        title::set_archived(self, file, archived)
+    }
+
+    /// Copies a session. The copied entries get new ids and name the session and the entry that they come from.
+    pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
+        fork::fork(self, file, fork)
+    }
+
+    /// Returns the id of the one entry whose id begins with a text.
+    pub fn entry_id(&self, file: &TranscriptFile, beginning: &str) -> Result<String, Error> {
+        rewrite::entry_id(file, beginning)
+    }
+
+    /// Removes one entry from a transcript. The last line is cut off; for any other line the file is written anew, unless it
+    /// is larger than `limit`.
+    pub fn remove_entry(
+        &self,
+        file: &TranscriptFile,
+        id: &str,
+        limit: u64,
+        force: bool,
+    ) -> Result<Removed, Error> {
+        rewrite::remove_entry(self, file, id, limit, force)
+    }
+
+    /// Returns how [`remove_entry`](Self::remove_entry) would remove an entry, or why it would not. Changes nothing.
+    pub fn rehearse_removal(&self, file: &TranscriptFile, id: &str, limit: u64) -> Result<Removed, Error> {
+        rewrite::rehearse_removal(file, id, limit)
+    }
+
+    /// Replaces or creates a session from a log of entries, completely or not at all. A transcript that is replaced moves to
+    /// the trash.
+    pub fn hydrate(
+        &self,
+        target: &Target,
+        log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+        options: HydrateOptions,
+    ) -> Result<Hydrated, Error> {
+        rewrite::hydrate(self, target, log, options)
+    }
+
+    /// Reads a log as [`hydrate`](Self::hydrate) would and changes nothing. Returns how many entries it has.
+    pub fn rehearse_hydrate(
+        &self,
+        target: &Target,
+        log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+        options: HydrateOptions,
+    ) -> Result<usize, Error> {
+        rewrite::rehearse_hydrate(target, log, options)
+    }
+}
+
+/// The trash.
+impl Engine {
+    /// Returns everything on disk that belongs to a session alone, the transcript last. Files that Claude Code keeps by the
+    /// id of a session are left out while another transcript has the same id.
+    pub fn belongings(&self, file: &TranscriptFile) -> Result<Vec<Belonging>, Error> {
+        belongings::belongings(file)
+    }
+
+    /// Moves a session with everything that belongs to it to a new entry of the trash. If that fails, the session stays
+    /// where it is.
+    pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
+        trash::delete(self, file, force)
+    }
+
+    /// Returns the entries of the trash, most recently deleted first.
+    pub fn trashed(&self) -> Vec<Trashed> {
+        trash::trashed(self)
+    }
+
+    /// Returns the folders in the trash whose manifests cannot be read. Their files stay there.
+    pub fn unreadable_entries(&self) -> Vec<PathBuf> {
+        trash::unreadable_entries(self)
+    }
+
+    /// Finds a session in the trash by its id, the beginning of it, or its title: its newest entry unless `entry` names one.
+    /// Entries of other config folders, whose sessions may have the same id, are found only if these folders have none.
+    pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
+        trash::in_trash(self, selector, entry)
+    }
+
+    /// Returns whether a session in the trash was deleted from one of these config folders.
+    pub fn has_place_for(&self, trashed: &Trashed) -> bool {
+        trash::has_place_for(self, trashed)
+    }
+
+    /// Fails unless an entry can be restored: all of it is there, and no other file is in its place.
+    pub fn ensure_restorable(&self, trashed: &Trashed) -> Result<(), Error> {
+        trash::ensure_restorable(self, trashed)
+    }
+
+    /// Moves an entry of the trash back to where it was. If another file is there by now, nothing is moved.
+    pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
+        trash::restore(self, trashed)
+    }
+
+    /// Fails unless an entry can be restored in place of the transcript on disk.
+    pub fn ensure_replaceable(&self, trashed: &Trashed) -> Result<(), Error> {
+        trash::ensure_replaceable(self, trashed)
+    }
+
+    /// Copies the transcript of an entry over the one on disk, which moves to a trash entry of its own; returns that entry,
+    /// or `None` if there was no transcript on disk. The restored entry stays in the trash: a program that had the file open
+    /// when it was replaced may still append to it. Only an entry that holds a transcript and nothing else can be restored
+    /// in this way: `hydrate` makes such entries, because it leaves the side files of a session where they are.
+    pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Option<Trashed>, Error> {
+        trash::restore_over(self, trashed, force)
+    }
+
+    /// Removes an entry from the trash for good.
+    pub fn purge(&self, trashed: &Trashed) -> Result<(), Error> {
+        trash::purge(self, trashed)
+    }
+
+    /// Finishes interrupted operations on the sessions that a name may mean; returns whether there were any. A session whose
+    /// restoring was interrupted is on disk afterwards.
+    pub fn finish_interrupted(&self, selector: &str) -> Result<bool, Error> {
+        trash::finish_interrupted(self, selector)
+    }
 }
 
 #[cfg(test)]

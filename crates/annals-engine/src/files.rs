@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::lite::Lite;
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::{self, Role};
 use annals_transcript::{Kind, Reader};
 
@@ -98,6 +99,13 @@ pub(crate) fn agents_beside(folder: &Path) -> Vec<TranscriptFile> {
 }
 
 impl Selection {
+    /// Finds the transcripts below `projects` folders.
+    pub(crate) fn of_projects(projects: impl Iterator<Item = PathBuf>) -> Self {
+        let mut found = Self::default();
+        projects.for_each(|projects| found.add_projects(&projects));
+        found
+    }
+
     /// Finds the transcripts below a `projects` folder, by place.
     pub(crate) fn add_projects(&mut self, projects: &Path) {
         walk_projects(projects, &mut |met| self.add_by_place(projects, met));
@@ -120,7 +128,7 @@ impl Selection {
 
     /// Finds the transcripts of subagents in a session's own folder.
     pub(crate) fn add_subagents_below(&mut self, session: &TranscriptFile) {
-        let below = session.path.with_extension("").join("subagents");
+        let below = SessionPaths::of(&session.path).subagents();
         if below.is_dir() {
             walk(&below, &mut |met| {
                 let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
@@ -216,6 +224,14 @@ fn is_another_programs(path: &Path) -> io::Result<bool> {
         has_objects |= entry.kind() != Kind::Noise;
     }
     Ok(has_objects && !project::is_transcript(&beginning))
+}
+
+/// Returns the paths in a folder; none if the folder does not exist.
+pub(crate) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
+    }
 }
 
 /// What a walk comes across.

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use annals_transcript::entry::{Flag, Kind};
 use annals_transcript::json::{Value, quote};
 use annals_transcript::patch;
+use annals_transcript::paths::{ConfigFolder, SessionPaths, agent_meta};
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::{new_id, rewrite};
 
+use crate::catalog::listed_title;
 use crate::catalog::{Title, TitleSource};
-use crate::engine::{Engine, title};
+use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
 use crate::index_file;
-use crate::live::root_of;
 use crate::snapshot::Snapshot;
 use crate::title::{own_target, side_folder};
 
@@ -43,46 +44,45 @@ pub struct Forked {
     pub entries: usize,
 }
 
-impl Engine {
-    /// Copies a session. Entries are given new ids, and say which session and entry they come from.
-    pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
-        let _session = self.take_shared(file)?;
-        let target = own_target(file)?;
-        let session = new_id();
-        let snapshot = self.snapshot(file.clone())?;
-        let last = fork.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
-        let title = match fork.title.as_deref().map(str::trim) {
-            Some("") => return Err(Error::new(ErrorKind::NoTitle)),
-            Some(title) => title.to_owned(),
-            None => format!("{} (fork)", name_of(file)),
-        };
-        let path = target.folder().join(format!("{session}.jsonl"));
-        let folder = target.folder().join(&session);
-        let made = (|| {
-            if fork.with_side_files {
-                self.copy_side_files(file, &session, &folder)?;
+pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
+    let _session = engine.take_shared(file)?;
+    let target = own_target(file)?;
+    let session = new_id();
+    let snapshot = engine.snapshot(file.clone())?;
+    let last = fork.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
+    let title = match fork.title.as_deref().map(str::trim) {
+        Some("") => return Err(Error::new(ErrorKind::NoTitle)),
+        Some(title) => title.to_owned(),
+        None => format!("{} (fork)", name_of(file)),
+    };
+    let paths = SessionPaths::new(target.folder(), &session);
+    let (path, folder) = (paths.transcript().to_owned(), paths.folder());
+    let made = (|| {
+        if fork.with_side_files {
+            engine.copy_side_files(file, &session, &folder)?;
+        }
+        let entries = engine.copy_transcript(&snapshot, &session, &path, last, Some(&title))?;
+        engine.write_beside(
+            &TranscriptFile::at(&path),
+            "custom-title.json",
+            &format!("{{\"customTitle\":{}}}", quote(&title)),
+        )?;
+        index_file::add_copy(engine, file, &path, &session, &title)?;
+        Ok(entries)
+    })();
+    match made {
+        Ok(entries) => Ok(Forked { session, path, title, entries }),
+        Err(error) => {
+            // What was begun is nobody's.
+            for begun in [Some(path), Some(folder), file_history(file, &session)].into_iter().flatten() {
+                let _ = engine.remove_all(&begun);
             }
-            let entries = self.copy_transcript(&snapshot, &session, &path, last, Some(&title))?;
-            self.write_beside(
-                &TranscriptFile::at(&path),
-                "custom-title.json",
-                &format!("{{\"customTitle\":{}}}", quote(&title)),
-            )?;
-            index_file::add_copy(self, file, &path, &session, &title)?;
-            Ok(entries)
-        })();
-        match made {
-            Ok(entries) => Ok(Forked { session, path, title, entries }),
-            Err(error) => {
-                // What was begun is nobody's.
-                for begun in [Some(path), Some(folder), file_history(file, &session)].into_iter().flatten() {
-                    let _ = self.remove_all(&begun);
-                }
-                Err(error)
-            }
+            Err(error)
         }
     }
+}
 
+impl Engine {
     /// Copies what belongs to the conversation, up to a line, and ends it with a title.
     fn copy_transcript(
         &self,
@@ -141,9 +141,9 @@ impl Engine {
             let to = folder.join(place);
             let snapshot = self.snapshot(agent.clone())?;
             self.copy_transcript(&snapshot, session, &to, None, None)?;
-            let sidecar = agent.path.with_extension("meta.json");
+            let sidecar = agent_meta(&agent.path);
             if sidecar.is_file() {
-                self.copy_all(&sidecar, &to.with_extension("meta.json"))?;
+                self.copy_all(&sidecar, &agent_meta(&to))?;
             }
         }
         if from.join("tool-results").is_dir() {
@@ -158,9 +158,9 @@ impl Engine {
     }
 }
 
-/// Returns where the client keeps backups of the files that a session changed.
+/// Returns where Claude Code keeps backups of the files that a session changed.
 fn file_history(file: &TranscriptFile, session: &str) -> Option<PathBuf> {
-    Some(root_of(&file.path)?.join("file-history").join(session))
+    Some(ConfigFolder::of_transcript(&file.path)?.file_history(session))
 }
 
 /// Returns the line of the message that a copy ends with.
@@ -271,7 +271,7 @@ fn string_length(rest: &[u8]) -> usize {
 
 /// Returns what a session is called: its title, or the beginning of its first prompt.
 fn name_of(file: &TranscriptFile) -> String {
-    match title(&file.path) {
+    match listed_title(&file.path) {
         Some(Title { text, source: TitleSource::Prompt }) => one_line(&text),
         Some(title) => title.text,
         None => "Untitled".to_owned(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
 use annals_transcript::patch;
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::write::rewrite;
 
 use crate::engine::Engine;
@@ -14,7 +15,7 @@ use crate::files::TranscriptFile;
 
 /// Returns where the list lies that would name a session.
 fn path_beside(transcript: &Path) -> PathBuf {
-    transcript.with_file_name("sessions-index.json")
+    SessionPaths::of(transcript).sessions_index()
 }
 
 /// Writes the title of a session into the list.

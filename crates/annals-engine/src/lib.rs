@@ -2,6 +2,7 @@
 //!
 //! Start with [`Engine`]: it knows the folders of Claude Code, finds sessions in them, counts and checks.
 
+mod belongings;
 mod catalog;
 mod check;
 mod engine;
@@ -15,24 +16,28 @@ mod index_file;
 mod lineage;
 mod live;
 mod lock;
+mod lookup;
 mod prompts;
 mod record;
 mod remote;
+mod report;
 mod rewrite;
 mod roots;
 mod snapshot;
 mod stats;
 mod subagent;
+mod symlink_guard;
 mod tail;
 mod title;
 mod trash;
 
+pub use belongings::Belonging;
 pub use catalog::{
     Asked, Facts, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted,
     Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
-pub use engine::{Engine, Inside, Report};
+pub use engine::Engine;
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
 pub use follow::{Follower, Following, Happening};
@@ -45,10 +50,12 @@ pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::Http;
 pub use remote::Remote;
+pub use report::Report;
 pub use rewrite::{HydrateOptions, Hydrated, Log};
 pub use roots::Roots;
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
 pub use subagent::{Meta, Subagent};
+pub use symlink_guard::SymlinkGuard;
 pub use tail::{Lines, Tail, end_of_lines};
-pub use trash::{Belonging, Trashed};
+pub use trash::Trashed;

@@ -9,7 +9,6 @@ use annals_transcript::entry::view::{ContinuedIn, Summary};
 use annals_transcript::json::Value;
 use annals_transcript::{Entry, Kind, Reader};
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile, open_regular};
 
@@ -54,26 +53,23 @@ impl Kinship {
     }
 }
 
-impl Engine {
-    /// Returns the sessions of the same folder that are related to a session, nearest first.
-    pub fn lineage(&self, file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
-        let own = Ancestry::read(file)?;
-        let mut siblings = Selection::default();
-        if let Some(folder) = file.path.parent() {
-            siblings.add_project(folder);
-        }
-        let mut relations = Vec::new();
-        for other in siblings.files {
-            if other.agent.is_some() || other.path == file.path {
-                continue;
-            }
-            // A session that cannot be read is related to nothing that we know of.
-            let Ok(theirs) = Ancestry::read(&other) else { continue };
-            relations.extend(own.relations_to(file, &theirs, &other));
-        }
-        relations.sort_by_key(|relation| (relation.kinship, std::cmp::Reverse(relation.shared)));
-        Ok(relations)
+pub(crate) fn lineage(file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
+    let own = Ancestry::read(file)?;
+    let mut siblings = Selection::default();
+    if let Some(folder) = file.path.parent() {
+        siblings.add_project(folder);
     }
+    let mut relations = Vec::new();
+    for other in siblings.files {
+        if other.agent.is_some() || other.path == file.path {
+            continue;
+        }
+        // A session that cannot be read is related to nothing that we know of.
+        let Ok(theirs) = Ancestry::read(&other) else { continue };
+        relations.extend(own.relations_to(file, &theirs, &other));
+    }
+    relations.sort_by_key(|relation| (relation.kinship, std::cmp::Reverse(relation.shared)));
+    Ok(relations)
 }
 
 /// What a transcript tells about where it comes from.
@@ -194,7 +190,6 @@ fn forked_from(body: Value<'_>) -> Option<(String, String)> {
 mod tests {
     use std::fs;
 
-    use super::*;
     use crate::roots::Roots;
 
     const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
@@ -208,8 +203,10 @@ mod tests {
         for (session, lines) in [(A, a), (B, b)] {
             fs::write(folder.join(format!("{session}.jsonl")), lines.join("\n")).unwrap();
         }
-        let engine =
-            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at(home.path()));
+        let engine = crate::Engine::open(
+            Roots::given(vec![home.path().to_owned()]).unwrap(),
+            crate::Home::at(home.path()),
+        );
         let file = engine.session(A.as_ref()).unwrap();
         let relations = engine.lineage(&file).unwrap();
         relations

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_transcript::json::Value;
-use annals_transcript::project::resolve;
+use annals_transcript::paths::ConfigFolder;
 use annals_transcript::write::fs::State;
 use sysinfo::{Pid, ProcessesToUpdate, System};
 
@@ -106,32 +106,28 @@ impl ProcessView {
     }
 }
 
+pub(crate) fn live_client(engine: &Engine, file: &TranscriptFile) -> Option<LiveWriter> {
+    match engine.registered(file) {
+        Liveness::Live(writer) => Some(writer),
+        Liveness::NotLive | Liveness::Unknown(_) => None,
+    }
+}
+
+pub(crate) fn live_sessions(engine: &Engine) -> HashSet<String> {
+    let notes = engine.roots().paths().flat_map(notes_in).filter_map(Result::ok);
+    notes.filter(is_running).map(|note| note.session).collect()
+}
+
+pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Liveness, Error> {
+    match engine.registered(file) {
+        Liveness::NotLive => {}
+        known => return Ok(known),
+    }
+    let grows = is_growing(&file.path).map_err(|source| Error::read(&file.path, source))?;
+    Ok(if grows { Liveness::Live(LiveWriter::Unknown) } else { Liveness::NotLive })
+}
+
 impl Engine {
-    /// Returns the client that has a session open, by the client's own registry of processes that run.
-    pub fn live_client(&self, file: &TranscriptFile) -> Option<LiveWriter> {
-        match self.registered(file) {
-            Liveness::Live(writer) => Some(writer),
-            Liveness::NotLive | Liveness::Unknown(_) => None,
-        }
-    }
-
-    /// Returns the sessions that a client has open.
-    pub fn live_sessions(&self) -> HashSet<String> {
-        let notes = self.roots().paths().flat_map(notes_in).filter_map(Result::ok);
-        notes.filter(is_running).map(|note| note.session).collect()
-    }
-
-    /// Returns whether somebody writes to a session: a client that has it open, or anybody who makes it grow. If it was
-    /// written a moment ago, this waits to see whether more comes.
-    pub fn liveness(&self, file: &TranscriptFile) -> Result<Liveness, Error> {
-        match self.registered(file) {
-            Liveness::NotLive => {}
-            known => return Ok(known),
-        }
-        let grows = is_growing(&file.path).map_err(|source| Error::read(&file.path, source))?;
-        Ok(if grows { Liveness::Live(LiveWriter::Unknown) } else { Liveness::NotLive })
-    }
-
     /// Makes sure that nobody writes to a session, unless the caller does not care.
     pub(crate) fn ensure_at_rest(&self, file: &TranscriptFile, force: bool) -> Result<(), Error> {
         let path = file.path.clone();
@@ -144,11 +140,12 @@ impl Engine {
 
     /// Returns what the client's registry tells about a session.
     fn registered(&self, file: &TranscriptFile) -> Liveness {
-        let (Some(session), Some(root)) = (file.session.as_deref(), root_of(&file.path)) else {
+        let (Some(session), Some(root)) = (file.session.as_deref(), ConfigFolder::of_transcript(&file.path))
+        else {
             return Liveness::NotLive;
         };
         let mut doubt = None;
-        for note in notes_in(&root) {
+        for note in notes_in(root.root()) {
             match note {
                 Ok(note) if note.session != session => {}
                 Ok(note) if is_running(&note) => return Liveness::Live(LiveWriter::Client { pid: note.pid }),
@@ -161,13 +158,6 @@ impl Engine {
         }
         doubt.map_or(Liveness::NotLive, Liveness::Unknown)
     }
-}
-
-/// Returns the client's folder that a transcript lies in, by the path given or by the one that links lead to.
-pub(crate) fn root_of(transcript: &Path) -> Option<PathBuf> {
-    let is_projects = |folder: &&Path| folder.file_name().is_some_and(|name| name == "projects");
-    let root = |path: PathBuf| Some(path.ancestors().find(is_projects)?.parent()?.to_owned());
-    std::path::absolute(transcript).ok().and_then(root).or_else(|| root(resolve(transcript)))
 }
 
 /// What the client notes about a process of its own: `sessions/<pid>.json`.
@@ -192,7 +182,7 @@ impl Note {
 
 /// Returns what the clients of a folder note, and what of it cannot be read. A folder that is not there has no notes.
 fn notes_in(root: &Path) -> Vec<Result<Note, Doubt>> {
-    let folder = root.join("sessions");
+    let folder = ConfigFolder::new(root).running();
     match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries.iter().filter_map(|entry| note(&entry.path()).transpose()).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

@@ -70,49 +70,45 @@ pub struct Ghost {
     pub prompts: usize,
 }
 
-impl Engine {
-    /// Returns the prompts that were typed.
-    pub fn prompts(&self) -> Typed {
-        let mut typed = Typed::default();
-        for root in self.roots().paths() {
-            let path = root.join("history.jsonl");
-            match typed.add(&path, &root.join("paste-cache")) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => typed.errors.push(Error::read(&path, error)),
-                Ok(()) => {}
-            }
+pub(crate) fn prompts(engine: &Engine) -> Typed {
+    let mut typed = Typed::default();
+    for root in engine.roots().paths() {
+        let path = root.join("history.jsonl");
+        match typed.add(&path, &root.join("paste-cache")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => typed.errors.push(Error::read(&path, error)),
+            Ok(()) => {}
         }
-        // Lines without a time keep their place behind those of the same file that have one.
-        typed.prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.time));
-        typed
     }
+    // Lines without a time keep their place behind those of the same file that have one.
+    typed.prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.time));
+    typed
+}
 
-    /// Returns the sessions that the prompt history names and whose transcripts are gone, the newest first.
-    pub fn ghosts(&self, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
-        let Typed { prompts, mut errors, .. } = self.prompts();
-        let there = There::look(self, &mut errors);
-        let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
-        for prompt in prompts.into_iter().rev() {
-            let is_gone = |session: &String| there.lacks(session, prompt.project.as_deref());
-            let Some(session) = prompt.session.filter(is_gone) else { continue };
-            let ghost = ghosts.entry(session.clone()).or_insert_with(|| Ghost {
-                session,
-                first_prompt: prompt.text,
-                project: prompt.project,
-                first_at: prompt.time,
-                last_at: None,
-                prompts: 0,
-            });
-            ghost.last_at = ghost.last_at.max(prompt.time);
-            ghost.prompts += 1;
-        }
-        let project = wanted.project.as_deref().map(Asked::new);
-        let fits = |ghost: &Ghost| ghost.fits(wanted, project.as_ref());
-        let mut ghosts: Vec<_> = ghosts.into_values().filter(fits).collect();
-        ghosts.sort_by(|a, b| b.last_at.cmp(&a.last_at).then_with(|| a.session.cmp(&b.session)));
-        ghosts.truncate(wanted.limit.unwrap_or(usize::MAX));
-        (ghosts, errors)
+pub(crate) fn ghosts(engine: &Engine, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
+    let Typed { prompts, mut errors, .. } = engine.prompts();
+    let there = There::look(engine, &mut errors);
+    let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
+    for prompt in prompts.into_iter().rev() {
+        let is_gone = |session: &String| there.lacks(session, prompt.project.as_deref());
+        let Some(session) = prompt.session.filter(is_gone) else { continue };
+        let ghost = ghosts.entry(session.clone()).or_insert_with(|| Ghost {
+            session,
+            first_prompt: prompt.text,
+            project: prompt.project,
+            first_at: prompt.time,
+            last_at: None,
+            prompts: 0,
+        });
+        ghost.last_at = ghost.last_at.max(prompt.time);
+        ghost.prompts += 1;
     }
+    let project = wanted.project.as_deref().map(Asked::new);
+    let fits = |ghost: &Ghost| ghost.fits(wanted, project.as_ref());
+    let mut ghosts: Vec<_> = ghosts.into_values().filter(fits).collect();
+    ghosts.sort_by(|a, b| b.last_at.cmp(&a.last_at).then_with(|| a.session.cmp(&b.session)));
+    ghosts.truncate(wanted.limit.unwrap_or(usize::MAX));
+    (ghosts, errors)
 }
 
 /// The sessions that have a transcript, as far as can be told.

@@ -10,77 +10,8 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 use crate::remote::Remote;
+use crate::snapshot::Snapshot;
 use crate::trash::Trashed;
-
-impl Engine {
-    /// Returns the id of the one entry that begins with a text.
-    pub fn entry_id(&self, file: &TranscriptFile, beginning: &str) -> Result<String, Error> {
-        let snapshot = self.snapshot(file.clone())?;
-        match snapshot.session().ids_beginning(beginning)[..] {
-            [id] => Ok(snapshot.session().id_texts().get(id)),
-            _ => Err(Error::new(ErrorKind::NoEntry { id: beginning.to_owned() })),
-        }
-    }
-
-    /// Says how an entry would be taken out of a transcript, or why it would not.
-    pub fn rehearse_removal(&self, file: &TranscriptFile, id: &str, limit: u64) -> Result<Removed, Error> {
-        Ok(rewrite::rehearse_removal(&file.path, id, limit)?)
-    }
-
-    /// Takes one entry out of a transcript. The last line is cut off; for any other the file is written anew, if it is
-    /// not larger than `limit`.
-    pub fn remove_entry(
-        &self,
-        file: &TranscriptFile,
-        id: &str,
-        limit: u64,
-        force: bool,
-    ) -> Result<Removed, Error> {
-        self.ensure_at_rest(file, force)?;
-        let session = file.session.as_deref();
-        let _session = session.map(|session| self.take_alone(&file.path, session)).transpose()?;
-        let patience = Options::default().patience;
-        Ok(rewrite::remove_entry(&**self.disk(), &file.path, id, limit, patience)?)
-    }
-
-    /// Reads a log as [`hydrate`](Self::hydrate) would and changes nothing. Returns how many entries it has.
-    pub fn rehearse_hydrate(
-        &self,
-        target: &Target,
-        log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
-        options: HydrateOptions,
-    ) -> Result<usize, Error> {
-        Ok(rewrite::rehearse(&target.path(), log, options.allow_empty)?)
-    }
-
-    /// Replaces a session, or makes it, from a log of entries: all of it or nothing. The transcript that is replaced is in
-    /// the trash afterwards.
-    pub fn hydrate(
-        &self,
-        target: &Target,
-        log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
-        options: HydrateOptions,
-    ) -> Result<Hydrated, Error> {
-        let file = TranscriptFile::at(&target.path());
-        if file.path.exists() {
-            self.ensure_at_rest(&file, options.force)?;
-        }
-        let _session = self.take_alone(&file.path, target.session_id())?;
-        let mut replaced = None;
-        let keep_old = || {
-            replaced = Some(self.keep_copy(&file)?);
-            Ok::<_, Error>(())
-        };
-        match rewrite::hydrate(&**self.disk(), &file.path, log, options.allow_empty, keep_old) {
-            Ok(entries) => Ok(Hydrated { entries, replaced }),
-            Err(error) => {
-                // Nothing was replaced. If this fails, too, the trash has a copy too many.
-                let _ = replaced.map(|copy| self.discard(&copy));
-                Err(error)
-            }
-        }
-    }
-}
 
 /// How a session is replaced.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,6 +29,66 @@ pub struct Hydrated {
     pub entries: usize,
     /// The entry of the trash that has what was there before.
     pub replaced: Option<Trashed>,
+}
+
+pub(crate) fn entry_id(file: &TranscriptFile, beginning: &str) -> Result<String, Error> {
+    let snapshot = Snapshot::take(file.clone())?;
+    match snapshot.session().ids_beginning(beginning)[..] {
+        [id] => Ok(snapshot.session().id_texts().get(id)),
+        _ => Err(Error::new(ErrorKind::NoEntry { id: beginning.to_owned() })),
+    }
+}
+
+pub(crate) fn rehearse_removal(file: &TranscriptFile, id: &str, limit: u64) -> Result<Removed, Error> {
+    Ok(rewrite::rehearse_removal(&file.path, id, limit)?)
+}
+
+pub(crate) fn remove_entry(
+    engine: &Engine,
+    file: &TranscriptFile,
+    id: &str,
+    limit: u64,
+    force: bool,
+) -> Result<Removed, Error> {
+    engine.ensure_at_rest(file, force)?;
+    let session = file.session.as_deref();
+    let _session = session.map(|session| engine.take_alone(&file.path, session)).transpose()?;
+    let patience = Options::default().patience;
+    Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, patience)?)
+}
+
+pub(crate) fn rehearse_hydrate(
+    target: &Target,
+    log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+    options: HydrateOptions,
+) -> Result<usize, Error> {
+    Ok(rewrite::rehearse(&target.path(), log, options.allow_empty)?)
+}
+
+pub(crate) fn hydrate(
+    engine: &Engine,
+    target: &Target,
+    log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
+    options: HydrateOptions,
+) -> Result<Hydrated, Error> {
+    let file = TranscriptFile::at(&target.path());
+    if file.path.exists() {
+        engine.ensure_at_rest(&file, options.force)?;
+    }
+    let _session = engine.take_alone(&file.path, target.session_id())?;
+    let mut replaced = None;
+    let keep_old = || {
+        replaced = Some(engine.keep_copy(&file)?);
+        Ok::<_, Error>(())
+    };
+    match rewrite::hydrate(&**engine.disk(), &file.path, log, options.allow_empty, keep_old) {
+        Ok(entries) => Ok(Hydrated { entries, replaced }),
+        Err(error) => {
+            // Nothing was replaced. If this fails, too, the trash has a copy too many.
+            let _ = replaced.map(|copy| engine.discard(&copy));
+            Err(error)
+        }
+    }
 }
 
 /// A log of entries that is read as it comes: JSON objects, one a line, or one object with a list `loglines`.

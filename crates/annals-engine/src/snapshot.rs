@@ -9,12 +9,13 @@ use annals_transcript::chain::Chain;
 use annals_transcript::conversation::{self, Transcript};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::line::read_span;
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::session::{Node, Session};
 use annals_transcript::{Entry, Problem};
 
-use crate::engine::Inside;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
+use crate::symlink_guard::SymlinkGuard;
 
 /// One transcript: its entries in memory, their bodies on disk.
 #[derive(Debug)]
@@ -44,9 +45,18 @@ impl Snapshot {
         Self::take_with(file, |_, _| {})
     }
 
-    /// Takes the beginning of a transcript: what was there when it had so many bytes.
-    pub(crate) fn take_beginning(file: TranscriptFile, length: u64) -> Result<Self, Error> {
-        Self::take_part(file, length, |_, _| {})
+    /// Takes the first `length` bytes of a transcript that is inside the config folders.
+    pub(crate) fn take_inside(
+        file: TranscriptFile,
+        length: u64,
+        guard: &SymlinkGuard,
+    ) -> Result<Self, Error> {
+        let snapshot = Self::take_part(file, length, |_, _| {})?;
+        if guard.allows_opened(snapshot.path(), &snapshot.source.borrow()) {
+            return Ok(snapshot);
+        }
+        let session = snapshot.file.session.clone().unwrap_or_default();
+        Err(Error::new(ErrorKind::Outside { session }))
     }
 
     /// Does the same and shows each entry as it passes.
@@ -74,11 +84,6 @@ impl Snapshot {
     /// Returns where the transcript lies.
     pub fn path(&self) -> &Path {
         &self.file.path
-    }
-
-    /// Returns whether what was opened lies in the client's folders.
-    pub(crate) fn lies_in(&self, inside: &Inside) -> bool {
-        inside.holds_opened(&self.file.path, &self.source.borrow())
     }
 
     /// Returns whose transcript it is.
@@ -117,11 +122,11 @@ impl Snapshot {
             .next()
             .filter(|name| !name.is_empty() && !name.starts_with('.'))?;
         let session = self.file.session.as_deref()?;
-        let beside = self.path().with_extension("");
-        let mut folders =
-            self.path().ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == session));
-        let folder = if self.file.agent.is_some() { folders.next()? } else { &beside };
-        Some(folder.join("tool-results").join(name)).filter(|path| path.is_file())
+        let paths = match self.file.agent {
+            Some(_) => SessionPaths::of_parent(self.path(), session)?,
+            None => SessionPaths::of(self.path()),
+        };
+        Some(paths.tool_results().join(name)).filter(|path| path.is_file())
     }
 
     /// Reads the bytes of an entry.

@@ -7,10 +7,10 @@ use std::path::Path;
 use annals_transcript::entry::view::{ToolUseResult, User};
 use annals_transcript::json::{Value, quote};
 use annals_transcript::patch;
+use annals_transcript::paths::agent_meta;
 use annals_transcript::session::BlockKind;
 use annals_transcript::{Entry, Kind};
 
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
 use crate::snapshot::Snapshot;
@@ -64,7 +64,7 @@ impl Meta {
 
     /// Reads what stands beside a subagent's transcript.
     pub fn read(transcript: &Path) -> Self {
-        let path = transcript.with_extension("meta.json");
+        let path = agent_meta(transcript);
         // Sidecars are small; what is not a small file is none.
         if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20) {
             return Self::default();
@@ -85,30 +85,26 @@ impl Meta {
     }
 }
 
-impl Engine {
-    /// Returns the subagents of a session, in the order of their files. A call is known from the sidecar, or else from
-    /// a result in the transcripts of the session and of its subagents that names the agent.
-    pub fn subagents(&self, session: &Snapshot) -> Result<Vec<Subagent>, Error> {
-        let mut found = Selection::default();
-        found.add_subagents(session.file());
-        let mut agents: Vec<_> = found
-            .files
-            .into_iter()
-            .map(|file| Subagent { call: None, meta: Meta::read(&file.path), file })
-            .collect();
-        let mut calls = agents_in_results(session)?;
-        for agent in &agents {
-            // An agent may start others; those that cannot be read start none that we know of.
-            if let Ok(snapshot) = self.snapshot(agent.file.clone()) {
-                calls.extend(agents_in_results(&snapshot)?);
-            }
+pub(crate) fn subagents(session: &Snapshot) -> Result<Vec<Subagent>, Error> {
+    let mut found = Selection::default();
+    found.add_subagents(session.file());
+    let mut agents: Vec<_> = found
+        .files
+        .into_iter()
+        .map(|file| Subagent { call: None, meta: Meta::read(&file.path), file })
+        .collect();
+    let mut calls = agents_in_results(session)?;
+    for agent in &agents {
+        // An agent may start others; those that cannot be read start none that we know of.
+        if let Ok(snapshot) = Snapshot::take(agent.file.clone()) {
+            calls.extend(agents_in_results(&snapshot)?);
         }
-        for agent in &mut agents {
-            let by_result = agent.file.agent.as_ref().and_then(|id| calls.get(id)).cloned();
-            agent.call = agent.meta.tool_use_id.clone().or(by_result);
-        }
-        Ok(agents)
     }
+    for agent in &mut agents {
+        let by_result = agent.file.agent.as_ref().and_then(|id| calls.get(id)).cloned();
+        agent.call = agent.meta.tool_use_id.clone().or(by_result);
+    }
+    Ok(agents)
 }
 
 /// Returns the call that each agent named in a result was started by.
@@ -160,8 +156,10 @@ mod tests {
         write("{}/subagents/agent-a5.jsonl", String::new());
         write("{}/subagents/agent-a5.meta.json", "broken".to_owned());
         write("agent-a2.jsonl", result("tx", "ax"));
-        let engine =
-            Engine::open(Roots::given(vec![home.path().to_owned()]).unwrap(), crate::Home::at(home.path()));
+        let engine = crate::Engine::open(
+            Roots::given(vec![home.path().to_owned()]).unwrap(),
+            crate::Home::at(home.path()),
+        );
         let session = engine.snapshot(engine.session(SESSION.as_ref()).unwrap()).unwrap();
         let agents = engine.subagents(&session).unwrap();
         let mut linked: Vec<_> = agents

@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use annals_transcript::json::quote;
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::write::{self, Draft, Options, Target, rewrite};
 use jiff::Timestamp;
 
@@ -12,34 +13,30 @@ use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 use crate::index_file;
 
+pub(crate) fn rename(engine: &Engine, file: &TranscriptFile, title: &str) -> Result<(), Error> {
+    let title = title.trim();
+    if title.is_empty() {
+        return Err(Error::new(ErrorKind::NoTitle));
+    }
+    let _session = engine.take_shared(file)?;
+    engine.append_to(file, Draft::title(title))?;
+    engine.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
+    index_file::set_title(engine, file, title)
+}
+
+pub(crate) fn tag(engine: &Engine, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
+    let _session = engine.take_shared(file)?;
+    engine.append_to(file, Draft::tag(tag.unwrap_or_default().trim()))
+}
+
+pub(crate) fn set_archived(engine: &Engine, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
+    let _session = engine.take_shared(file)?;
+    let now = Timestamp::now();
+    let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
+    engine.write_beside(file, "archived.json", &json)
+}
+
 impl Engine {
-    /// Gives a session a title. It is recorded in the transcript and, so that any amount of later text does not hide it,
-    /// in a small file of its own, where the client looks too.
-    pub fn rename(&self, file: &TranscriptFile, title: &str) -> Result<(), Error> {
-        let title = title.trim();
-        if title.is_empty() {
-            return Err(Error::new(ErrorKind::NoTitle));
-        }
-        let _session = self.take_shared(file)?;
-        self.append_to(file, Draft::title(title))?;
-        self.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
-        index_file::set_title(self, file, title)
-    }
-
-    /// Gives a session a tag, or takes it away.
-    pub fn tag(&self, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
-        let _session = self.take_shared(file)?;
-        self.append_to(file, Draft::tag(tag.unwrap_or_default().trim()))
-    }
-
-    /// Puts a session into the client's archive, or takes it out.
-    pub fn set_archived(&self, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
-        let _session = self.take_shared(file)?;
-        let now = Timestamp::now();
-        let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
-        self.write_beside(file, "archived.json", &json)
-    }
-
     /// Appends a record to a session that is there.
     fn append_to(&self, file: &TranscriptFile, draft: Draft) -> Result<(), Error> {
         Ok(write::append_records(&**self.disk(), &own_target(file)?, &[draft], &Options::default())?)
@@ -88,5 +85,5 @@ pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
 
 /// Returns the folder of a session's side files: subagents, long output, title.
 pub(crate) fn side_folder(file: &TranscriptFile) -> Result<PathBuf, Error> {
-    Ok(own_target(file)?.path().with_extension(""))
+    Ok(SessionPaths::of(&own_target(file)?.path()).folder())
 }

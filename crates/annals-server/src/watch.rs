@@ -170,7 +170,8 @@ impl Hub {
         subscription.source = Some(match session {
             Some(file) => {
                 let buffer = self.state().buffers.of(&file.path);
-                let mut tail = SessionTail::new(file, self.engine.inside(), subscription.name(), offset)?;
+                let mut tail =
+                    SessionTail::new(file, self.engine.symlink_guard(), subscription.name(), offset)?;
                 tail.share(buffer);
                 Source::File(Box::new(tail))
             }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::is_agent_transcript;
 
 use super::Listed;
@@ -50,7 +51,7 @@ impl Agents {
 /// looks into thousands of folders.
 pub(super) fn below(session: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![session.with_extension("").join("subagents")];
+    let mut folders = vec![SessionPaths::of(session).subagents()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };

@@ -11,6 +11,7 @@ use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, LastPrompt
 use annals_transcript::json::Value;
 use annals_transcript::line::read_span;
 use annals_transcript::lite::{Lite, is_before};
+use annals_transcript::paths::SessionPaths;
 use jiff::Timestamp;
 
 use super::folder::Candidate;
@@ -329,15 +330,20 @@ fn tells_title(lite: &Lite) -> bool {
     lite.newest::<CustomTitle>().is_some() || lite.newest::<LastPrompt>().is_some()
 }
 
+/// Returns the title of a session as lists show it. A file that cannot be read has no title.
+pub(crate) fn listed_title(path: &Path) -> Option<Title> {
+    Facts::of_session(path).ok()?.title
+}
+
 /// Returns the title that stands in a file of its own, where no amount of text hides it.
 pub(crate) fn title_beside(path: &Path) -> Option<String> {
-    let bytes = small_file(&path.with_extension("").join("custom-title.json"))?;
+    let bytes = small_file(&SessionPaths::of(path).custom_title())?;
     Value::new(&bytes)?.text("customTitle").map(String::from)
 }
 
 /// Returns whether a session is in the client's archive.
 pub(crate) fn is_archived(path: &Path) -> bool {
-    small_file(&path.with_extension("").join("archived.json"))
+    small_file(&SessionPaths::of(path).archived())
         .is_some_and(|bytes| Value::new(&bytes).is_some_and(|value| value.flag("archived")))
 }
 

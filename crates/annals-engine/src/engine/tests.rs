@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 
 const FIRST: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";

@@ -12,7 +12,7 @@ use annals_transcript::write::fs::State;
 use annals_transcript::{Entry, Kind, Position, Reader};
 
 use super::{Happening, Tell};
-use crate::engine::title;
+use crate::catalog::listed_title;
 use crate::files::{TranscriptFile, is_hollow};
 use crate::tail::{Lines, Tail};
 
@@ -125,7 +125,7 @@ impl Progress {
         // Claude Code records titles again after every turn, so only a title that differs is reported. Which of several
         // titles counts is decided as in lists.
         if gives_title(entry.bytes())
-            && let Some(title) = title(path).map(|title| title.text)
+            && let Some(title) = listed_title(path).map(|title| title.text)
             && report.title.as_ref() != Some(&title)
         {
             tell(&report.file, Happening::Title { title: &title });

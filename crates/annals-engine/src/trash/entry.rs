@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
-use annals_transcript::project::{is_session_id, resolve};
+use annals_transcript::paths::{ConfigFolder, SessionPaths, is_kept_by_id};
+use annals_transcript::project::{Role, is_session_id, resolve};
 use jiff::Timestamp;
 
 use crate::error::{Error, ErrorKind};
-use crate::live::root_of;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
@@ -127,26 +127,23 @@ impl Entry {
     /// Returns whether a path is the transcript's, one beside it, or one that Claude Code keeps by the id of the session.
     fn may_be(&self, path: &Path, transcript: &Path) -> bool {
         let session = &self.name.session;
-        let name = |path: &Path| {
-            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-        };
-        let (own, folder) = (name(path), path.parent().map(name).unwrap_or_default());
         let is_beside = path.parent() == transcript.parent();
-        let is_agents =
-            own.starts_with("agent-") && [".jsonl", ".meta.json"].iter().any(|end| own.ends_with(end));
-        if is_beside && (own == *session || own == format!("{session}.jsonl") || is_agents) {
+        if is_beside && is_named_for(path, session) {
             return true;
         }
-        let is_kept_by_id = match &*folder {
-            "file-history" | "tasks" | "session-env" => own == *session,
-            "debug" => own == format!("{session}.txt"),
-            "todos" => own.starts_with(&format!("{session}-agent-")),
-            _ => false,
-        };
         let root = path.parent().and_then(Path::parent);
-        is_kept_by_id
-            && root_of(transcript).is_none_or(|own| root.is_some_and(|root| resolve(root) == resolve(&own)))
+        is_kept_by_id(path, session)
+            && ConfigFolder::of_transcript(transcript)
+                .is_none_or(|own| root.is_some_and(|root| resolve(root) == resolve(own.root())))
     }
+}
+
+/// Returns whether a path in the folder of a project is named as the transcript, the side files or a subagent of a session.
+fn is_named_for(path: &Path, session: &str) -> bool {
+    let own = SessionPaths::new(path.parent().unwrap_or(Path::new("")), session);
+    let role = path.file_name().map(|name| Role::of(name.as_ref()));
+    let is_agents = matches!(role, Some(Role::Subagent { .. } | Role::AgentMeta { .. }));
+    path == own.transcript() || path == own.folder() || is_agents
 }
 
 /// Returns whether a path is absolute and leads nowhere but down.

@@ -8,6 +8,7 @@ use annals_transcript::write::fs::{Appending, State};
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
+use crate::files::children;
 
 /// How often a file or folder is copied again that changed while it was copied.
 const ATTEMPTS: usize = 5;
@@ -226,14 +227,6 @@ fn cannot_create(path: &Path, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::AlreadyExists => Error::new(ErrorKind::InTheWay { path: path.to_owned() }),
         _ => Error::write(path, source),
-    }
-}
-
-/// Returns what lies in a folder; nothing if it is not there.
-pub(super) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        entries => entries?.map(|entry| Ok(entry?.path())).collect(),
     }
 }
 

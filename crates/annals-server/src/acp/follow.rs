@@ -123,7 +123,7 @@ impl Follow {
     pub(super) fn news(&mut self) -> Result<Vec<String>, Error> {
         let mut updates = Vec::new();
         // What leads out of the client's folders is not looked at.
-        if self.engine.inside().holds_now(&self.file.path)
+        if self.engine.symlink_guard().allows_now(&self.file.path)
             && let Ok(listed) = self.engine.listed(&self.file)
         {
             let info = InfoUpdate {

@@ -1,10 +1,11 @@
 //! What happened to sessions since it was told last.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use annals_engine::{Engine, Standing, TranscriptFile};
 use annals_proto::ChangedNotice;
+use annals_transcript::paths::SessionPaths;
 
 use super::What;
 use annals_api::to_wire;
@@ -108,7 +109,7 @@ pub(super) fn tell(
         left.waiting = changes.split_off(&path);
     }
     let mut notice = ChangedNotice { subscription, ..ChangedNotice::default() };
-    let mut inside = engine.inside();
+    let mut guard = engine.symlink_guard();
     let mut bytes = 0;
     while let Some((path, change)) = changes.pop_first() {
         if bytes > LONGEST {
@@ -124,7 +125,7 @@ pub(super) fn tell(
         }
         // What cannot be read now, or is gone again, is told when it is touched again.
         let Ok(listed) = engine.listed(&file) else { continue };
-        if !inside.holds(&path) {
+        if !guard.allows(&path) {
             continue;
         }
         bytes += to_wire::weight(&listed);
@@ -142,11 +143,8 @@ pub(super) fn tell(
 
 /// Returns the transcript of the session that a subagent belongs to.
 fn session_of(agent: &TranscriptFile) -> Option<PathBuf> {
-    let session = agent.session.as_deref()?;
-    let folder = agent.path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == session));
-    // Those of old clients lie beside their sessions.
-    let project = folder.map_or_else(|| agent.path.parent(), Path::parent)?;
-    Some(project.join(format!("{session}.jsonl")))
+    let paths = SessionPaths::of_parent(&agent.path, agent.session.as_deref()?)?;
+    Some(paths.transcript().to_owned())
 }
 
 #[cfg(test)]
@@ -192,7 +190,7 @@ mod tests {
     fn a_subagent_more_changes_its_session() {
         for agent in [format!("/p/{SESSION}/subagents/agent-a1.jsonl"), "/p/agent-a1.jsonl".to_owned()] {
             let file =
-                TranscriptFile { session: Some(SESSION.to_owned()), ..TranscriptFile::at(Path::new(&agent)) };
+                TranscriptFile { session: Some(SESSION.to_owned()), ..TranscriptFile::at(agent.as_ref()) };
             let mut changes = Changes::default();
             changes.note(&file, What::Grown);
             assert!(changes.is_empty());

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use annals_engine::{Inside, Tail, TranscriptFile};
+use annals_engine::{SymlinkGuard, Tail, TranscriptFile};
 use annals_proto::AppendedNotice;
 use annals_transcript::checkpoint::Change;
 use annals_transcript::session::Session;
@@ -39,7 +39,7 @@ pub(super) struct SessionTail {
     file: TranscriptFile,
     subscription: String,
     /// Where files may lie.
-    inside: Inside,
+    guard: SymlinkGuard,
     tail: Tail,
     /// Lines that another subscription may have read already.
     buffer: Arc<LineBuffer>,
@@ -55,7 +55,7 @@ impl SessionTail {
     /// Begins at an offset, or at the end of the lines that are there.
     pub(super) fn new(
         file: TranscriptFile,
-        inside: Inside,
+        guard: SymlinkGuard,
         subscription: String,
         offset: Option<u64>,
     ) -> Result<Self, annals_engine::Error> {
@@ -68,7 +68,7 @@ impl SessionTail {
         let tail = tail.unwrap_or_default();
         let offset = offset.unwrap_or_else(|| tail.checkpoint().offset());
         let buffer = Arc::default();
-        Ok(Self { file, subscription, inside, tail, buffer, offset, is_misplaced, is_gone: false })
+        Ok(Self { file, subscription, guard, tail, buffer, offset, is_misplaced, is_gone: false })
     }
 
     /// Shares a buffer with the other subscriptions of the same file.
@@ -99,7 +99,7 @@ impl SessionTail {
 
     /// Moves on behind all lines that are in the file; to its start if it cannot be read now.
     fn move_to_end(&mut self) {
-        let opened = self.inside.open(&self.file.path).ok().flatten();
+        let opened = self.guard.open(&self.file.path).ok().flatten();
         let tail = opened.and_then(|(mut source, state)| Tail::at_end(&mut source, &state).ok());
         self.begin_again(tail.unwrap_or_default());
     }
@@ -128,7 +128,7 @@ impl SessionTail {
         if let Some(growth) = self.take_buffered()? {
             return Ok(growth);
         }
-        let Some((mut source, state)) = self.inside.open(&self.file.path)? else {
+        let Some((mut source, state)) = self.guard.open(&self.file.path)? else {
             let is_news = !std::mem::replace(&mut self.is_gone, true);
             self.begin_again(Tail::default());
             return Ok(if is_news { Told::Something(Growth::Gone) } else { Told::Nothing });
@@ -239,10 +239,10 @@ mod tests {
     const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
     /// Takes a folder as the only one in which files may lie.
-    fn inside(folder: &Path) -> Inside {
+    fn guard(folder: &Path) -> SymlinkGuard {
         fs::create_dir_all(folder.join("projects")).unwrap();
         let roots = Roots::given(vec![folder.to_owned()]).unwrap();
-        Engine::open(roots, Home::at(folder)).inside()
+        Engine::open(roots, Home::at(folder)).symlink_guard()
     }
 
     fn line(number: usize) -> String {
@@ -272,7 +272,7 @@ mod tests {
         for size in [1, 7, 100, 1000] {
             fs::write(&path, line(0)).unwrap();
             let mut tail =
-                SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
+                SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), None)
                     .unwrap();
             assert!(read(&mut tail).is_none(), "nothing has come yet");
             let lines: Vec<u8> = (1..50).flat_map(|number| line(number).into_bytes()).collect();
@@ -298,8 +298,7 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1) + &line(2)).unwrap();
         let mut tail =
-            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
-                .unwrap();
+            SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), None).unwrap();
         let mut expect = |reset: bool, gone: bool, expected: &[&str]| {
             let notice = read(&mut tail).unwrap();
             assert_eq!(
@@ -337,8 +336,7 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1)).unwrap();
         let mut tail =
-            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
-                .unwrap();
+            SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), None).unwrap();
         fs::write(&path, line(1) + "{\"half\": \"" + &"x".repeat(1000)).unwrap();
         assert!(read(&mut tail).is_none());
         for longer in [0, 10_000] {
@@ -347,7 +345,7 @@ mod tests {
             assert_eq!(uuids(&read(&mut tail).unwrap()), ["u2"], "{longer}");
             tail = SessionTail::new(
                 TranscriptFile::at(&path),
-                inside(folder.path()),
+                guard(folder.path()),
                 "s1".to_owned(),
                 Some(line(1).len() as u64),
             )
@@ -360,13 +358,13 @@ mod tests {
     #[test]
     fn subscriptions_of_one_file_are_told_the_same_whoever_reads_first() {
         let folder = tempfile::tempdir().unwrap();
-        let inside = inside(folder.path());
+        let guard = guard(folder.path());
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(0)).unwrap();
         let buffer = Arc::<LineBuffer>::default();
         let tail = || {
             let file = TranscriptFile::at(&path);
-            let mut tail = SessionTail::new(file, inside.clone(), "s1".to_owned(), None).unwrap();
+            let mut tail = SessionTail::new(file, guard.clone(), "s1".to_owned(), None).unwrap();
             tail.share(buffer.clone());
             tail
         };
@@ -408,8 +406,7 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1)).unwrap();
         let mut tail =
-            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), None)
-                .unwrap();
+            SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), None).unwrap();
         let secret = outside.path().join("secret.jsonl");
         fs::write(&secret, line(1) + &line(2)).unwrap();
         fs::remove_file(&path).unwrap();
@@ -427,7 +424,7 @@ mod tests {
         fs::write(&path, line(1) + &line(2)).unwrap();
         let first = line(1).len() as u64;
         let start = |offset| {
-            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(offset))
+            SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), Some(offset))
                 .unwrap()
         };
         assert_eq!(uuids(&read(&mut start(first)).unwrap()), ["u2"]);
@@ -445,7 +442,7 @@ mod tests {
         let call = r#"{"type":"assistant","uuid":"a","message":{"id":"m","content":[{"type":"text","text":"Hm"},{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#;
         fs::write(&path, format!("{call}\nnot json\n")).unwrap();
         let mut tail =
-            SessionTail::new(TranscriptFile::at(&path), inside(folder.path()), "s1".to_owned(), Some(0))
+            SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), Some(0))
                 .unwrap();
         let items = read(&mut tail).unwrap().items;
         let [call, damage] = &items[..] else { panic!("{items:?}") };

@@ -1,0 +1,59 @@
+//! What one pass over a transcript finds: counts and findings.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs;
+
+use annals_transcript::history::{Cause, Step};
+use rayon::prelude::*;
+
+use crate::check::{Checker, Finding};
+use crate::error::Error;
+use crate::files::TranscriptFile;
+use crate::snapshot::{Conversation, Snapshot};
+use crate::stats::Stats;
+
+/// What was found in one transcript.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The transcript.
+    pub file: TranscriptFile,
+    /// Its counts.
+    pub stats: Stats,
+    /// What is wrong with it.
+    pub findings: Vec<Finding>,
+}
+
+pub(crate) fn read_all(files: Vec<TranscriptFile>, done: impl Fn(u64) + Sync) -> Vec<Result<Report, Error>> {
+    let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
+    let mut queue: Vec<_> =
+        files.into_iter().enumerate().map(|(place, file)| (size(&file), place, file)).collect();
+    queue.sort_by_key(|(size, ..)| Reverse(*size));
+    let read = queue.into_par_iter().with_max_len(1).map(|(size, place, file)| {
+        let report = read(file);
+        done(size);
+        (place, report)
+    });
+    read.collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
+    let (mut stats, mut checker) = (Stats::default(), Checker::default());
+    let snapshot = Snapshot::take_with(file, |entry, problem| {
+        stats.add(entry);
+        checker.add(entry, problem);
+    })?;
+    stats.finish();
+    let conversation = Conversation::of(&snapshot)?;
+    let count =
+        |wanted: fn(&Step) -> bool| conversation.steps().iter().filter(|step| wanted(step)).count() as u64;
+    stats.turns = conversation.turns().len() as u64;
+    stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
+    stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
+    stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
+    checker.add_duplicates(&conversation)?;
+    checker.add_roots(snapshot.session());
+    let findings = checker.finish();
+    stats.problems = findings.len() as u64;
+    Ok(Report { file: snapshot.file().clone(), stats, findings })
+}

@@ -1,0 +1,136 @@
+//! Moving a session to the trash, and removing it from there for good.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::project::resolve;
+use annals_transcript::write::rewrite;
+use jiff::{SignedDuration, Timestamp};
+
+use super::entry::{self, Entry, MANIFEST, Manifest, Name, Stage};
+use super::{COPY, Trashed};
+use crate::belongings::{belongings, size};
+use crate::catalog::listed_title;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::files::{TranscriptFile, ends};
+use crate::index_file;
+use crate::title::own_target;
+
+pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
+    engine.ensure_at_rest(file, force)?;
+    let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
+    let session = file.session.clone().ok_or_else(not_a_session)?;
+    let _session = engine.take_alone(&file.path, &session)?;
+    if !file.path.exists() {
+        return Err(Error::new(ErrorKind::NotFound { selector: session }));
+    }
+    let path = own_target(file)?.path();
+    let _transcript = rewrite::hold(&**engine.disk(), &path)?;
+    // What an interrupted rewrite left has lines of the session, and nobody else would remove it any more. A failure
+    // must not keep the session from being deleted.
+    let _ = rewrite::remove_left(&**engine.disk(), &path);
+    let belongings = belongings(file)?;
+    let size = belongings.iter().map(|belonging| belonging.size).sum();
+    let items = belongings.into_iter().map(|belonging| belonging.path).collect();
+    let entry = engine.new_entry(file, items, size)?;
+    let moved =
+        engine.move_in(&entry, file).and_then(|()| engine.set_stage(entry.name.clone(), Stage::Complete));
+    moved.map(Trashed::from).inspect_err(|_| {
+        // What cannot be put back now is put back by the next operation on the session.
+        let _ = engine.put_back(&entry);
+    })
+}
+
+pub(crate) fn purge(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
+    let _session = engine.take_alone(&trashed.transcript, &trashed.session)?;
+    engine.discard(trashed)
+}
+
+impl Engine {
+    /// Puts a second copy of a transcript into an entry of the trash, before something else takes its place.
+    pub(crate) fn keep_copy(&self, file: &TranscriptFile) -> Result<Trashed, Error> {
+        let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&file.path))?;
+        let item = entry.transcript().expect("the transcript was given");
+        // A link stays what it is; the file that it leads to is the one that is replaced.
+        let original = resolve(item.path);
+        // A second name keeps also what others append until the very moment in which the file is replaced.
+        let kept = match self.disk().link(&original, &item.place) {
+            Ok(()) => Ok(()),
+            Err(_) => self.copy_new(&original, &item.place, &entry.folder.join(COPY)).map(|_| ()),
+        };
+        kept.and_then(|()| self.set_stage(entry.name.clone(), Stage::Complete))
+            .map(Trashed::from)
+            .inspect_err(|_| {
+                let _ = self.put_back(&entry);
+            })
+    }
+
+    /// Removes an entry. The caller holds the lock of the session.
+    pub(crate) fn discard(&self, trashed: &Trashed) -> Result<(), Error> {
+        let name = self.entry(trashed)?.name;
+        let folder = name.folder(&self.home().trash(), Stage::Purging);
+        self.set_stage(name, Stage::Purging)?;
+        self.remove_all(&folder)
+    }
+
+    /// Makes the folder of an entry, with a manifest that is synced. Of one session no two entries have the same time.
+    fn new_entry(&self, file: &TranscriptFile, items: Vec<PathBuf>, size: u64) -> Result<Entry, Error> {
+        let session = file.session.clone().unwrap_or_default();
+        let trash = self.home().trash();
+        let earlier = entry::names(&trash).filter(|name| name.session == session);
+        let a_moment = SignedDuration::from_millis(1);
+        let after = |name: Name| Entry::read(&trash, name)?.manifest.deleted_at.checked_add(a_moment).ok();
+        let after_last = earlier.filter_map(after).max();
+        let mut manifest = Manifest {
+            title: listed_title(&file.path).map(|title| title.text),
+            project: ends(&file.path).and_then(|lite| lite.cwd),
+            deleted_at: after_last.unwrap_or(Timestamp::MIN).max(Timestamp::now()),
+            size: Some(size),
+            items,
+            index_entry: index_file::entry(file),
+            session,
+        };
+        // Before anything is made, so that a path that cannot be spelled leaves nothing behind.
+        manifest.json()?;
+        self.make_folder(&trash)?;
+        loop {
+            let name = Name::new(&manifest.session, manifest.deleted_at);
+            let folder = name.folder(&trash, Stage::Moving);
+            let is_taken = name.folder(&trash, Stage::Complete).exists();
+            match self.disk().create_new_folder(&folder) {
+                Ok(()) if !is_taken => {
+                    let written = self.write_manifest(&folder, &manifest);
+                    let entry = Entry { name, folder, manifest };
+                    return written.map(|()| entry);
+                }
+                Ok(()) => self.remove_all(&folder)?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(Error::write(&folder, source)),
+            }
+            // Behind the end of the calendar, where only a damaged manifest leads, any time will do that is free.
+            manifest.deleted_at =
+                manifest.deleted_at.checked_add(a_moment).unwrap_or_else(|_| Timestamp::now());
+        }
+    }
+
+    fn write_manifest(&self, folder: &Path, manifest: &Manifest) -> Result<(), Error> {
+        let json = manifest.json()?;
+        let written =
+            rewrite::replace(&**self.disk(), &folder.join(MANIFEST), |out| out.write_all(json.as_bytes()));
+        written.map_err(Error::from).and_then(|()| self.sync(&self.home().trash())).inspect_err(|_| {
+            // If this fails, too, the next operation on the session removes it.
+            let _ = self.remove_all(folder);
+        })
+    }
+
+    fn move_in(&self, entry: &Entry, file: &TranscriptFile) -> Result<(), Error> {
+        for item in entry.items() {
+            if Some(item.path) == entry.manifest.items.last().map(PathBuf::as_path) {
+                index_file::remove(self, file)?;
+            }
+            self.move_new(item.path, &item.place, &entry.folder.join(COPY))?;
+        }
+        self.sync(&entry.folder)
+    }
+}
