@@ -51,10 +51,12 @@ pub(crate) fn recorder(engine: &Engine, recording: &Recording) -> Result<Recorde
         entrypoint: recording.entrypoint.clone(),
         git_branch: git::branch(&project),
     };
-    let disk = Arc::clone(engine.disk());
-    let session_lock = Some(engine.session_lock(&recording.session));
-    let options = Options { session_lock, ..recording.options.clone() };
-    Ok(Recorder::open(disk, target, envelope, options)?)
+    let recorder = Recorder::builder(target)
+        .disk(Arc::clone(engine.disk()))
+        .envelope(envelope)
+        .options(recording.options.clone())
+        .session_lock(engine.session_lock(&recording.session));
+    Ok(recorder.open()?)
 }
 
 pub(crate) fn target(engine: &Engine, recording: &Recording) -> Result<Target, Error> {

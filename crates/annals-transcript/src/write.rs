@@ -3,6 +3,7 @@
 //! Every change goes through [`fs::Disk`], so that tests can make any operation fail. What holds after a failure or a
 //! crash is stated in `docs/RELIABILITY.md`.
 
+mod builder;
 mod draft;
 mod error;
 pub mod fs;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use builder::RecorderBuilder;
 pub use draft::{Compaction, Draft, DraftError, Envelope};
 pub use error::Error;
 pub use id::new_id;
@@ -47,12 +49,12 @@ const MOMENTS: usize = 100;
 /// the file already holds are passed over. Several recorders, in one process or in many, may write to one session.
 ///
 /// ```
-/// use annals_transcript::write::{Draft, Envelope, Options, Recorder, Target, fs::RealDisk};
+/// use annals_transcript::write::{Draft, Envelope, Recorder, Sync, Target};
 ///
 /// let project = tempfile::tempdir()?;
 /// let target = Target::session(project.path(), "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")?;
 /// let envelope = Envelope { cwd: "/home/dev/work".into(), ..Envelope::default() };
-/// let mut recorder = Recorder::open(std::sync::Arc::new(RealDisk), target, envelope, Options::default())?;
+/// let mut recorder = Recorder::builder(target).envelope(envelope).sync(Sync::Never).open()?;
 /// let hello = recorder.append(vec![Draft::user("Hello")])?;
 /// recorder.flush()?;
 /// assert_eq!((hello.written, hello.skipped), (1, 0));
@@ -140,8 +142,12 @@ struct Pending {
 }
 
 impl Recorder {
-    /// Opens a session for recording. Its file is made when the first message is written.
-    pub fn open(
+    /// Names the session to record to; [`RecorderBuilder::open`] opens it.
+    pub fn builder(target: Target) -> RecorderBuilder {
+        RecorderBuilder::new(target)
+    }
+
+    fn open(
         disk: Arc<dyn Disk>,
         target: Target,
         envelope: Envelope,

@@ -1,9 +1,7 @@
 //! Any drafts are refused, or recorded as given.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use annals_transcript::write::fs::RealDisk;
 use annals_transcript::write::{Draft, Options, Recorder, Sync};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -65,7 +63,7 @@ proptest! {
     fn drafts_are_refused_or_come_back_as_given(drafts in proptest::collection::vec((draft(), any::<bool>()), 0..12)) {
         let folder = tempfile::tempdir().unwrap();
         let options = Options { sync: Sync::Never, ..options() };
-        let mut recorder = Recorder::open(Arc::new(RealDisk), target(folder.path()), envelope(), options).unwrap();
+        let mut recorder = Recorder::builder(target(folder.path())).envelope(envelope()).options(options).open().unwrap();
         let mut taken = Vec::new();
         for (fields, flush) in drafts {
             let Ok(draft) = Draft::parse(Value::from(fields.clone()).to_string().as_bytes()) else { continue };
@@ -103,7 +101,7 @@ proptest! {
                 prop_assert!(ids.insert(id.to_owned()), "{} is there twice", id);
             }
         }
-        let again = Recorder::open(Arc::new(RealDisk), target(folder.path()), envelope(), self::options()).unwrap();
+        let again = Recorder::builder(target(folder.path())).envelope(envelope()).options(self::options()).open().unwrap();
         prop_assert!(again.last().is_some_and(|last| ids.contains(last)));
     }
 }

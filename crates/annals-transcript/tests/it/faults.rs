@@ -36,7 +36,8 @@ fn read(folder: &Path) -> String {
 
 /// Records six messages in two batches; a batch that could not be written is tried again once.
 fn record(disk: Arc<dyn Disk>, folder: &Path) -> Result<(), Error> {
-    let mut recorder = Recorder::open(disk, target(folder), envelope(), options())?;
+    let mut recorder =
+        Recorder::builder(target(folder)).envelope(envelope()).options(options()).disk(disk).open()?;
     for batch in [["1", "2", "3"], ["4", "5", "6"]] {
         recorder.append(batch.map(prompt).to_vec())?;
         recorder.flush().or_else(|_| recorder.flush())?;

@@ -1,7 +1,6 @@
 //! What the recorder writes.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use annals_transcript::chain::Chain;
@@ -33,7 +32,7 @@ pub(crate) fn target(folder: &Path) -> Target {
 }
 
 fn recorder_of(target: Target) -> Recorder {
-    Recorder::open(Arc::new(RealDisk), target, envelope(), options()).unwrap()
+    Recorder::builder(target).envelope(envelope()).options(options()).open().unwrap()
 }
 
 /// A project's folder with a recorder in it.
@@ -138,7 +137,8 @@ fn only_the_owner_reads_what_is_recorded() {
     use std::os::unix::fs::PermissionsExt;
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("projects/-p");
-    let mut recorder = Recorder::open(Arc::new(RealDisk), target(&folder), envelope(), options()).unwrap();
+    let mut recorder =
+        Recorder::builder(target(&folder)).envelope(envelope()).options(options()).open().unwrap();
     recorder.append(vec![prompt("a")]).unwrap();
     drop(recorder);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -328,8 +328,11 @@ fn drafts_that_the_client_could_not_read_are_refused() {
 fn lines_longer_than_the_limit_are_refused() {
     let project = Project::new();
     let options = Options { longest_line: 100, ..options() };
-    let mut recorder =
-        Recorder::open(Arc::new(RealDisk), target(project.folder.path()), envelope(), options).unwrap();
+    let mut recorder = Recorder::builder(target(project.folder.path()))
+        .envelope(envelope())
+        .options(options)
+        .open()
+        .unwrap();
     let error = recorder.append(vec![Draft::user(&"x".repeat(200))]).unwrap_err();
     assert!(matches!(error.reason(), Some(DraftError::TooLong { limit: 100, .. })), "{error}");
 }
@@ -556,7 +559,11 @@ fn a_full_buffer_is_written_and_records_alone_are_not_kept_without_end() {
     let project = Project::new();
     let small = Options { buffer: 1000, ..options() };
     let open = || {
-        Recorder::open(Arc::new(RealDisk), target(project.folder.path()), envelope(), small.clone()).unwrap()
+        Recorder::builder(target(project.folder.path()))
+            .envelope(envelope())
+            .options(small.clone())
+            .open()
+            .unwrap()
     };
     let mut recorder = open();
     recorder.append(vec![Draft::tag("x")]).unwrap();
@@ -565,13 +572,12 @@ fn a_full_buffer_is_written_and_records_alone_are_not_kept_without_end() {
     assert_eq!(recorder.waiting(), 1);
     recorder.append(vec![Draft::user(&"x".repeat(2000))]).unwrap();
     assert_eq!((recorder.waiting(), project.lines().len()), (0, 2));
-    let mut always = Recorder::open(
-        Arc::new(RealDisk),
-        target(project.folder.path()),
-        envelope(),
-        Options { sync: Sync::Always, ..options() },
-    )
-    .unwrap();
+    let mut always = Recorder::builder(target(project.folder.path()))
+        .envelope(envelope())
+        .options(options())
+        .sync(Sync::Always)
+        .open()
+        .unwrap();
     always.append(vec![prompt("b")]).unwrap();
     assert_eq!(project.lines().len(), 3);
 }

@@ -1,0 +1,68 @@
+//! How a recorder is opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fs::{Disk, RealDisk};
+use super::{Envelope, Error, Options, Recorder, Sync, Target};
+
+/// Opens a [`Recorder`]. Everything but the target has a default.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct RecorderBuilder {
+    disk: Arc<dyn Disk>,
+    target: Target,
+    envelope: Envelope,
+    options: Options,
+}
+
+impl RecorderBuilder {
+    pub(super) fn new(target: Target) -> Self {
+        Self { disk: Arc::new(RealDisk), target, envelope: Envelope::default(), options: Options::default() }
+    }
+
+    /// Sets the fields that are written into every message.
+    pub fn envelope(self, envelope: Envelope) -> Self {
+        Self { envelope, ..self }
+    }
+
+    /// Sets all options at once.
+    pub fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets when written lines are made to survive a loss of power.
+    pub fn sync(mut self, sync: Sync) -> Self {
+        self.options.sync = sync;
+        self
+    }
+
+    /// Sets how many bytes are kept in memory before they are written.
+    pub fn buffer(mut self, bytes: usize) -> Self {
+        self.options.buffer = bytes;
+        self
+    }
+
+    /// Sets how long to wait for other processes that write to the same session.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.options.patience = patience;
+        self
+    }
+
+    /// Sets a lock file that is taken, shared, during each write and before the transcript's own lock.
+    pub fn session_lock(mut self, path: PathBuf) -> Self {
+        self.options.session_lock = Some(path);
+        self
+    }
+
+    /// Sets the disk to write to.
+    pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ..self }
+    }
+
+    /// Opens the session for recording. Its file is created when the first message is written.
+    pub fn open(self) -> Result<Recorder, Error> {
+        Recorder::open(self.disk, self.target, self.envelope, self.options)
+    }
+}
