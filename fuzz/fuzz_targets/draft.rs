@@ -4,10 +4,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use annals_transcript::write::fs::RealDisk;
-use annals_transcript::write::{Draft, Envelope, Options, Recorder, Sync, Target};
+use annals_transcript::write::{Draft, Recorder, Sync, Target};
 use annals_transcript::{Entry, Reader};
 use libfuzzer_sys::fuzz_target;
 
@@ -17,8 +16,7 @@ static FOLDER: LazyLock<PathBuf> =
 fuzz_target!(|input: &[u8]| {
     let target = Target::session(&FOLDER, "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55").expect("it is a session's name");
     let _ = fs::remove_file(target.path());
-    let options = Options { sync: Sync::Never, ..Options::default() };
-    let mut recorder = Recorder::open(Arc::new(RealDisk), target.clone(), Envelope::default(), options).expect("it opens");
+    let mut recorder = Recorder::builder(target.clone()).sync(Sync::Never).open().expect("it opens");
     let mut before = Vec::new();
     for line in input.split(|byte| *byte == b'\n') {
         let Ok(draft) = Draft::parse(line) else { continue };

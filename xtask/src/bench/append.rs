@@ -4,11 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
-use annals_transcript::write::fs::RealDisk;
-use annals_transcript::write::{Draft, Envelope, Options, Recorder, Sync, Target, new_id};
+use annals_transcript::write::{Draft, Envelope, Recorder, Sync, Target, new_id};
 use testkit::generate;
 
 use super::{entries_as_float, megabytes};
@@ -112,8 +110,7 @@ fn record(folder: &Path, batches: &[Vec<Vec<u8>>]) -> Outcome {
 fn recorder(folder: &Path) -> Result<Recorder, Box<dyn std::error::Error>> {
     let envelope =
         Envelope { cwd: "/home/dev/work".into(), version: "2.1.325".into(), ..Envelope::default() };
-    let options = Options { sync: Sync::Never, ..Options::default() };
-    Ok(Recorder::open(Arc::new(RealDisk), Target::session(folder, SESSION)?, envelope, options)?)
+    Ok(Recorder::builder(Target::session(folder, SESSION)?).envelope(envelope).sync(Sync::Never).open()?)
 }
 
 /// Returns the microseconds that a batch takes on a file that holds so many lines.
