@@ -24,10 +24,12 @@ pub(super) enum Operation {
     Tombstone,
     Record,
     Hydrate,
+    /// Restores a transcript that `hydrate` replaced over the one on disk.
+    Replace,
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Delete,
         Self::Restore,
         Self::Purge,
@@ -39,6 +41,7 @@ impl Operation {
         Self::Tombstone,
         Self::Record,
         Self::Hydrate,
+        Self::Replace,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -54,6 +57,7 @@ impl Operation {
             Self::Tombstone => "tombstone",
             Self::Record => "record",
             Self::Hydrate => "hydrate",
+            Self::Replace => "replace",
         }
     }
 
@@ -64,6 +68,7 @@ impl Operation {
         let log_path = log.to_string_lossy();
         let session = world.session(side);
         let doomed = world.doomed_entry(side);
+        let replaced = world.replaced_entry(side);
         let args: &[&str] = match self {
             Self::Delete => &["delete", session, "--force"],
             Self::Restore => &["restore", session],
@@ -76,6 +81,7 @@ impl Operation {
             Self::Tombstone => &["tombstone", session, &doomed, "--force"],
             Self::Record => &["record", "--session", session, "--project", PROJECT],
             Self::Hydrate => &["hydrate", &log_path, "--session", session, "--project", PROJECT, "--force"],
+            Self::Replace => &["restore", session, "--entry", &replaced, "--replace", "--force"],
         };
         let line =
             format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n");

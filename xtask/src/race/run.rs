@@ -34,6 +34,14 @@ impl Race {
         }
     }
 
+    fn includes(self, operation: Operation) -> bool {
+        match self {
+            Race::Pair(first, second) => first == operation || second == operation,
+            Race::Server => false,
+            Race::Kill(killed) => killed == operation,
+        }
+    }
+
     /// Returns whether a name means this race; the order of operations is of no importance.
     pub(super) fn is_named(self, name: &str) -> bool {
         let turned = name.split_once('+').map(|(first, second)| format!("{second}+{first}"));
@@ -51,6 +59,9 @@ pub(super) struct Trouble {
 pub(super) fn run(race: Race, seed: u64, annals: &Path) -> Result<Option<Trouble>> {
     let setting = Setting::of_seed(seed);
     let mut world = World::new(setting, annals)?;
+    if race.includes(Operation::Replace) {
+        world.hydrate_sessions(annals)?;
+    }
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let complaints = match race {
         Race::Pair(first, second) => pair(first, second, &mut world, &mut random, annals)?,

@@ -103,6 +103,8 @@ pub(super) struct World {
     pub(super) trashed: BTreeMap<String, Owned>,
     /// For each side the entry of its session that a tombstone takes out, and the mark in it.
     doomed: BTreeMap<Side, (String, Mark)>,
+    /// For each side the trash entry of the transcript that a `hydrate` replaced.
+    replaced: BTreeMap<Side, String>,
 }
 
 /// Marks, each with the side whose session has it.
@@ -124,6 +126,7 @@ impl World {
             live: Owned::new(),
             trashed: BTreeMap::new(),
             doomed: BTreeMap::new(),
+            replaced: BTreeMap::new(),
         };
         for root in world.roots() {
             write(&root.join(format!("projects/-p/{OTHER}.jsonl")), "{\"type\":\"user\"}\n")?;
@@ -217,6 +220,40 @@ impl World {
         }
     }
 
+    /// Replaces the transcript of every session on disk by a log, so that the trash has an entry with the old one.
+    pub(super) fn hydrate_sessions(&mut self, annals: &Path) -> Result<()> {
+        for side in self.sides_with(&[Apart::Sessions, Apart::Roots]) {
+            let Ok(old) = fs::read(self.transcript(side)) else { continue };
+            let mark = self.new_mark();
+            let log = self.folder().join(format!("{mark}.jsonl"));
+            write(
+                &log,
+                &format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n"),
+            )?;
+            let mut hydrate = self.command(side, annals);
+            hydrate.arg("hydrate").arg(log).args([
+                "--session",
+                self.session(side),
+                "--project",
+                PROJECT,
+                "--json",
+            ]);
+            let told: serde_json::Value = serde_json::from_slice(&hydrate.output()?.stdout)?;
+            let entry = told["entry"].as_str().ok_or("hydrate names no trash entry")?.to_owned();
+            let old: Owned = marks_in(&old).into_iter().map(|mark| (self.owner(side), mark)).collect();
+            self.live.retain(|mark| !old.contains(mark));
+            self.live.insert((self.owner(side), mark));
+            self.trashed.insert(entry.clone(), old);
+            self.replaced.insert(self.owner(side), entry);
+        }
+        Ok(())
+    }
+
+    /// Returns the trash entry of the transcript that a `hydrate` replaced; an id that no entry has if there is none.
+    pub(super) fn replaced_entry(&self, side: Side) -> String {
+        self.replaced.get(&self.owner(side)).cloned().unwrap_or_else(|| "none".to_owned())
+    }
+
     /// Writes a session with all that can belong to it; returns its marks. The entry that is doomed stands in the middle of
     /// the transcript, or at its end.
     fn write_session(&mut self, side: Side) -> Result<Owned> {
@@ -262,11 +299,7 @@ impl World {
     pub(super) fn found(&self) -> Result<Marks> {
         let mut found = Marks::new();
         for path in self.files()? {
-            let bytes = fs::read(&path)?;
-            for start in memmem::find_iter(&bytes, "mark-") {
-                let mark = bytes.get(start..start + "mark-000000".len()).unwrap_or_default();
-                found.insert(String::from_utf8_lossy(mark).into_owned());
-            }
+            found.extend(marks_in(&fs::read(&path)?));
         }
         Ok(found)
     }
@@ -311,6 +344,12 @@ impl World {
         }
         Ok(found)
     }
+}
+
+/// Returns the marks in a file.
+fn marks_in(bytes: &[u8]) -> Marks {
+    let mark = |start: usize| bytes.get(start..start + "mark-000000".len()).unwrap_or_default();
+    memmem::find_iter(bytes, "mark-").map(|start| String::from_utf8_lossy(mark(start)).into_owned()).collect()
 }
 
 /// Writes a file as if that had been an hour ago.
