@@ -57,6 +57,8 @@ export interface Changed {
   path: Text;
   /** Whether it was removed permanently. */
   purged?: boolean;
+  /** The entry of the trash that holds the transcript which a restored one has replaced. */
+  replaced?: string | null;
   /** The session. */
   session: string | null;
   /** Its new tag, if it was given one; empty if the old one was taken away. */

@@ -199,6 +199,7 @@ pub fn changed(done: &str, file: &TranscriptFile) -> wire::Changed {
         uuid: None,
         entries: None,
         entry: None,
+        replaced: None,
         purged: false,
         moved: Vec::new(),
     }

@@ -82,10 +82,13 @@ pub(crate) fn hydrate(
         Ok::<_, Error>(())
     };
     match rewrite::hydrate(&**engine.disk(), &file.path, log, options.allow_empty, keep_old) {
-        Ok(entries) => Ok(Hydrated { entries, replaced }),
+        Ok(entries) => {
+            let replaced = replaced.map(|kept| kept.complete(engine)).transpose()?;
+            Ok(Hydrated { entries, replaced })
+        }
         Err(error) => {
             // Nothing was replaced. If this fails, too, the trash has a copy too many.
-            let _ = replaced.map(|copy| engine.discard(&copy));
+            let _ = replaced.map(|kept| engine.discard(&kept.trashed));
             Err(error)
         }
     }

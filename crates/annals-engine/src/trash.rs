@@ -84,7 +84,10 @@ pub(crate) fn trashed(engine: &Engine) -> Vec<Trashed> {
 pub(crate) fn unreadable_entries(engine: &Engine) -> Vec<PathBuf> {
     let trash = engine.home().trash();
     let kept = entry::names(&trash).filter(|name| name.stage != Stage::Purging);
-    let unreadable = kept.filter(|name| Entry::read(&trash, name.clone()).is_none());
+    // An operation that goes on may have renamed the folder since it was listed, so it is looked for again.
+    let is_unreadable =
+        |name: &Name| Entry::read(&trash, name.clone()).is_none() && name.folder(&trash, name.stage).exists();
+    let unreadable = kept.filter(|name| is_unreadable(name) && is_unreadable(name));
     let folders = unreadable.map(|name| (name.stage, name.folder(&trash, name.stage)));
     // The folder of an entry that is just being made holds nothing but the manifest that is being written.
     let is_manifest_draft = |path: &PathBuf| {

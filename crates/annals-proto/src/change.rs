@@ -30,6 +30,9 @@ pub struct Changed {
     /// The entry of the trash: the one that a deleted or replaced session was moved to, or the one that was restored or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
+    /// The entry of the trash that holds the transcript which a restored one has replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<String>,
     /// Whether it was removed permanently.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub purged: bool,

@@ -53,6 +53,14 @@ impl Failure {
         Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }
     }
 
+    /// Returns the failure with one more hint, which comes first.
+    pub(crate) fn with_hint(mut self, hint: String) -> Self {
+        if let Failure::Message { hints, .. } = &mut self {
+            hints.insert(0, hint);
+        }
+        self
+    }
+
     /// Says what is wrong with the arguments.
     pub(crate) fn arguments(error: &clap::Error) -> Self {
         Self::usage(&error.kind().to_string(), "`annals --help` lists the arguments")

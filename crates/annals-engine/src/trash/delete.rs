@@ -1,8 +1,10 @@
 //! Moving a session to the trash, and removing it from there for good.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::resolve;
 use annals_transcript::write::rewrite;
 use jiff::{SignedDuration, Timestamp};
@@ -29,7 +31,10 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
     let _transcript = rewrite::hold(&**engine.disk(), &path)?;
     // What an interrupted rewrite left has lines of the session, and nobody else would remove it any more. A failure
     // must not keep the session from being deleted.
-    let _ = rewrite::remove_left(&**engine.disk(), &path);
+    let paths = SessionPaths::of(&path);
+    for rewritten in [resolve(&path), paths.custom_title(), paths.archived()] {
+        let _ = rewrite::remove_left(&**engine.disk(), &rewritten);
+    }
     let belongings = belongings(file)?;
     let size = belongings.iter().map(|belonging| belonging.size).sum();
     let items = belongings.into_iter().map(|belonging| belonging.path).collect();
@@ -47,23 +52,50 @@ pub(crate) fn purge(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
     engine.discard(trashed)
 }
 
+/// The version of a transcript that was put into the trash before another one takes its place.
+#[derive(Debug)]
+pub(crate) struct KeptVersion {
+    pub(crate) trashed: Trashed,
+    /// The replaced file and its copy, if the trash has a copy and not a second name of the file.
+    copied: Option<(File, PathBuf)>,
+}
+
+impl KeptVersion {
+    /// Copies what others appended to the file until it was replaced.
+    pub(crate) fn complete(self, engine: &Engine) -> Result<Trashed, Error> {
+        if let Some((mut file, copy)) = self.copied {
+            engine.copy_rest(&mut file, &copy).map_err(|source| Error::write(&copy, source))?;
+        }
+        Ok(self.trashed)
+    }
+}
+
 impl Engine {
     /// Puts a second copy of a transcript into an entry of the trash, before something else takes its place.
-    pub(crate) fn keep_copy(&self, file: &TranscriptFile) -> Result<Trashed, Error> {
-        let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&file.path))?;
-        let item = entry.transcript().expect("the transcript was given");
+    pub(crate) fn keep_copy(&self, file: &TranscriptFile) -> Result<KeptVersion, Error> {
         // A link stays what it is; the file that it leads to is the one that is replaced.
-        let original = resolve(item.path);
+        let original = resolve(&own_target(file)?.path());
+        let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&original))?;
+        self.keep_in(&entry, &original).inspect_err(|_| {
+            let _ = self.put_back(&entry);
+        })
+    }
+
+    fn keep_in(&self, entry: &Entry, original: &Path) -> Result<KeptVersion, Error> {
+        let item = entry.transcript().expect("the transcript was given");
         // A second name keeps also what others append until the very moment in which the file is replaced.
-        let kept = match self.disk().link(&original, &item.place) {
-            Ok(()) => Ok(()),
-            Err(_) => self.copy_new(&original, &item.place, &entry.folder.join(COPY)).map(|_| ()),
+        let copied = match self.disk().link(original, &item.place) {
+            Ok(()) => None,
+            Err(_) => {
+                let file = File::open(original).map_err(|source| Error::read(original, source))?;
+                self.copy_new(original, &item.place, &entry.folder.join(COPY))?;
+                Some(file)
+            }
         };
-        kept.and_then(|()| self.set_stage(entry.name.clone(), Stage::Complete))
-            .map(Trashed::from)
-            .inspect_err(|_| {
-                let _ = self.put_back(&entry);
-            })
+        self.sync(&entry.folder)?;
+        let entry = self.set_stage(entry.name.clone(), Stage::Complete)?;
+        let place = entry.transcript().map(|item| item.place).unwrap_or_default();
+        Ok(KeptVersion { copied: copied.map(|file| (file, place)), trashed: entry.into() })
     }
 
     /// Removes an entry. The caller holds the lock of the session.

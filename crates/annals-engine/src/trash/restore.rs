@@ -30,9 +30,14 @@ pub(crate) fn restore(engine: &Engine, trashed: &Trashed) -> Result<PathBuf, Err
         ensure_entry_restorable(&entry)?;
         entry = engine.set_stage(entry.name, Stage::Moving)?;
     }
-    // Somebody else may have written there meanwhile. The second attempt then finds what is in the way, and leaves the entry
-    // complete.
+    let absent: Vec<_> = entry.items().filter(|item| !exists(item.path)).collect();
+    // Another program may have written there meanwhile. The second attempt then finds what is in the way, and leaves the
+    // entry complete.
     let put_back = engine.put_back(&entry).or_else(|_| engine.put_back(&entry));
+    let put_back = put_back.inspect_err(|_| {
+        // What cannot be moved back to the trash now is restored by the next operation on the session.
+        let _ = engine.return_to_trash(&entry, &absent);
+    });
     match put_back? {
         Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
         None => Ok(trashed.transcript.clone()),
@@ -62,10 +67,11 @@ pub(crate) fn restore_over(
     });
     if let Err(error) = swapped {
         // Nothing was replaced. If this fails, too, the trash has a copy too many.
-        let _ = replaced.map(|copy| engine.discard(&copy));
+        let _ = replaced.map(|kept| engine.discard(&kept.trashed));
         return Err(error);
     }
-    Ok(replaced)
+    engine.restore_index_entry(&entry)?;
+    replaced.map(|kept| kept.complete(engine)).transpose()
 }
 
 pub(crate) fn ensure_replaceable(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
@@ -83,7 +89,23 @@ pub(crate) fn finish_interrupted(engine: &Engine, selector: &str) -> Result<bool
     Ok(!interrupted.is_empty())
 }
 
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 impl Engine {
+    /// Moves the items that a failed restore has put back, and that were not on disk before it, to the entry again. The entry
+    /// is complete if it has all its items then and none of these is left on disk.
+    fn return_to_trash(&self, entry: &Entry, absent: &[entry::Item<'_>]) -> Result<(), Error> {
+        for item in absent.iter().filter(|item| exists(item.path) && !exists(&item.place)) {
+            self.move_new(item.path, &item.place, &entry.folder.join(COPY))?;
+        }
+        if entry.items().all(|item| exists(&item.place)) && !absent.iter().any(|item| exists(item.path)) {
+            self.set_stage(entry.name.clone(), Stage::Complete)?;
+        }
+        Ok(())
+    }
+
     /// Puts back what an interrupted operation left in the trash. The caller holds the lock of the session, so nobody else
     /// is moving files of it.
     pub(crate) fn finish_moves(&self, transcript: &Path, session: &str) -> Result<(), Error> {
@@ -148,11 +170,19 @@ impl Engine {
             self.set_stage(entry.name.clone(), Stage::Complete)?;
             return Ok(left);
         }
-        if let (Some(item), Some(index_entry)) = (entry.transcript(), &entry.manifest.index_entry) {
-            index_file::restore(self, item.path, &entry.manifest.session, index_entry)?;
-        }
+        self.restore_index_entry(entry)?;
         self.remove_emptied(entry)?;
         Ok(None)
+    }
+
+    /// Puts the session back into `sessions-index.json`, unless the index names it already.
+    fn restore_index_entry(&self, entry: &Entry) -> Result<(), Error> {
+        match (entry.transcript(), &entry.manifest.index_entry) {
+            (Some(item), Some(index_entry)) => {
+                index_file::restore(self, item.path, &entry.manifest.session, index_entry)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes the folder of an entry whose items are all on disk. If there is anything else in it, which a damaged manifest
@@ -238,9 +268,8 @@ impl Engine {
 
 fn ensure_entry_restorable(entry: &Entry) -> Result<(), Error> {
     ensure_confined(entry)?;
-    let is_there = |path: &Path| path.symlink_metadata().is_ok();
     let transcript = transcript_of(entry)?;
-    if !is_there(&transcript.place) && !is_there(transcript.path) {
+    if !exists(&transcript.place) && !exists(transcript.path) {
         return Err(half_purged(entry));
     }
     match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {

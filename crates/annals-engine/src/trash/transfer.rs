@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// Appends to a copy what was appended to its original since it was copied.
-    fn copy_rest(&self, original: &mut File, copy: &Path) -> io::Result<()> {
+    pub(super) fn copy_rest(&self, original: &mut File, copy: &Path) -> io::Result<()> {
         let mut rest = Vec::new();
         original.seek(SeekFrom::Start(copy.metadata()?.len()))?;
         original.read_to_end(&mut rest)?;

@@ -210,6 +210,24 @@ fn nothing_else_is_lost(folder: &Path, context: &str) {
 }
 
 #[test]
+fn a_line_that_is_appended_at_any_moment_of_replacing_is_kept() {
+    for (devices, _) in DEVICES {
+        let hydrate = |disk, folder: &Path| {
+            let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap();
+            let log = [Ok(b"{\"type\":\"user\",\"uuid\":\"new\"}".to_vec())];
+            let options = HydrateOptions { force: true, ..HydrateOptions::default() };
+            engine(folder, devices(disk, folder)).hydrate(&target, log, options).map_err(|e| e.to_string())
+        };
+        let moments = every_moment(make, hydrate, append_to_session, |folder, moment, result| {
+            let context = format!("{moment}: {result:?}");
+            let texts = tree(folder).into_values().flatten();
+            assert!(texts.filter(|text| text.contains("meanwhile")).count() >= 1, "{context}");
+        });
+        assert!(moments > 10, "{moments}");
+    }
+}
+
+#[test]
 fn replacing_from_a_log_survives_any_fault_and_keeps_what_it_replaces() {
     let old = belongings().pop().unwrap().1;
     let new = "{\"type\":\"user\",\"uuid\":\"new\"}\n";

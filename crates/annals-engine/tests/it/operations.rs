@@ -220,7 +220,11 @@ fn what_an_interrupted_rewrite_left_is_removed_with_the_session() {
     let engine = real(folder);
     let path = transcript(folder, SESSION);
     let left = path.with_file_name(format!(".{SESSION}.jsonl.annals"));
-    let write_copy = || fs::write(&left, "half of a transcript").unwrap();
+    let beside = path.with_extension("").join(".archived.json.annals");
+    let write_copy = || {
+        fs::write(&left, "half of a transcript").unwrap();
+        fs::write(&beside, "{\"archived\":").unwrap();
+    };
     // Where a file gets its name by a link, it may have two.
     let link = || fs::hard_link(&path, &left).unwrap();
     for leave in [&write_copy as &dyn Fn(), &link] {
@@ -594,6 +598,58 @@ fn a_note_that_is_cut_off_leaves_it_unknown_which_session_its_process_has_open()
     );
 }
 
+#[test]
+fn a_restore_that_fails_moves_back_to_the_trash_what_it_moved() {
+    let world = world();
+    let folder = world.path();
+    for devices in [one_device, two_devices] {
+        let engine = devices(folder);
+        let trashed = engine.delete(&session(folder), true).unwrap();
+        let todos = folder.join("root/todos");
+        fs::remove_dir(&todos).unwrap();
+        fs::write(&todos, "no folder").unwrap();
+        let before = (tree(&folder.join("root")), tree(&folder.join("home/trash")));
+        engine.restore(&trashed).unwrap_err();
+        assert_eq!((tree(&folder.join("root")), tree(&folder.join("home/trash"))), before);
+        assert!(!engine.trashed()[0].is_unfinished);
+        fs::remove_file(&todos).unwrap();
+        engine.restore(&trashed).unwrap();
+        assert_eq!(tree(&folder.join("root")), *made());
+    }
+}
+
+fn one_device(folder: &Path) -> Engine {
+    real(folder)
+}
+
+/// Returns an engine whose trash lies on another file system.
+fn two_devices(folder: &Path) -> Engine {
+    let disk = TwoDevices { disk: Arc::new(FaultyDisk::sound()), folder: folder.join("home") };
+    engine(folder, Arc::new(disk))
+}
+
+#[test]
+fn a_transcript_that_was_replaced_is_swapped_back_with_its_place_in_the_index() {
+    let world = world();
+    let folder = world.path();
+    let engine = real(folder);
+    let path = transcript(folder, SESSION);
+    let old = fs::read_to_string(&path).unwrap();
+    let target = Target::session(path.parent().unwrap(), SESSION).unwrap();
+    let log = [Ok(b"{\"type\":\"user\"}".to_vec())];
+    let replaced = engine.hydrate(&target, log, HydrateOptions::default()).unwrap().replaced.unwrap();
+    let index = folder.join("root/projects/-p/sessions-index.json");
+    let with_session = fs::read_to_string(&index).unwrap();
+    fs::write(&index, with_session.replace(&format!(",{{\"sessionId\":\"{SESSION}\"}}"), "")).unwrap();
+    let swapped = engine.restore_over(&replaced, true).unwrap().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), old);
+    assert_eq!(fs::read_to_string(&index).unwrap(), with_session);
+    let entries: Vec<_> = engine.trashed().into_iter().map(|trashed| trashed.entry).collect();
+    assert_eq!(entries, [swapped.entry.clone(), replaced.entry], "both versions are in the trash");
+    engine.restore_over(&swapped, true).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"user\"}\n");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_transcript_that_a_link_leads_to_is_kept_when_it_is_replaced() {
@@ -603,11 +659,15 @@ fn a_transcript_that_a_link_leads_to_is_kept_when_it_is_replaced() {
     let old = fs::read_to_string(&path).unwrap();
     fs::rename(&path, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    let left = folder.join(".elsewhere.jsonl.annals");
+    fs::write(&left, "half of a transcript").unwrap();
     let target = Target::session(path.parent().unwrap(), SESSION).unwrap();
     let engine = real(folder);
     let log = [Ok(b"{\"type\":\"user\"}".to_vec())];
     let replaced = engine.hydrate(&target, log, HydrateOptions::default()).unwrap().replaced.unwrap();
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "{\"type\":\"user\"}\n");
+    assert_eq!(replaced.size, old.len() as u64, "the size is that of the file, not of the link");
+    assert!(!left.exists(), "what an interrupted rewrite left is removed");
     fs::remove_file(&path).unwrap();
     engine.restore(&replaced).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), old);

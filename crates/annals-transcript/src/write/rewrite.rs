@@ -191,7 +191,7 @@ pub fn remove_entry(
     let before = file.state().map_err(failed())?;
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let removal = plan_removal(&mut *file, path, id, before.length, limit)?;
-    if let Some(start) = removal.cut_at() {
+    if let Some(start) = removal.cut_at().filter(|_| !has_other_names(path)) {
         unchanged(path, Some(before))?;
         file.truncate(start).map_err(Error::disk("cut", path))?;
         file.sync().map_err(Error::disk("sync", path))?;
@@ -211,7 +211,18 @@ pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<Removed, Er
     let file = fs::File::open(path).map_err(failed())?;
     let length = file.metadata().map_err(failed())?.len();
     let removal = plan_removal(file, path, id, length, limit)?;
-    Ok(if removal.cut_at().is_some() { Removed::Cut } else { Removed::Rewritten })
+    let is_cut = removal.cut_at().is_some() && !has_other_names(path);
+    Ok(if is_cut { Removed::Cut } else { Removed::Rewritten })
+}
+
+/// Returns whether a file has other names (hard links): cutting it would cut what others keep under those, such as an entry
+/// of the trash or a backup.
+fn has_other_names(path: &Path) -> bool {
+    #[cfg(unix)]
+    let names = path.metadata().map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
+    #[cfg(not(unix))]
+    let names = path.metadata().map(|_| 1_u64);
+    names.is_ok_and(|names| names > 1)
 }
 
 fn plan_removal<'i>(
@@ -226,7 +237,8 @@ fn plan_removal<'i>(
     if removal.is_boundary {
         return Err(Error::new(ErrorKind::Boundary { id: id.to_owned() }));
     }
-    if removal.cut_at().is_none() && length > limit {
+    let is_cut = removal.cut_at().is_some() && !has_other_names(path);
+    if !is_cut && length > limit {
         return Err(Error::new(ErrorKind::TooLarge { path: path.to_owned(), length, limit }));
     }
     Ok(removal)

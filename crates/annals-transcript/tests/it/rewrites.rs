@@ -296,3 +296,18 @@ fn a_session_that_appears_while_a_log_is_written_is_kept() {
     );
     assert!(moments > 3, "{moments}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_a_second_name_is_written_anew_and_the_second_name_keeps_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, kept) = (folder.path().join("s.jsonl"), folder.path().join("kept.jsonl"));
+    let line = |id: &str| format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null}}\n");
+    fs::write(&path, line("a") + &line("b")).unwrap();
+    fs::hard_link(&path, &kept).unwrap();
+    assert_eq!(rewrite::rehearse_removal(&path, "b", u64::MAX).unwrap(), Removed::Rewritten);
+    let removed = rewrite::remove_entry(&RealDisk, &path, "b", u64::MAX, Duration::ZERO).unwrap();
+    assert_eq!(removed, Removed::Rewritten);
+    assert_eq!(fs::read_to_string(&path).unwrap(), line("a"));
+    assert_eq!(fs::read_to_string(&kept).unwrap(), line("a") + &line("b"));
+}

@@ -66,8 +66,8 @@ fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> 
         found => found?,
     };
     let on_disk = engine.session(&args.session).ok().and_then(|file| file.session);
-    if on_disk.is_some() && args.entry.is_none() && !engine.has_place_for(&trashed) {
-        return Ok(None);
+    if args.entry.is_none() && !engine.has_place_for(&trashed) {
+        return if on_disk.is_some() { Ok(None) } else { Err(deleted_elsewhere(&selector, &trashed)) };
     }
     if on_disk.is_some_and(|session| session != trashed.session) {
         return Err(Failure::usage(
@@ -112,19 +112,13 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
     let Some(session) = &args.session else { return list(engine, global) };
     let trashed = engine.in_trash(&session.to_string_lossy(), args.entry.as_deref())?;
     if args.entry.is_none() && !engine.has_place_for(&trashed) {
-        return Err(Failure::usage(
-            &format!(
-                "`{}` was deleted from another config folder: {}",
-                clean(&session.to_string_lossy()),
-                clean(&trashed.transcript.to_string_lossy())
-            ),
-            &format!("name that folder with `--root`, or the entry with `--entry {}`", trashed.entry),
-        ));
+        return Err(deleted_elsewhere(&session.to_string_lossy(), &trashed));
     }
     let name = clean(&trashed.session);
     let is_replacing = args.replace && trashed.transcript.exists();
     let path = clean(&trashed.transcript.to_string_lossy()).into_owned();
-    let mut entry = trashed.entry.clone();
+    let entry = trashed.entry.clone();
+    let mut replaced = None;
     let told = if args.dry_run {
         if is_replacing {
             engine.ensure_replaceable(&trashed)?;
@@ -135,21 +129,35 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
         format!("would restore {name} (entry {entry}) to {path}")
     } else if is_replacing {
         match engine.restore_over(&trashed, args.force)? {
-            Some(replaced) => {
-                entry = replaced.entry;
+            Some(old) => {
+                let old = replaced.insert(old.entry);
                 format!(
-                    "restored {name} to {path}; what was there is in the trash: `annals restore {name} --entry {entry} --replace`"
+                    "restored {name} to {path}; what was there is in the trash: `annals restore {name} --entry {old} --replace`"
                 )
             }
             None => format!("restored {name} to {path}"),
         }
     } else {
-        engine.restore(&trashed)?;
+        engine.restore(&trashed).map_err(|error| {
+            // `hydrate` made the entry, and the session that it replaced is still in the place of the old one.
+            let is_in_place = error.is_in_the_way() && engine.ensure_replaceable(&trashed).is_ok();
+            let hint = format!("`annals restore {name} --entry {entry} --replace` swaps the two");
+            if is_in_place { Failure::from(error).with_hint(hint) } else { error.into() }
+        })?;
         format!("restored {name} to {path}")
     };
-    let changed =
-        Changed { dry_run: args.dry_run, entry: Some(entry), ..changed("restore", &file_of(&trashed)) };
+    let dry_run = args.dry_run;
+    let changed = Changed { dry_run, entry: Some(entry), replaced, ..changed("restore", &file_of(&trashed)) };
     tell(&changed, &told, global)
+}
+
+/// Says that a session in the trash belongs to a config folder that is not searched.
+fn deleted_elsewhere(selector: &str, trashed: &Trashed) -> Failure {
+    let path = trashed.transcript.to_string_lossy();
+    Failure::usage(
+        &format!("`{}` was deleted from another config folder: {}", clean(selector), clean(&path)),
+        &format!("name that folder with `--root`, or the entry with `--entry {}`", trashed.entry),
+    )
 }
 
 fn file_of(trashed: &Trashed) -> TranscriptFile {

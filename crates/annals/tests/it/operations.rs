@@ -392,6 +392,18 @@ fn a_session_of_another_root_is_not_meant_unless_its_entry_is_named() {
 }
 
 #[test]
+fn a_session_that_was_deleted_from_another_config_folder_is_not_purged() {
+    let home = home();
+    done(&home, &["delete", SESSION]);
+    fs::create_dir_all(home.path().join("other/projects")).unwrap();
+    let purge = ["--root", "other", "delete", "--purge", "--yes", SESSION];
+    let ran = run(&home, &purge);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    assert!(ran.stderr.contains("was deleted from another config folder"), "{}", ran.stderr);
+    done(&home, &["restore", SESSION]);
+}
+
+#[test]
 fn what_a_hydration_replaces_comes_back_from_the_trash() {
     let home = home();
     let before = fs::read(path(&home)).unwrap();
@@ -401,6 +413,15 @@ fn what_a_hydration_replaces_comes_back_from_the_trash() {
     assert_eq!(fs::read(path(&home)).unwrap(), fs::read(&log).unwrap());
     let ran = run(&home, &["restore", SESSION]);
     assert_eq!(ran.code, Some(2), "the new one is in the way: {}", ran.stderr);
+    let entry = told["entry"].as_str().unwrap();
+    assert!(ran.stderr.contains(&format!("--entry {entry} --replace")), "{}", ran.stderr);
+    let swapped =
+        json(&done(&home, &["restore", SESSION, "--entry", entry, "--replace", "--force", "--json"]));
+    assert_eq!(swapped["entry"], entry, "the entry that was restored");
+    assert_eq!(fs::read(path(&home)).unwrap(), before);
+    let back = swapped["replaced"].as_str().unwrap();
+    done(&home, &["restore", SESSION, "--entry", back, "--replace", "--force"]);
+    assert_eq!(fs::read(path(&home)).unwrap(), fs::read(&log).unwrap());
     done(&home, &["delete", SESSION, "--force"]);
     done(&home, &["restore", SESSION, "--entry", told["entry"].as_str().unwrap()]);
     assert_eq!(fs::read(path(&home)).unwrap(), before);
