@@ -11,7 +11,7 @@
 //!   [`root`] why messages in the middle of a file hang on nothing, [`turn`] its rounds, [`tool`] its calls.
 //! - [`write`](mod@write) records: transcripts that the client resumes.
 //! - [`checkpoint`] says how far a file was read, and whether it is still the same file.
-//! - [`project`] knows where sessions lie.
+//! - [`project`] knows where sessions lie, [`version`] which version of Claude Code is older.
 //!
 //! ```
 //! use annals_transcript::{Reader, entry::view::User};
@@ -56,6 +56,7 @@ pub mod root;
 pub mod session;
 pub mod tool;
 pub mod turn;
+pub mod version;
 pub mod write;
 
 pub use entry::{Entry, Flag, Head, Kind, Problem};

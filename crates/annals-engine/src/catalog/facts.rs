@@ -10,8 +10,9 @@ use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, LastPrompt, Relocated, Tag};
 use annals_transcript::json::Value;
 use annals_transcript::line::read_span;
-use annals_transcript::lite::{Lite, is_before};
+use annals_transcript::lite::Lite;
 use annals_transcript::paths::SessionPaths;
+use annals_transcript::version::is_before;
 use jiff::Timestamp;
 
 use super::folder::Candidate;

@@ -1,8 +1,11 @@
 use std::fmt::Write as _;
 use std::io::Cursor;
 
+use super::ends::{CHUNK, SMALL_CHUNK, last_line_end};
+use super::summary::contains;
 use super::*;
-use crate::entry::view::LastPrompt;
+use crate::entry::view::{CustomTitle, LastPrompt};
+use crate::line::first_line;
 
 fn user(text: &str, time: &str) -> String {
     format!(
@@ -34,6 +37,7 @@ fn seconds(time: Option<Timestamp>) -> i8 {
     time.unwrap().to_zoned(jiff::tz::TimeZone::UTC).second()
 }
 
+/// LISTS 1.2
 #[test]
 fn a_small_file_is_read_whole() {
     let file = user("<command-name>/x</command-name>", "01") + &user("First", "03") + &user("Second", "02");
@@ -44,6 +48,7 @@ fn a_small_file_is_read_whole() {
     assert_eq!((seconds(lite.first_at), seconds(lite.last_at)), (1, 3));
 }
 
+/// LISTS 1.3
 #[test]
 fn the_middle_of_a_large_file_is_not_read() {
     let title =
@@ -59,7 +64,7 @@ fn the_middle_of_a_large_file_is_not_read() {
     assert_eq!(renamed.last::<CustomTitle>().unwrap().title().unwrap(), "late");
 }
 
-/// Counts what is read of a file.
+/// A file that counts the bytes that are read of it.
 struct Counted<'a>(Cursor<&'a [u8]>, usize);
 
 impl Read for Counted<'_> {
@@ -76,19 +81,20 @@ impl Seek for Counted<'_> {
     }
 }
 
+/// LISTS 4.1, 4.2
 #[test]
-fn little_is_read_where_the_end_tells_the_title_again() {
+fn small_ends_are_enough_if_the_tail_repeats_the_title() {
     let record = |kind: &str, key: &str, text: &str| {
         format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\",\"sessionId\":\"s\"}}\n")
     };
     let messages: String = (0..600).map(|second| some_line(99, second)).collect();
     let (before, behind) = messages.split_at(some_line(99, 0).len() * 40);
-    assert!((NEAR..CHUNK).contains(&before.len()));
+    assert!((SMALL_CHUNK..CHUNK).contains(&before.len()));
     let last = record("last-prompt", "lastPrompt", "p");
     let custom = |name| record("custom-title", "customTitle", name);
     let ai = record("ai-title", "aiTitle", "by a model");
     let message = some_line(99, 601);
-    let (little, much) = (2 * NEAR + 1, 2 * (NEAR + CHUNK + 1));
+    let (little, much) = (2 * SMALL_CHUNK + 1, 2 * (SMALL_CHUNK + CHUNK + 1));
     for (end, found, most) in [
         (last.clone() + &custom("late"), Some("late"), little),
         (ai.clone() + &last + &message, None, little),
@@ -106,24 +112,26 @@ fn little_is_read_where_the_end_tells_the_title_again() {
     }
 }
 
+/// LISTS 1.3
 #[test]
-fn a_title_at_the_border_of_the_last_lines_is_whole() {
+fn a_title_at_the_start_of_the_small_tail_is_found() {
     let title = "{\"type\":\"custom-title\",\"customTitle\":\"At the border\",\"sessionId\":\"s\"}\n";
     let last = "{\"type\":\"last-prompt\",\"lastPrompt\":\"p\",\"sessionId\":\"s\"}\n";
     let messages: String = (0..600).map(|second| some_line(99, second)).collect();
     let behind = user("Last", "09").replace("2026-01", "2027-01");
-    let rest = NEAR - title.len() - last.len() - behind.len();
+    let rest = SMALL_CHUNK - title.len() - last.len() - behind.len();
     let end = title.to_owned() + last + &" ".repeat(rest - 1) + "\n" + &behind;
-    assert_eq!(end.len(), NEAR);
+    assert_eq!(end.len(), SMALL_CHUNK);
     let file = messages + &end;
     let mut source = Counted(Cursor::new(file.as_bytes()), 0);
     let read = Lite::read(&mut source, file.len() as u64).unwrap();
     assert_eq!(read.last::<CustomTitle>().unwrap().title().unwrap(), "At the border");
-    assert_eq!(source.1, 2 * NEAR + 1);
+    assert_eq!(source.1, 2 * SMALL_CHUNK + 1);
 }
 
+/// LISTS 5.4
 #[test]
-fn a_line_that_the_end_cuts_may_be_the_latest() {
+fn a_line_cut_by_the_tail_may_have_the_latest_time() {
     let messages: String = (0..600).map(|second| some_line(99, second)).collect();
     let long = some_line(99, 5000).replace("xxx", &"x".repeat(400));
     assert!(long.len() > CHUNK);
@@ -131,28 +139,31 @@ fn a_line_that_the_end_cuts_may_be_the_latest() {
     assert_eq!(read.last_at.unwrap().as_second(), 1_767_225_600 + 5000);
 }
 
+/// LISTS 1.3
 #[test]
-fn the_last_line_of_a_large_file_may_lack_its_end() {
+fn the_last_line_of_a_large_file_may_have_no_newline() {
     let messages: String = (0..600).map(|second| some_line(99, second)).collect();
     let title = "{\"type\":\"custom-title\",\"customTitle\":\"Unended\",\"sessionId\":\"s\"}";
     assert_eq!(lite(&(messages + title)).last::<CustomTitle>().unwrap().title().unwrap(), "Unended");
 }
 
+/// LISTS 2.6
 #[test]
-fn what_stands_behind_the_first_prompt_may_be_older() {
+fn context_behind_the_first_prompt_may_be_older() {
     let [first, attached] = [10, 4].map(|second| some_line(99, second));
     let attached = attached.replace("\"type\":\"user\"", "\"type\":\"attachment\"");
     let messages: String = (11..600).map(|second| some_line(99, second)).collect();
     let end = "{\"type\":\"last-prompt\",\"sessionId\":\"s\"}\n{\"type\":\"ai-title\",\"aiTitle\":\"A\"}\n";
-    for length in [100, NEAR - first.len(), NEAR] {
+    for length in [100, SMALL_CHUNK - first.len(), SMALL_CHUNK] {
         let first = first.replacen("words", &format!("words{}", "x".repeat(length)), 1);
         let read = lite(&(first + &attached + &messages + end));
         assert_eq!(read.first_at.unwrap().as_second(), 1_767_225_600 + 4, "{length}");
     }
 }
 
+/// LISTS 1.1
 #[test]
-fn a_file_is_read_as_long_as_it_was() {
+fn bytes_appended_since_are_not_read() {
     for messages in [10_u32, 600] {
         let file: String = (0..i64::from(messages)).map(|second| some_line(99, second)).collect();
         let longer = file.clone() + &user("Since", "09");
@@ -166,6 +177,7 @@ fn a_file_is_read_as_long_as_it_was() {
     }
 }
 
+/// LISTS 1.4
 #[test]
 fn a_long_first_line_is_read_to_its_end() {
     let first = user(&format!("Long {}", "z".repeat(200_000)), "01");
@@ -174,6 +186,7 @@ fn a_long_first_line_is_read_to_its_end() {
     assert_eq!(seconds(read.first_at), 1);
 }
 
+/// LISTS 1.4
 #[test]
 fn a_long_injected_line_does_not_hide_the_prompt() {
     let meta = user(&"m".repeat(200_000), "01").replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
@@ -181,8 +194,9 @@ fn a_long_injected_line_does_not_hide_the_prompt() {
     assert_eq!(read.first_prompt.as_deref(), Some("Second"));
 }
 
+/// LISTS 1.5, 5.4
 #[test]
-fn a_long_last_line_still_tells_its_time() {
+fn the_time_of_a_long_last_line_is_found() {
     let read = lite(&(user("First", "01") + &filler(300_000) + &user(&"z".repeat(300_000), "09")));
     assert_eq!(seconds(read.last_at), 9);
     let mode = "{\"type\":\"mode\",\"mode\":\"normal\"}\n";
@@ -190,6 +204,7 @@ fn a_long_last_line_still_tells_its_time() {
     assert_eq!(seconds(read.last_at), 8, "from the end of a line whose beginning was not read");
 }
 
+/// LISTS 5.1, 5.2
 #[test]
 fn a_line_beyond_the_limit_is_read_as_far_as_it_goes() {
     let first = user(&format!("Endless {}", "z".repeat(9_000_000)), "01");
@@ -198,8 +213,9 @@ fn a_line_beyond_the_limit_is_read_as_far_as_it_goes() {
     assert_eq!(read.cwd.as_deref(), Some("/p"));
 }
 
+/// LISTS 5.1, 5.3
 #[test]
-fn fields_of_cut_lines_are_the_top_level_ones() {
+fn fields_of_truncated_lines_are_top_level_ones() {
     let line = user(r#"he said \"uuid\":\"no\" \u4f60"#, "01");
     let line = line.trim_end().as_bytes();
     for cut in 0..line.len() {
@@ -223,6 +239,7 @@ fn fields_of_cut_lines_are_the_top_level_ones() {
     assert_eq!(field_without_beginning(inner, "timestamp").unwrap(), "2026-01-01T00:00:00Z");
 }
 
+/// LISTS 1.5
 #[test]
 fn the_tail_is_read_as_far_back_as_the_last_time() {
     let modes = "{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"s\"}\n".repeat(5000);
@@ -231,6 +248,7 @@ fn the_tail_is_read_as_far_back_as_the_last_time() {
     assert_eq!(read.first_prompt.as_deref(), Some("First"));
 }
 
+/// LISTS 2.7
 #[test]
 fn a_prompt_of_the_tail_is_not_the_first_of_the_session() {
     let read = lite(&(filler(300_000) + &user("Not the first", "09")));
@@ -239,8 +257,9 @@ fn a_prompt_of_the_tail_is_not_the_first_of_the_session() {
     assert_eq!((read.first_prompt.as_deref(), read.whole), (Some("The first"), true));
 }
 
+/// LISTS 5.2
 #[test]
-fn injected_lines_beyond_the_limit_are_no_prompts() {
+fn messages_of_subagents_beyond_the_limit_are_no_prompts() {
     let line = |more: &str| {
         let head = format!(
             r#"{{"isSidechain":{more},"type":"user","message":{{"content":[{{"type":"text","text":"Endless"#
@@ -252,8 +271,9 @@ fn injected_lines_beyond_the_limit_are_no_prompts() {
     assert_eq!((side.first_prompt, side.has_messages, side.has_main_messages), (None, true, false));
 }
 
+/// LISTS 1.3
 #[test]
-fn a_record_at_the_border_of_the_tail_is_whole() {
+fn a_record_at_the_start_of_the_tail_is_found() {
     let title = "{\"type\":\"custom-title\",\"customTitle\":\"At the border\",\"sessionId\":\"s\"}\n";
     let last = user("Last", "09");
     let modes = "{\"type\":\"mode\",\"mode\":\"normal\"}\n";
@@ -266,8 +286,9 @@ fn a_record_at_the_border_of_the_tail_is_whole() {
     assert_eq!(read.last::<CustomTitle>().unwrap().title().unwrap(), "At the border");
 }
 
+/// LISTS 2.1 to 2.4, 2.10
 #[test]
-fn facts_are_taken_from_where_they_count() {
+fn the_first_or_the_last_value_of_a_field_wins() {
     let first = r#"{"type":"user","uuid":"a","sessionId":"one","cwd":"/first","entrypoint":"cli","version":"1","message":{}}"#;
     let second = r#"{"type":"user","uuid":"b","sessionId":"two","cwd":"/second","entrypoint":"sdk","version":"2","message":{}}"#;
     let records = r#"{"type":"summary","summary":"S","leafUuid":"l"}"#.to_owned()
@@ -280,6 +301,7 @@ fn facts_are_taken_from_where_they_count() {
     assert_eq!(read.last::<crate::entry::view::PrLink>().unwrap().number(), Some(7));
 }
 
+/// LISTS 3.3, 3.4
 #[test]
 fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     let entry = |id: &str| format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null}}\n");
@@ -299,7 +321,7 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     let found = read(&mut source);
     assert!(!found.whole);
     assert_eq!(found.summary(&mut source).unwrap().as_deref(), Some("Ours"));
-    // Clients that copy nothing write of what came before, if of this session at all.
+    // From 1.0.128 on, a summary in the head is verified by the head alone.
     let stays = user("Words", "01") + &summary("Near", "u") + &filler + &entry("a") + &filler + timed;
     for (first, found) in [("", Some("Near")), (&*summary("Far", "a"), Some("Near"))] {
         let mut source = std::io::Cursor::new(first.to_owned() + &stays);
@@ -311,8 +333,8 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     assert_eq!(read(&mut other).summary(&mut other).unwrap(), None);
 }
 
-/// Reads both ends of a file, and looks at every line of them.
-fn looked_at_closely(file: &[u8]) -> Lite {
+/// Reads both ends of a file and parses every line of them.
+fn read_without_fast_path(file: &[u8]) -> Lite {
     let mut lite = Lite { size: file.len() as u64, ..Lite::default() };
     let head = &file[..last_line_end(&file[..CHUNK])];
     lite.add_lines(head);
@@ -321,7 +343,7 @@ fn looked_at_closely(file: &[u8]) -> Lite {
     let mut rest = Lite::default();
     rest.add_lines(&tail[cut..]);
     rest.add_line_without_beginning(&tail[..cut], &lite);
-    lite.go_on_with(rest, tail, false);
+    lite.add_tail(rest, tail, false);
     lite
 }
 
@@ -372,12 +394,13 @@ fn some_line(kind: u8, second: i64) -> String {
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+    /// LISTS 4.3 to 4.5
     #[test]
-    fn messages_that_are_passed_over_would_have_told_nothing(
+    fn skipped_messages_change_no_fact(
         kinds in proptest::collection::vec(0u8..40, 200..400),
     ) {
         let mut file: String = kinds.iter().zip(0..).map(|(kind, second)| some_line(*kind, second)).collect();
-        // Old clients do not tell how they were started.
+        // Old versions write no entrypoint; a session may go on with a version that does.
         let is_new = file.len() * usize::from(kinds[0]) / 30;
         let old = file.floor_char_boundary(is_new.min(file.len()));
         let new = file.split_off(old);
@@ -386,49 +409,50 @@ proptest::proptest! {
             file += &line.replace("\"isSidechain\"", &format!("\"entrypoint\":\"{entrypoint}\",\"isSidechain\""));
         }
         proptest::prop_assume!(file.len() > 2 * CHUNK + 1);
-        let (glanced_at, closely) = (lite(&file), looked_at_closely(file.as_bytes()));
-        proptest::prop_assert_eq!(facts(&glanced_at), facts(&closely));
-        proptest::prop_assert_eq!(glanced_at.at_end, closely.at_end);
+        let (fast, slow) = (lite(&file), read_without_fast_path(file.as_bytes()));
+        proptest::prop_assert_eq!(facts(&fast), facts(&slow));
+        proptest::prop_assert_eq!(fast.in_tail, slow.in_tail);
     }
 
+    /// LISTS 4.1
     #[test]
-    fn what_the_client_writes_again_at_the_end_is_enough(
+    fn repeated_records_are_those_of_the_whole_file(
         turns in proptest::collection::vec((0u8..20, 1i64..30), 30..90),
     ) {
-        let (mut file, mut told, mut second) = (String::new(), BTreeMap::new(), 0);
-        for (number, (news, messages)) in turns.into_iter().enumerate() {
+        let (mut file, mut records, mut second) = (String::new(), BTreeMap::new(), 0);
+        for (number, (change, messages)) in turns.into_iter().enumerate() {
             for _ in 0..messages {
                 second += 1;
                 file += &some_line(99, second);
             }
-            match news {
-                0 | 1 => _ = told.insert("custom-title", format!("\"customTitle\":\"C{number}\"")),
-                2 => _ = told.insert("ai-title", format!("\"aiTitle\":\"A{number}\"")),
-                3 => _ = told.insert("tag", format!("\"tag\":\"t{number}\"")),
-                4 => _ = told.insert("permission-mode", "\"permissionMode\":\"plan\"".to_owned()),
-                5 if told.remove("tag").is_some() => {
+            match change {
+                0 | 1 => _ = records.insert("custom-title", format!("\"customTitle\":\"C{number}\"")),
+                2 => _ = records.insert("ai-title", format!("\"aiTitle\":\"A{number}\"")),
+                3 => _ = records.insert("tag", format!("\"tag\":\"t{number}\"")),
+                4 => _ = records.insert("permission-mode", "\"permissionMode\":\"plan\"".to_owned()),
+                5 if records.remove("tag").is_some() => {
                     file += "{\"type\":\"tag\",\"tag\":\"\",\"sessionId\":\"s\"}\n";
                 }
                 _ => {}
             }
             writeln!(file, "{{\"type\":\"last-prompt\",\"lastPrompt\":\"p{number}\",\"sessionId\":\"s\"}}").unwrap();
-            for (kind, what) in &told {
-                writeln!(file, "{{\"type\":\"{kind}\",{what},\"sessionId\":\"s\"}}").unwrap();
+            for (kind, member) in &records {
+                writeln!(file, "{{\"type\":\"{kind}\",{member},\"sessionId\":\"s\"}}").unwrap();
             }
         }
-        proptest::prop_assume!(file.len() > 2 * CHUNK + 1 && told.keys().any(|kind| kind.ends_with("title")));
+        proptest::prop_assume!(file.len() > 2 * CHUNK + 1 && records.keys().any(|kind| kind.ends_with("title")));
         let whole = Lite::read_all(&mut Cursor::new(&file), file.len() as u64).unwrap();
-        let said = |lite: &Lite| {
+        let without_empty_tags = |lite: &Lite| {
             let mut records = lite.records.clone();
-            // A tag that was taken away is told as none, or not at all.
+            // A tag that was taken away is an empty record, or no record at all.
             records.retain(|_, body| !body.windows(8).any(|bytes| bytes == b"\"tag\":\"\""));
             Lite { records, ..lite.clone() }
         };
-        proptest::prop_assert_eq!(facts(&said(&lite(&file))), facts(&said(&whole)));
+        proptest::prop_assert_eq!(facts(&without_empty_tags(&lite(&file))), facts(&without_empty_tags(&whole)));
     }
 }
 
-/// What lists take from the ends of a file.
+/// Returns the facts that the fast path must not change.
 #[expect(clippy::type_complexity, reason = "it is only compared")]
 fn facts(
     lite: &Lite,
@@ -448,7 +472,7 @@ fn facts(
 }
 
 #[test]
-fn bytes_are_found_wherever_they_stand_in_a_file() {
+fn bytes_are_found_wherever_they_are_in_a_file() {
     let length = 2 * CHUNK + 1;
     for at in [0, 1, length - 4, length - 3, length - 1, length, 2 * length - 6, 2 * length + 10] {
         let mut file = vec![b'.'; 3 * length];
@@ -461,8 +485,9 @@ fn bytes_are_found_wherever_they_stand_in_a_file() {
     assert!(!contains(&mut Cursor::new(&endless), &endless).unwrap());
 }
 
+/// LISTS 1.5, 2.9
 #[test]
-fn all_is_counted_where_the_end_tells_no_time() {
+fn all_messages_are_counted_if_the_tail_meets_the_head() {
     let messages: String = (0..150).map(|second| some_line(99, second)).collect();
     let untimed = "{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"s\"}\n".repeat(20_000);
     assert!(messages.len() > 2 * CHUNK && untimed.len() > 4 * CHUNK);
