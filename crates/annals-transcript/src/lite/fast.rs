@@ -64,24 +64,24 @@ impl<'a> LastMessage<'a> {
 }
 
 /// Returns whether everything is known that the head is read for (LISTS 4.3).
-fn knows_start(lite: &Lite, last: &LastMessage<'_>) -> bool {
-    (lite.entrypoint.is_some() || !last.has_entrypoint)
-        && lite.has_main_messages
-        && lite.first_at.is_some()
-        && [&lite.first_prompt, &lite.session, &lite.cwd].into_iter().all(Option::is_some)
+fn knows_start(facts: &Lite, last: &LastMessage<'_>) -> bool {
+    (facts.entrypoint.is_some() || !last.has_entrypoint)
+        && facts.has_main_messages
+        && facts.first_at.is_some()
+        && [&facts.first_prompt, &facts.session, &facts.cwd].into_iter().all(Option::is_some)
 }
 
 /// Returns whether a line changes no fact (LISTS 4.4).
-fn can_skip(line: &[u8], lite: &Lite, last: &LastMessage<'_>) -> bool {
-    knows_start(lite, last)
+fn can_skip(line: &[u8], facts: &Lite, last: &LastMessage<'_>) -> bool {
+    knows_start(facts, last)
         && is_one_message(line)
-        && times_are_known(line, lite, last)
+        && times_are_known(line, facts, last)
         && PERMISSION_MODE.find(line).is_none()
 }
 
 /// Returns whether no time in a line is earlier than the first or later than that of the last message.
-fn times_are_known(line: &[u8], lite: &Lite, last: &LastMessage<'_>) -> bool {
-    let Some(first) = lite.first_at else { return false };
+fn times_are_known(line: &[u8], facts: &Lite, last: &LastMessage<'_>) -> bool {
+    let Some(first) = facts.first_at else { return false };
     let range = first..=last.time;
     TIMESTAMP.find_iter(line).all(|at| time_of(&line[at..]).is_some_and(|time| range.contains(&time)))
 }

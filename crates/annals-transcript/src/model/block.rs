@@ -1,4 +1,4 @@
-//! How a block of the file is spelled in the request.
+//! The JSON of a block as it is in the request (CHAIN 6.9c, 6.13a).
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use crate::patch;
 
 /// Returns the JSON of a block as Claude Code sends it.
 ///
-/// A bare string becomes a text block, the tool that was called `Task` is called `Agent`, a failed result keeps its text
-/// only, the image of an attached file becomes an image block, and half a surrogate pair becomes U+FFFD, as does what is not
-/// UTF-8.
+/// A bare string becomes a text block, the tool `Task` becomes `Agent`, a failed result keeps only its text (CHAIN 6.13a), the
+/// image of an attached file becomes an image block (CHAIN 6.9c), and half a surrogate pair becomes U+FFFD, as does anything
+/// that is not UTF-8.
 ///
 /// ```
 /// use annals_transcript::model::block_as_sent;
@@ -49,33 +49,44 @@ pub fn text_with_newline(block: &[u8]) -> String {
     changed.ok().and_then(|changed| String::from_utf8(changed).ok()).unwrap_or(json)
 }
 
-/// Returns the image block that an attached file becomes, if a value is one: an image, or one in the output of a notebook.
+/// Returns the image block that an attached file becomes, if a value is one: an image, or one in the output of a notebook
+/// (CHAIN 6.9c).
 fn image_of_file(value: Value<'_>) -> Option<String> {
-    let is_image = || value.text("type").is_some_and(|name| name == "image") && value.get("source").is_none();
     let (data, media_type) = match (value.get("file"), value.get("type")) {
-        (Some(file), Some(_)) if is_image() => (file.get("base64"), file.get("type")),
+        (Some(file), Some(_)) if is_image_file(value) => (file.get("base64"), file.get("type")),
         (None, None) if value.is_object() => (value.get("image_data"), value.get("media_type")),
         _ => return None,
-    };
-    let member = |key: &str, value: Option<Value<'_>>| {
-        let value = value.and_then(|value| str::from_utf8(value.bytes()).ok());
-        value.map(|value| format!(r#","{key}":{value}"#)).unwrap_or_default()
     };
     let (data, media_type) = (member("data", data), member("media_type", media_type));
     Some(format!(r#"{{"type":"image","source":{{"type":"base64"{data}{media_type}}}}}"#))
 }
 
-/// Returns the text blocks of a failed result, if it has others.
-fn text_of_error(content: Value<'_>) -> Option<String> {
-    let is_text = |block: &Value<'_>| block.text("type").is_some_and(|name| name == "text");
-    if content.items().all(|block| is_text(&block)) {
-        return None;
-    }
-    let texts = content.items().filter(is_text).filter_map(|block| str::from_utf8(block.bytes()).ok());
-    Some(format!("[{}]", texts.collect::<Vec<_>>().join(",")))
+/// Returns whether a value is the image of a file and not an image block, which has a source.
+fn is_image_file(value: Value<'_>) -> bool {
+    value.text("type").is_some_and(|name| name == "image") && value.get("source").is_none()
 }
 
-/// Replaces every half of a surrogate pair that stands alone in JSON.
+/// Returns the JSON of a further member of an object; nothing if there is no value.
+fn member(key: &str, value: Option<Value<'_>>) -> String {
+    let json = value.and_then(|value| str::from_utf8(value.bytes()).ok());
+    json.map(|json| format!(r#","{key}":{json}"#)).unwrap_or_default()
+}
+
+/// Returns the text blocks of a failed result; none if it has no other blocks (CHAIN 6.13a).
+fn text_of_error(content: Value<'_>) -> Option<String> {
+    if content.items().all(is_text_block) {
+        return None;
+    }
+    let texts = content.items().filter(|block| is_text_block(*block));
+    let texts: Vec<_> = texts.filter_map(|block| str::from_utf8(block.bytes()).ok()).collect();
+    Some(format!("[{}]", texts.join(",")))
+}
+
+fn is_text_block(block: Value<'_>) -> bool {
+    block.text("type").is_some_and(|name| name == "text")
+}
+
+/// Replaces every half of a surrogate pair in JSON that has no other half.
 fn without_lone_surrogates(json: Cow<'_, str>) -> Cow<'_, str> {
     let mut changed = String::new();
     let mut copied = 0;
@@ -101,7 +112,7 @@ fn without_lone_surrogates(json: Cow<'_, str>) -> Cow<'_, str> {
     changed.into()
 }
 
-/// Returns the UTF-16 unit of the escape at a place, if there is one.
+/// Returns the UTF-16 code unit of the escape sequence at an offset, if there is one.
 fn unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.as_bytes().get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
