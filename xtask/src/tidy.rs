@@ -19,6 +19,7 @@ pub(crate) fn run() -> Outcome {
     complaints.extend(methods_and_codes_without_a_row()?);
     complaints.extend(schema::stale()?);
     complaints.extend(inner_types_that_serialize()?);
+    complaints.extend(rules_that_do_not_exist()?);
     if complaints.is_empty() {
         return Ok(());
     }
@@ -109,6 +110,44 @@ fn inner_types_that_serialize() -> Result<Vec<String>, Box<dyn std::error::Error
     Ok(found)
 }
 
+/// Every rule that code cites, such as `CHAIN 6.10` or `LISTS 2.7`, stands in the document.
+fn rules_that_do_not_exist() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let mut wrong = Vec::new();
+    for name in ["CHAIN", "LISTS"] {
+        let document = fs::read_to_string(project().join(format!("docs/{name}.md")))?;
+        for path in files_below("crates")? {
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            for rule in cited_rules(&text, name).filter(|rule| !document.contains(&format!("**{rule}**"))) {
+                wrong.push(format!("{} cites {name} {rule}, which does not exist", relative(&path)));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// Returns the rules of a document that a text cites: `NAME 1.2`, or several as `NAME 1.2, 1.3` or `NAME 1.2 to 1.4`.
+fn cited_rules<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
+    let citations = text.match_indices(name).map(|(at, _)| &text[at + name.len()..]);
+    citations.flat_map(|behind| {
+        let words = behind.trim_start_matches(".md").trim_start_matches('`').split([' ', ',']);
+        words.skip(1).take_while(|word| ["", "and", "to"].contains(word) || is_rule(word)).filter_map(rule)
+    })
+}
+
+/// Returns the number of a rule at the start of a word, such as `1.2` or `1.2a`.
+fn rule(word: &str) -> Option<&str> {
+    let number = &word[..word.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(word.len())];
+    let number = number.trim_end_matches('.');
+    let (section, rule) = number.split_once('.')?;
+    let is_number =
+        section.parse::<u32>().is_ok() && rule.trim_end_matches(char::is_alphabetic).parse::<u32>().is_ok();
+    is_number.then_some(number)
+}
+
+fn is_rule(word: &str) -> bool {
+    rule(word).is_some()
+}
+
 /// The project speaks of no machine: no path of one stands in a document or a source.
 fn paths_of_a_machine() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let marks = ["work", "root", "farm"].map(|folder| format!("/{folder}/"));
@@ -129,4 +168,16 @@ fn paths_of_a_machine() -> Result<Vec<String>, Box<dyn std::error::Error>> {
 
 fn relative(path: &Path) -> String {
     path.strip_prefix(project()).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citations_are_found_in_every_form() {
+        let text = "/// Why (LISTS 2.7). LISTS 1.4, 1.5: a\n// LISTS 6.11 to 6.13\nLISTS section 4, `docs/LISTS.md` 1.2a; LISTS.md 3.1 2 x";
+        let rules: Vec<_> = cited_rules(text, "LISTS").collect();
+        assert_eq!(rules, ["2.7", "1.4", "1.5", "6.11", "6.13", "1.2a", "3.1"]);
+    }
 }

@@ -101,7 +101,7 @@ fn sent(lines: &[String]) -> String {
         Part::MadeText(made) => format!("made up: {}", made.text()),
         Part::MadeResult { call, text } => {
             let text = if *text == Made::Interrupted { "interrupted" } else { "missing" };
-            format!("{text} {}", ids.get(call.tool.expect("a call here has an id")))
+            format!("{text} {}", call.tool.map_or_else(|| "without id".to_owned(), |id| ids.get(id)))
         }
     };
     let message = |message: model::Message| {
@@ -185,6 +185,16 @@ fn a_result_does_not_move_over_a_boundary() {
         "user: u1\nassistant: a2, call t\nuser: result t\nassistant: made up: No response requested.\n"
     );
     assert_eq!(sent(&with(boundary("between", "a1", 4, ""))), "assistant: a2\n");
+}
+
+/// Rules 6.6 and 6.13. Claude Code writes no such call; nothing is known of what it would send.
+#[test]
+fn a_made_up_result_stays_even_if_its_call_has_no_id() {
+    let nameless = reply("a1", "u1", 2, &["t"]).replace(r#""id":"t","#, "");
+    assert_eq!(
+        sent(&[prompt("u1", "", 1), nameless]),
+        "user: u1\nassistant: call \nuser: missing without id, interrupted without id\n"
+    );
 }
 
 /// Rule 6.6: unlike in rule 6.5, a prompt behind the reply changes nothing.
