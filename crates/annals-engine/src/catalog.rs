@@ -52,7 +52,7 @@ pub struct Wanted {
     /// Only sessions that touched this file, or a file in this folder; a path that is not from the root may be the end or
     /// a part of a longer one. Their subagents count.
     pub file: Option<String>,
-    /// Also files that hold no conversation.
+    /// Also files that hold no conversation (LISTS 6.2).
     pub all: bool,
     /// Only sessions that really lie in the client's folders, wherever links lead.
     pub inside: bool,
@@ -337,7 +337,7 @@ impl Listed {
         }
     }
 
-    /// Returns when something was said last; where no entry tells, when the file was written.
+    /// Returns when something was said last; where no entry tells, when the file was written (LISTS 6.4).
     fn updated(&self) -> Option<Timestamp> {
         self.facts.updated_at.or_else(|| Timestamp::try_from(self.modified?).ok())
     }
@@ -422,7 +422,7 @@ impl Listing {
         fits
     }
 
-    /// Returns whether no file from `next` on can belong to what was asked for.
+    /// Returns whether no file from `next` on can belong to what was asked for (LISTS 6.4).
     fn has_enough(&self, wanted: &Wanted, next: &Candidate) -> bool {
         match wanted.sort {
             _ if !wanted.may_have_enough() => false,

@@ -1,7 +1,7 @@
 //! The model view: the messages that Claude Code would send to the model if a session were resumed now.
 //!
-//! `docs/CHAIN.md`, section 6, states the rules. [`messages`] applies them one after the other, in a module each. Messages are
-//! made of spans of the file; nothing is read until a caller asks for it.
+//! `docs/CHAIN.md`, section 6, states the rules. [`messages`] applies them one after the other, in a module each. Messages
+//! are made of spans of the file; nothing is read until a caller asks for it.
 //!
 //! ```
 //! use annals_transcript::chain::Chain;

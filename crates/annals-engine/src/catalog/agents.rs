@@ -1,4 +1,4 @@
-//! Subagents of listed sessions: those in a session's own folder, and those of old versions that lie beside it.
+//! Subagents of listed sessions: those in a session's own folder, and those of old versions that lie beside it (LISTS 6.3).
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,7 @@
-//! What is in a session: its title, its times, where and with what it was held.
+//! What a list shows of a session: its title, its times, where and with which version it was held.
+//!
+//! The rules are stated in `docs/LISTS.md`: which bytes are read in section 1, which line counts in section 2, titles in
+//! section 3.
 
 mod grown;
 
@@ -19,36 +22,36 @@ use super::folder::Candidate;
 use super::project::project_above;
 use crate::files::is_hollow;
 
-/// What is in a session.
+/// What is in a session (LISTS section 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Whether it is a conversation at all.
     pub standing: Standing,
     /// What it is called.
     pub title: Option<Title>,
-    /// The first words of a person.
+    /// The first words of a person (LISTS 2.7).
     pub first_prompt: Option<String>,
-    /// The first entry's time.
+    /// The earliest time of an entry (LISTS 2.6).
     pub created_at: Option<Timestamp>,
-    /// The last entry's time.
+    /// The latest time of an entry (LISTS 2.6).
     pub updated_at: Option<Timestamp>,
-    /// The working directory that it began in, or was moved to.
+    /// The working directory that it began in, or was moved to (LISTS 2.2).
     pub cwd: Option<String>,
-    /// The branch that was checked out last.
+    /// The branch that was checked out last (LISTS 2.3).
     pub git_branch: Option<String>,
-    /// The version of the client that wrote last.
+    /// The version of Claude Code that wrote last (LISTS 2.3).
     pub version: Option<String>,
-    /// How the client was started.
+    /// How Claude Code was started (LISTS 2.4).
     pub entrypoint: Option<String>,
-    /// The permission mode that it was left in.
+    /// The permission mode that it was left in (LISTS 2.5).
     pub permission_mode: Option<String>,
-    /// The user's tag.
+    /// The user's tag (LISTS 2.10).
     pub tag: Option<String>,
-    /// The session that it was forked from.
+    /// The session that it was forked from (LISTS 2.8).
     pub forked_from: Option<String>,
-    /// The session that its lines name.
+    /// The session that its lines name (LISTS 2.1).
     pub session: Option<String>,
-    /// How many messages of the user and the model it has; none if not all of it was read.
+    /// How many messages of the user and the model it has; none if not all of it was read (LISTS 2.9).
     pub messages: Option<u64>,
     /// The working directories that it tells.
     pub(super) cwds: Cwds,
@@ -58,7 +61,7 @@ pub struct Facts {
     pub(super) is_whole: bool,
 }
 
-/// What a file holds.
+/// What a file holds; only conversations are listed (LISTS 6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Standing {
     /// A conversation.
@@ -96,18 +99,18 @@ pub struct Title {
     pub source: TitleSource,
 }
 
-/// Where a title comes from.
+/// Where a title comes from, in the order in which they count (LISTS 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TitleSource {
     /// The user gave it.
     Custom,
-    /// The user gave it, before text that was not read: a later one may stand in a file of its own.
+    /// The user gave it, before text that was not read: a later one may stand in a file of its own (LISTS 3.2).
     Earlier,
     /// The user named the agent that the session runs as.
     Agent,
     /// A model gave it.
     Ai,
-    /// A summary of the session, as old clients wrote.
+    /// A summary of the session, as old versions wrote them (LISTS 3.3).
     Summary,
     /// The first prompt.
     Prompt,
@@ -135,7 +138,7 @@ impl TitleSource {
 }
 
 impl Facts {
-    /// Reads what is in a transcript: both ends of it, and all of it only if they leave a question open.
+    /// Reads what is in a transcript: both ends of it, and all of it only if they leave a question open (LISTS 1.7).
     pub(super) fn read(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
         if leaves_a_question(&lite, &file, &transcript.path) {
@@ -144,14 +147,14 @@ impl Facts {
         Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads what the ends of a transcript tell: enough for a subagent's.
+    /// Reads both ends of a transcript and no more: enough for a subagent's (LISTS 1.7).
     pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads a transcript that seems to have grown since these facts were read, and returns what reading
-    /// it anew would: where that takes all of it, what was written since is enough if these are the facts of all the rest.
+    /// Reads a transcript that seems to have grown since these facts were read (LISTS 1.8). The result is that of reading it
+    /// anew; if that takes all of the file, only appended lines are read if these are the facts of all lines before.
     pub(super) fn read_again(&self, transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         if !leaves_a_question(&lite, &file, &transcript.path) {
@@ -182,7 +185,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Gives a session the title that stands in a file of its own, unless the transcript itself has one.
+    /// Takes the title from the session's own folder, unless the transcript certainly has the last one (LISTS 3.2).
     pub(super) fn take_title_beside(&mut self, path: &Path) {
         let has_own = self.title.as_ref().is_some_and(|title| title.source == TitleSource::Custom);
         if !has_own && let Some(text) = title_beside(path) {
@@ -190,6 +193,8 @@ impl Facts {
         }
     }
 
+    /// Builds the facts from the entries that were read. The title is the first that is not blank, in the order of
+    /// [`TitleSource`] (LISTS 3.1).
     fn of(mut lite: Lite, file: &mut File, transcript: &Candidate) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
@@ -228,7 +233,7 @@ impl Facts {
             messages: lite.whole.then_some(lite.messages),
             checkpoint: Checkpoint::new(transcript.state.identity, transcript.state.length, lite.fingerprint),
             is_whole: lite.whole,
-            // The client writes an empty name where there is no repository.
+            // Claude Code writes an empty name where there is no repository (LISTS 2.3).
             git_branch: words(lite.git_branch),
             version: lite.version,
             entrypoint: lite.entrypoint,
@@ -236,7 +241,7 @@ impl Facts {
     }
 }
 
-/// Opens a transcript and reads its ends, as long as it was when it was looked at.
+/// Opens a transcript and reads its ends, up to the length that it had when the folder was read (LISTS 1.1).
 fn ends(transcript: &Candidate) -> io::Result<(File, Lite)> {
     let mut file = File::open(&transcript.path)?;
     let lite = Lite::read(&mut file, transcript.state.length)?;
@@ -250,7 +255,7 @@ pub(super) struct Cwds {
     pub(super) first: Option<String>,
     /// The last, if it is another one: most sessions stay where they began.
     pub(super) elsewhere: Option<String>,
-    /// The one that the client says it was moved to.
+    /// The one of the last `relocated` record.
     pub(super) moved_to: Option<String>,
 }
 
@@ -267,8 +272,8 @@ impl Cwds {
         Self::new(self.first.clone().or(rest.first.clone()), last.cloned(), moved_to.cloned())
     }
 
-    /// Returns the working directory of a session: the one that it was moved to, else the first one, unless it is the last
-    /// that the folder of the transcript is named after. Then the session was moved, too.
+    /// Returns the working directory of a session (LISTS 2.2): the one that it was moved to, else the first one; but the last
+    /// one if the folder of the transcript is named after the last one only, because then the session was moved there.
     pub(super) fn of_session(&self, path: &Path) -> Option<String> {
         let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let names_folder =
@@ -284,7 +289,7 @@ fn to_the_millisecond(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.as_millisecond()).ok()
 }
 
-/// How many characters of a prompt lists show.
+/// How many characters of a prompt lists show (LISTS 2.7).
 const LONGEST_PROMPT: usize = 300;
 
 /// Returns as much of a prompt as lists show.
@@ -296,6 +301,7 @@ fn beginning(prompt: &str) -> String {
     prompt[..end].to_owned()
 }
 
+/// Returns what a file holds (LISTS 6.2).
 fn standing(lite: &Lite) -> Standing {
     match (lite.has_main_messages, lite.has_messages, lite.size) {
         (true, ..) => Standing::Conversation,
@@ -305,8 +311,8 @@ fn standing(lite: &Lite) -> Standing {
     }
 }
 
-/// Returns whether the ends of a file leave open what can be read between them: what it is, when it was written, or what
-/// it is called.
+/// Returns whether all of a file has to be read, because its ends leave open what it is, when it was last active, what its
+/// first prompt is, or whether the user gave it a title (LISTS 1.7).
 fn leaves_a_question(lite: &Lite, file: &File, path: &Path) -> bool {
     let is_open = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
     let is_asked = || is_open || may_hide_a_title(lite) && title_beside(path).is_none();
@@ -318,15 +324,13 @@ fn starts_a_line(file: &mut File, at: u64) -> io::Result<bool> {
     Ok(at == 0 || read_span(file, at - 1, 1)? == b"\n")
 }
 
-/// Returns whether a title of the user's may stand between the ends of a file. Clients before 2.1.23 knew no titles.
+/// Returns whether a title of the user's may stand between the ends of a file (LISTS 3.5).
 fn may_hide_a_title(lite: &Lite) -> bool {
     !tells_title(lite) && !lite.version.as_deref().is_some_and(|version| is_before(version, [2, 1, 23]))
 }
 
-/// Returns whether the end of a file tells for certain which title the user gave, or that there is none.
-///
-/// A client that knows `last-prompt` writes the title again beside it, turn after turn: where the end has the one and not
-/// the other, there is no title.
+/// Returns whether the tail of a file has the title that the user gave, or shows that there is none (LISTS 3.5): versions
+/// that write `last-prompt` repeat the title beside it.
 fn tells_title(lite: &Lite) -> bool {
     lite.newest::<CustomTitle>().is_some() || lite.newest::<LastPrompt>().is_some()
 }
@@ -336,13 +340,13 @@ pub(crate) fn listed_title(path: &Path) -> Option<Title> {
     Facts::of_session(path).ok()?.title
 }
 
-/// Returns the title that stands in a file of its own, where no amount of text hides it.
+/// Returns the title from the session's own folder, where no amount of text hides it (LISTS 3.2).
 pub(crate) fn title_beside(path: &Path) -> Option<String> {
     let bytes = small_file(&SessionPaths::of(path).custom_title())?;
     Value::new(&bytes)?.text("customTitle").map(String::from)
 }
 
-/// Returns whether a session is in the client's archive.
+/// Returns whether a session is archived.
 pub(crate) fn is_archived(path: &Path) -> bool {
     small_file(&SessionPaths::of(path).archived())
         .is_some_and(|bytes| Value::new(&bytes).is_some_and(|value| value.flag("archived")))

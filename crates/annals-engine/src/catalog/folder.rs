@@ -1,4 +1,4 @@
-//! A project's folder: which files in it are sessions, by their names and states alone.
+//! A project's folder: which files in it are sessions, by their names and states alone (LISTS 6.1).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirEntry};
@@ -133,7 +133,7 @@ impl Candidate {
     }
 
     /// Returns the latest time that an entry of the file can have. Some file systems and archives round times to two
-    /// seconds.
+    /// seconds (LISTS 6.4).
     pub(super) fn latest(&self) -> Option<Timestamp> {
         let written = Timestamp::try_from(self.state.modified?).ok()?;
         Some(written.saturating_add(SignedDuration::from_secs(2)).unwrap_or(written))

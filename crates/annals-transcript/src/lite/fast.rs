@@ -86,8 +86,8 @@ fn times_are_known(line: &[u8], facts: &Lite, last: &LastMessage<'_>) -> bool {
     TIMESTAMP.find_iter(line).all(|at| time_of(&line[at..]).is_some_and(|time| range.contains(&time)))
 }
 
-/// Returns the time at the start of `member`, the rest of a line from the key `timestamp` on; none if the time is not spelled
-/// as Claude Code spells times.
+/// Returns the time at the start of `member`, the rest of a line from the key `timestamp` on; none if it is not spelled as
+/// Claude Code spells times.
 fn time_of(member: &[u8]) -> Option<Timestamp> {
     let value = member.strip_prefix(b"\"timestamp\":\"")?;
     time::as_the_client_writes(value.first_chunk::<24>()?)

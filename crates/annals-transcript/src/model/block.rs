@@ -8,9 +8,9 @@ use crate::patch;
 
 /// Returns the JSON of a block as Claude Code sends it.
 ///
-/// A bare string becomes a text block, the tool `Task` becomes `Agent`, a failed result keeps only its text (CHAIN 6.13a), the
-/// image of an attached file becomes an image block (CHAIN 6.9c), and half a surrogate pair becomes U+FFFD, as does anything
-/// that is not UTF-8.
+/// A bare string becomes a text block, the tool `Task` becomes `Agent`, a failed result keeps only its text (CHAIN 6.13a),
+/// the image of an attached file becomes an image block (CHAIN 6.9c), and half a surrogate pair becomes U+FFFD, as does
+/// anything that is not UTF-8.
 ///
 /// ```
 /// use annals_transcript::model::block_as_sent;

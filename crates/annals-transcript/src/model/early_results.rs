@@ -68,8 +68,8 @@ impl Layout {
         is_uninterrupted.then_some(last_line)
     }
 
-    /// Returns the first call with an id behind a position. A result whose call stands before it stays, even if the id is called
-    /// again later.
+    /// Returns the first call with an id behind a position. A result whose call stands before it stays, even if the id is
+    /// called again later.
     fn later_call(&self, id: usize, position: usize) -> Option<usize> {
         let is_called_before = self.calls.members(id).next().is_some_and(|first| first < position);
         if is_called_before { None } else { self.calls.first_above(id, position) }

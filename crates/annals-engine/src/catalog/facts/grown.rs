@@ -1,4 +1,4 @@
-//! What is in a session that has grown: what was known of it, and what was written since.
+//! Facts of a session that has grown (LISTS 1.8): those of its old lines, joined with those of the appended ones.
 
 use std::fs::File;
 use std::io;
@@ -9,8 +9,8 @@ use annals_transcript::lite::Lite;
 use super::super::folder::Candidate;
 use super::{Facts, Standing, Title, TitleSource};
 
-/// Returns the facts of all of a transcript: those that were known of its beginning, with what was written since. None if
-/// that takes away a title under which there may be another.
+/// Returns the facts of all lines of a transcript: `known` are those of the old lines, `since` those of the appended ones.
+/// Returns `None` if the appended lines take back the title, because an older one may then count (LISTS 1.8).
 pub(super) fn with(
     known: &Facts,
     since: Lite,
@@ -49,8 +49,8 @@ pub(super) fn with(
     Ok(Some(facts))
 }
 
-/// Returns the title that counts: the one that comes before the other by where it comes from, or else the later one. Of
-/// two prompts the first counts.
+/// Returns the title that counts: the one whose source comes first (LISTS 3.1), or else the later one. Of two prompts the
+/// first one counts (LISTS 2.7).
 fn counts<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
     let (Some(before), Some(later)) = (known, since) else { return known.or(since) };
     let is_prompt = later.source == TitleSource::Prompt;
