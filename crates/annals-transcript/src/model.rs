@@ -32,7 +32,7 @@ use crate::place::Place;
 use crate::session::index;
 pub use block::{block_as_sent, text_with_newline};
 use fragment::{Fragment, Speaker};
-pub use part::{Made, Part, Wrapper};
+pub use part::{Part, Placeholder, Wrapper};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -268,9 +268,9 @@ fn sent_message(
     message: model::Message<'_>,
 ) -> Result<Option<wire::ChatMessage>, Error> {
     let is_result = |part: &model::Part<'_>| match part {
-        model::Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
-        model::Part::MadeResult { .. } => true,
-        model::Part::Joined(_) | model::Part::Wrapped { .. } | model::Part::MadeText(_) => false,
+        model::Part::Block(block) => matches!(block.kind, BlockKind::ToolResult(_)),
+        model::Part::PlaceholderResult { .. } => true,
+        model::Part::BlockWithNewline(_) | model::Part::Wrapped { .. } | model::Part::Placeholder(_) => false,
     };
     if message.parts.iter().all(is_result) {
         return Ok(None);
@@ -278,11 +278,11 @@ fn sent_message(
     let mut composer = Composer::new(reading, message.role.name(), message.entries);
     for part in message.parts {
         match part {
-            model::Part::Found(block) => composer.sent_block(block)?,
-            model::Part::Joined(block) => composer.block(block, "\n")?,
+            model::Part::Block(block) => composer.sent_block(block)?,
+            model::Part::BlockWithNewline(block) => composer.block(block, "\n")?,
             model::Part::Wrapped { blocks, .. } => composer.text(&reading.to_wire.text_of(blocks)?),
-            model::Part::MadeText(made) => composer.text(made.text()),
-            model::Part::MadeResult { .. } => {}
+            model::Part::Placeholder(made) => composer.text(made.text()),
+            model::Part::PlaceholderResult { .. } => {}
         }
     }
     Ok(composer.finish()?)

@@ -79,16 +79,18 @@ impl<'a> ToWire<'a> {
 
     fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Error> {
         match part {
-            Part::Found(block) => Ok(raw(&block_as_sent(&self.span(block.offset, block.length)?))),
-            Part::Joined(block) => Ok(raw(&text_with_newline(&self.span(block.offset, block.length)?))),
+            Part::Block(block) => Ok(raw(&block_as_sent(&self.span(block.offset, block.length)?))),
+            Part::BlockWithNewline(block) => {
+                Ok(raw(&text_with_newline(&self.span(block.offset, block.length)?)))
+            }
             Part::Wrapped { blocks, wrapper } => {
                 let text = quote(&self.text_of(blocks)?);
                 Ok(raw(&format!(r#"{{"type":"text","text":{text},"wrapped":{}}}"#, quote(wrapper.name()))))
             }
-            Part::MadeText(made) => {
+            Part::Placeholder(made) => {
                 Ok(raw(&format!(r#"{{"type":"text","text":{},"synthetic":true}}"#, quote(made.text()))))
             }
-            Part::MadeResult { call, text } => {
+            Part::PlaceholderResult { call, text } => {
                 let id = call.tool.map_or_else(String::new, |id| self.ids.get(id));
                 let (id, text) = (quote(&id), quote(text.text()));
                 Ok(raw(&format!(

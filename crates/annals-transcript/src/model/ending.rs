@@ -1,13 +1,14 @@
 //! The reply behind a prompt that was never answered (CHAIN 6.7).
 
 use super::fragment::{Fragment, LocalCommand, Speaker};
-use super::part::{Made, Part};
+use super::part::{Part, Placeholder};
 
 /// Adds a reply if the last message asks for one. Local commands that were run after the last prompt stay behind that reply.
 pub(super) fn answer_last_prompt(fragments: &mut Vec<Fragment<'_>>) {
     if asks_for_reply(fragments) {
         let end = fragments.iter().rposition(|fragment| !is_system(fragment)).map_or(0, |last| last + 1);
-        fragments.insert(end, Fragment::made(Speaker::Assistant, Part::MadeText(Made::NoResponse)));
+        fragments
+            .insert(end, Fragment::made_up(Speaker::Assistant, Part::Placeholder(Placeholder::NoResponse)));
     }
 }
 

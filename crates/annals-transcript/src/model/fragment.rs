@@ -1,6 +1,6 @@
 //! What each entry contributes to the messages (CHAIN 6.1, 6.2, 6.9).
 
-use super::part::{Made, Part, Wrapper, is_blank_text};
+use super::part::{Part, Placeholder, Wrapper, is_blank_text};
 use crate::chain::NodeIndex;
 use crate::entry::{Flag, Kind};
 use crate::place::Place;
@@ -14,8 +14,8 @@ pub(super) struct Fragment<'s> {
     pub(super) node: Option<Place>,
     /// The reply that it is a line of.
     pub(super) reply: Option<ReplyKey>,
-    /// A part that is not a block of the file. It comes before the blocks.
-    made: Option<Part<'s>>,
+    /// What is sent in place of blocks. It comes before the blocks that are sent as they are.
+    replacement: Option<Part<'s>>,
     /// The blocks of the file.
     pub(super) blocks: &'s [BlockSpan],
     sent_blocks: SentBlocks,
@@ -118,15 +118,15 @@ impl<'s> Fragment<'s> {
             Speaker::Attachment if !is_queued_prompt => attached,
             _ => session.blocks(node),
         };
-        let (made, sent_blocks) = match speaker {
+        let (replacement, sent_blocks) = match speaker {
             Speaker::Attachment if is_queued_prompt => wrapped(blocks, Wrapper::Queued),
-            _ => made_part(speaker, node, blocks),
+            _ => replacement(speaker, node, blocks),
         };
         Some(Self {
             speaker,
             node: Some(Place::at(index)),
             reply: if speaker == Speaker::Assistant { ReplyKey::of(node) } else { None },
-            made,
+            replacement,
             blocks,
             sent_blocks,
             is_unsent: is_unsent(speaker, node),
@@ -137,12 +137,12 @@ impl<'s> Fragment<'s> {
     }
 
     /// Returns a fragment that Claude Code makes up.
-    pub(super) fn made(speaker: Speaker, part: Part<'s>) -> Self {
+    pub(super) fn made_up(speaker: Speaker, part: Part<'s>) -> Self {
         Self {
             speaker,
             node: None,
             reply: None,
-            made: Some(part),
+            replacement: Some(part),
             blocks: &[],
             sent_blocks: SentBlocks::All,
             is_unsent: false,
@@ -160,7 +160,7 @@ impl<'s> Fragment<'s> {
             SentBlocks::AllButText => block.kind != BlockKind::Malformed && !block.kind.is_text(),
             SentBlocks::None => false,
         });
-        self.made.into_iter().chain(sent.map(Part::Found))
+        self.replacement.into_iter().chain(sent.map(Part::Block))
     }
 
     /// Returns the calls of the model.
@@ -227,14 +227,14 @@ impl<'s> Fragment<'s> {
 }
 
 /// Returns what Claude Code sends in place of blocks of an entry, and which blocks it sends as they are.
-fn made_part<'s>(speaker: Speaker, node: &Node, blocks: &'s [BlockSpan]) -> (Option<Part<'s>>, SentBlocks) {
+fn replacement<'s>(speaker: Speaker, node: &Node, blocks: &'s [BlockSpan]) -> (Option<Part<'s>>, SentBlocks) {
     match speaker {
         Speaker::User if node.has(Flag::Notification) && has_text(blocks) => {
             wrapped(blocks, Wrapper::Notification)
         }
         Speaker::Assistant if is_thinking_and_blank(blocks) => (None, SentBlocks::AllButText),
         Speaker::LocalCommand if !is_nonempty_string(blocks) => {
-            (Some(Part::MadeText(Made::NoContent)), SentBlocks::None)
+            (Some(Part::Placeholder(Placeholder::NoContent)), SentBlocks::None)
         }
         _ => (None, SentBlocks::All),
     }

@@ -2,7 +2,7 @@
 
 use super::fragment::{Fragment, Speaker};
 use super::merge;
-use super::part::{Made, Part};
+use super::part::{Part, Placeholder};
 use crate::session::{BlockSpan, Session};
 
 /// Returns whether there is a result for a call, by the index of its id.
@@ -39,7 +39,7 @@ pub(super) fn answer_last(session: &Session, fragments: &mut Vec<Fragment<'_>>, 
 
 /// Returns the result that Claude Code makes up for a call that was running when the session ended.
 fn interrupted(call: &BlockSpan) -> Fragment<'_> {
-    Fragment::made(Speaker::User, Part::MadeResult { call, text: Made::Interrupted })
+    Fragment::made_up(Speaker::User, Part::PlaceholderResult { call, text: Placeholder::Interrupted })
 }
 
 fn is_open(call: &BlockSpan, answered: &[bool]) -> bool {

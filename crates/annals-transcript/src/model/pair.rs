@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::fragment::Fragment;
 use super::merge::MessageGroups;
-use super::part::{Made, Part};
+use super::part::{Part, Placeholder};
 use super::{Messages, Role};
 use crate::session::{BlockKind, BlockSpan, Id, Session};
 
@@ -82,7 +82,7 @@ fn alternates(parts: &[Part<'_>]) -> bool {
 fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
     parts.retain(|part| !matches!(part.kind(), Some(BlockKind::Fallback | BlockKind::EmptyText)));
     if parts.is_empty() {
-        parts.push(Part::MadeText(Made::NoContent));
+        parts.push(Part::Placeholder(Placeholder::NoContent));
         return;
     }
     let advised = answered_by(BlockKind::AdvisorResult, parts);
@@ -90,7 +90,7 @@ fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
         part.kind() != Some(BlockKind::AdvisorResult) && !is_server_call_among(*part, &advised)
     });
     if parts.is_empty() {
-        parts.push(Part::MadeText(Made::AdvisorResponse));
+        parts.push(Part::Placeholder(Placeholder::AdvisorResponse));
         return;
     }
     let answered = answered_by(BlockKind::ServerToolResult, parts);
@@ -104,7 +104,7 @@ fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
 /// Returns the calls that results of a kind answer.
 fn answered_by(kind: BlockKind, parts: &[Part<'_>]) -> BTreeSet<Option<Id>> {
     let calls = parts.iter().filter_map(|part| match part {
-        Part::Found(block) if block.kind == kind => Some(block.tool),
+        Part::Block(block) if block.kind == kind => Some(block.tool),
         _ => None,
     });
     calls.collect()
@@ -112,7 +112,7 @@ fn answered_by(kind: BlockKind, parts: &[Part<'_>]) -> BTreeSet<Option<Id>> {
 
 /// Returns whether a part is a call of a tool on the server, and one of these.
 fn is_server_call_among(part: Part<'_>, calls: &BTreeSet<Option<Id>>) -> bool {
-    matches!(part, Part::Found(block) if block.kind == BlockKind::ServerToolUse && calls.contains(&block.tool))
+    matches!(part, Part::Block(block) if block.kind == BlockKind::ServerToolUse && calls.contains(&block.tool))
 }
 
 /// Joins the parts of user entries that follow each other (CHAIN 6.10): with each entry the results come to the front, and
@@ -137,10 +137,10 @@ fn end_with_newline(parts: &mut [Part<'_>], is_sorted: bool) {
     let mut from_end = parts.iter_mut().rev();
     let last = if is_sorted { from_end.find(|part| !part.is_result()) } else { from_end.next() };
     if let Some(last) = last
-        && let Part::Found(text) = *last
+        && let Part::Block(text) = *last
         && text.kind.is_text()
     {
-        *last = Part::Joined(text);
+        *last = Part::BlockWithNewline(text);
     }
 }
 
@@ -151,14 +151,18 @@ fn answer<'s>(parts: &mut Vec<Part<'s>>, calls: &mut Calls<'s>, is_first_message
     let is_orphaned = parts.len() < count;
     drop_blank_text(parts);
     if parts.is_empty() {
-        let text = if is_orphaned && is_first_message { Made::OrphanedResult } else { Made::NoContent };
-        parts.push(Part::MadeText(text));
+        let text = if is_orphaned && is_first_message {
+            Placeholder::OrphanedResult
+        } else {
+            Placeholder::NoContent
+        };
+        parts.push(Part::Placeholder(text));
     }
 }
 
 /// Drops text without a visible character, unless a bare string is all of the message (CHAIN 6.12).
 fn drop_blank_text(parts: &mut Vec<Part<'_>>) {
-    let is_bare = matches!(parts[..], [Part::Found(BlockSpan { is_bare: true, .. })]);
+    let is_bare = matches!(parts[..], [Part::Block(BlockSpan { is_bare: true, .. })]);
     if !is_bare {
         parts.retain(|part| !part.is_blank_text());
     }
@@ -184,7 +188,7 @@ impl<'s> Calls<'s> {
     fn keep_first(&mut self, parts: &mut Vec<Part<'s>>) {
         parts.retain(|part| part.call().is_none_or(|call| self.open(call)));
         if parts.is_empty() {
-            parts.push(Part::MadeText(Made::InterruptedCall));
+            parts.push(Part::Placeholder(Placeholder::InterruptedCall));
         }
     }
 
@@ -205,7 +209,7 @@ impl<'s> Calls<'s> {
         parts.retain(|part| match part.result() {
             Some(id) => std::mem::take(&mut self.is_open[id.index()]),
             // A result that Claude Code made up stays, even if its call has no id.
-            None => !matches!(part, Part::Found(block) if matches!(block.kind, BlockKind::ToolResult(_))),
+            None => !matches!(part, Part::Block(block) if matches!(block.kind, BlockKind::ToolResult(_))),
         });
         parts.splice(0..0, self.close());
     }
@@ -217,6 +221,6 @@ impl<'s> Calls<'s> {
             .last
             .drain(..)
             .filter(|call| call.tool.is_none_or(|id| std::mem::take(&mut is_open[id.index()])));
-        unanswered.map(|call| Part::MadeResult { call, text: Made::MissingResult }).collect()
+        unanswered.map(|call| Part::PlaceholderResult { call, text: Placeholder::MissingResult }).collect()
     }
 }

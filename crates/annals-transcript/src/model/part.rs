@@ -6,9 +6,9 @@ use crate::session::{BlockKind, BlockSpan, Id};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'s> {
     /// A block of the file.
-    Found(&'s BlockSpan),
-    /// Text of the file with a newline behind it, because the text of the next user entry follows (CHAIN 6.10).
-    Joined(&'s BlockSpan),
+    Block(&'s BlockSpan),
+    /// A block of text with a newline behind it, because the text of the next user entry follows (CHAIN 6.10).
+    BlockWithNewline(&'s BlockSpan),
     /// All text of an entry, in words of Claude Code that are not reproduced here.
     Wrapped {
         /// The blocks of the entry, text and other.
@@ -17,13 +17,13 @@ pub enum Part<'s> {
         wrapper: Wrapper,
     },
     /// Text that Claude Code makes up.
-    MadeText(Made),
+    Placeholder(Placeholder),
     /// A result that Claude Code makes up for a call of the file.
-    MadeResult {
+    PlaceholderResult {
         /// The call.
         call: &'s BlockSpan,
         /// What the result says.
-        text: Made,
+        text: Placeholder,
     },
 }
 
@@ -46,9 +46,9 @@ impl Wrapper {
     }
 }
 
-/// Text that Claude Code makes up.
+/// Text that Claude Code puts where nothing of the file can stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum Placeholder {
     /// The reply to a prompt that was never answered (CHAIN 6.7).
     NoResponse,
     /// The result of a call that was running when the session ended (CHAIN 6.6).
@@ -66,20 +66,20 @@ pub enum Made {
     NoContent,
 }
 
-impl Made {
+impl Placeholder {
     /// Returns its words.
     pub fn text(self) -> &'static str {
         match self {
-            Made::NoResponse => "No response requested.",
-            Made::Interrupted => {
+            Placeholder::NoResponse => "No response requested.",
+            Placeholder::Interrupted => {
                 "[Tool call interrupted: the session ended before this call's result was recorded, so its outcome is \
                  unknown. Check whether it took effect before relying on it or running it again.]"
             }
-            Made::InterruptedCall => "[Tool use interrupted]",
-            Made::AdvisorResponse => "[Advisor response]",
-            Made::MissingResult => "[Tool result missing due to internal error]",
-            Made::OrphanedResult => "[Orphaned tool result removed due to conversation resume]",
-            Made::NoContent => "(no content)",
+            Placeholder::InterruptedCall => "[Tool use interrupted]",
+            Placeholder::AdvisorResponse => "[Advisor response]",
+            Placeholder::MissingResult => "[Tool result missing due to internal error]",
+            Placeholder::OrphanedResult => "[Orphaned tool result removed due to conversation resume]",
+            Placeholder::NoContent => "(no content)",
         }
     }
 }
@@ -89,7 +89,7 @@ impl<'s> Part<'s> {
     #[inline]
     pub(super) fn call(self) -> Option<&'s BlockSpan> {
         match self {
-            Part::Found(block) if block.kind == BlockKind::ToolUse => Some(block),
+            Part::Block(block) if block.kind == BlockKind::ToolUse => Some(block),
             _ => None,
         }
     }
@@ -98,8 +98,8 @@ impl<'s> Part<'s> {
     #[inline]
     pub(super) fn result(self) -> Option<Id> {
         match self {
-            Part::Found(block) if matches!(block.kind, BlockKind::ToolResult(_)) => block.tool,
-            Part::MadeResult { call, .. } => call.tool,
+            Part::Block(block) if matches!(block.kind, BlockKind::ToolResult(_)) => block.tool,
+            Part::PlaceholderResult { call, .. } => call.tool,
             _ => None,
         }
     }
@@ -108,18 +108,18 @@ impl<'s> Part<'s> {
     #[inline]
     pub(super) fn is_result(self) -> bool {
         match self {
-            Part::Found(block) => matches!(block.kind, BlockKind::ToolResult(_)),
-            Part::MadeResult { .. } => true,
-            Part::Joined(_) | Part::Wrapped { .. } | Part::MadeText(_) => false,
+            Part::Block(block) => matches!(block.kind, BlockKind::ToolResult(_)),
+            Part::PlaceholderResult { .. } => true,
+            Part::BlockWithNewline(_) | Part::Wrapped { .. } | Part::Placeholder(_) => false,
         }
     }
 
     #[inline]
     pub(super) fn is_text(self) -> bool {
         match self {
-            Part::Found(block) | Part::Joined(block) => block.kind.is_text(),
-            Part::Wrapped { .. } | Part::MadeText(_) => true,
-            Part::MadeResult { .. } => false,
+            Part::Block(block) | Part::BlockWithNewline(block) => block.kind.is_text(),
+            Part::Wrapped { .. } | Part::Placeholder(_) => true,
+            Part::PlaceholderResult { .. } => false,
         }
     }
 
@@ -133,8 +133,8 @@ impl<'s> Part<'s> {
     #[inline]
     pub(super) fn kind(self) -> Option<BlockKind> {
         match self {
-            Part::Found(block) | Part::Joined(block) => Some(block.kind),
-            Part::Wrapped { .. } | Part::MadeText(_) | Part::MadeResult { .. } => None,
+            Part::Block(block) | Part::BlockWithNewline(block) => Some(block.kind),
+            Part::Wrapped { .. } | Part::Placeholder(_) | Part::PlaceholderResult { .. } => None,
         }
     }
 }

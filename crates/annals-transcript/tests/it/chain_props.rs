@@ -360,15 +360,15 @@ fn spelled(file: &[u8]) -> Option<Vec<Message>> {
 
 fn spelled_part(file: &[u8], part: &Part<'_>) -> String {
     match part {
-        Part::Found(block) => spelled_block(read(file, block)),
-        Part::Joined(block) => spelled_block(read(file, block)) + "\n",
+        Part::Block(block) => spelled_block(read(file, block)),
+        Part::BlockWithNewline(block) => spelled_block(read(file, block)) + "\n",
         Part::Wrapped { blocks, .. } => {
             let texts = blocks.iter().filter(|block| block.kind.is_text()).map(|block| read(file, block));
             let texts = texts.map(|value| value.as_text().or(value.text("text")).unwrap_or_default());
             format!("wrapped {}", texts.collect::<Vec<_>>().join("\n"))
         }
-        Part::MadeText(made) => format!("made {}", made.text().chars().take(20).collect::<String>()),
-        Part::MadeResult { call, .. } => {
+        Part::Placeholder(made) => format!("made {}", made.text().chars().take(20).collect::<String>()),
+        Part::PlaceholderResult { call, .. } => {
             format!("made result {}", read(file, call).text("id").expect("a call has an id"))
         }
     }

@@ -4,7 +4,7 @@ use annals_transcript::chain::Chain;
 use annals_transcript::content::Block;
 use annals_transcript::history::{self, Step};
 use annals_transcript::json::Value;
-use annals_transcript::model::{self, Made, Part};
+use annals_transcript::model::{self, Part, Placeholder};
 use annals_transcript::session::{BlockSpan, Session};
 
 /// Spells an entry that hangs on another one; `more` are further fields.
@@ -95,12 +95,12 @@ fn sent(lines: &[String]) -> String {
         }
     };
     let part = |part: &Part| match part {
-        Part::Found(block) => found(block),
-        Part::Joined(block) => found(block) + "\\n",
+        Part::Block(block) => found(block),
+        Part::BlockWithNewline(block) => found(block) + "\\n",
         Part::Wrapped { wrapper, .. } => format!("wrapped {}", wrapper.name()),
-        Part::MadeText(made) => format!("made up: {}", made.text()),
-        Part::MadeResult { call, text } => {
-            let text = if *text == Made::Interrupted { "interrupted" } else { "missing" };
+        Part::Placeholder(made) => format!("made up: {}", made.text()),
+        Part::PlaceholderResult { call, text } => {
+            let text = if *text == Placeholder::Interrupted { "interrupted" } else { "missing" };
             format!("{text} {}", call.tool.map_or_else(|| "without id".to_owned(), |id| ids.get(id)))
         }
     };
