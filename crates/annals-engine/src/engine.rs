@@ -212,7 +212,7 @@ impl Engine {
 /// Changing a session.
 impl Engine {
     /// Gives a session a title. It is appended to the transcript and, so that no amount of later text hides it, written to
-    /// a small file beside it, which Claude Code reads too.
+    /// a small file beside it, which Claude Code reads too (LISTS 3.2).
     pub fn rename(&self, file: &TranscriptFile, title: &str) -> Result<(), Error> {
         title::rename(self, file, title)
     }
