@@ -4,12 +4,12 @@
 //! as no file that is left can belong among the first: a file was written when its last entry was, or later.
 
 mod agents;
-mod cache;
 mod contents;
 mod facts;
 mod folder;
 mod memory;
 mod project;
+mod store;
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::cache::{Cache, Freshness, Remembered};
 use super::contents::Contents;
 use super::facts::Facts;
 use super::folder::Candidate;
+use super::store::{self, Freshness, Store, Stored};
 
 /// What the catalogue remembers: all of it for a whole list, piece by piece for a short one.
 pub(super) struct Memory {
-    cache: Option<Cache>,
-    all: Option<HashMap<OsString, Remembered<Box<Facts>>>>,
+    store: Option<Box<dyn Store>>,
+    all: Option<HashMap<OsString, Stored<Box<Facts>>>>,
 }
 
 /// Something about a transcript, and whether the catalogue has yet to learn it.
@@ -26,16 +26,16 @@ struct Known<T> {
 
 impl Memory {
     pub(super) fn open(folder: &Path, whole_list: bool) -> Self {
-        let cache = Cache::open(folder);
-        let all = cache.as_ref().filter(|_| whole_list).map(Cache::all);
-        Self { cache, all }
+        let store = store::open(folder);
+        let all = store.as_ref().filter(|_| whole_list).map(|store| store.all_facts());
+        Self { store, all }
     }
 
     /// Returns what transcripts are.
     pub(super) fn facts(&mut self, candidates: &[Candidate]) -> Vec<io::Result<Box<Facts>>> {
         let remembered = candidates.iter().map(|candidate| match &mut self.all {
             Some(all) => all.remove(candidate.path.as_os_str()),
-            None => self.cache.as_ref()?.facts(&candidate.path),
+            None => self.store.as_ref()?.facts(&candidate.path),
         });
         let known = know(candidates, remembered.collect(), |candidate, older| {
             let facts = match older {
@@ -45,8 +45,9 @@ impl Memory {
             };
             facts.map(Box::new)
         });
-        if let Some(cache) = &mut self.cache {
-            cache.keep_facts(new(candidates, &known).map(|(candidate, facts)| (candidate, &**facts)));
+        if let Some(store) = &mut self.store {
+            let new = new(candidates, &known).map(|(candidate, facts)| (candidate, &**facts));
+            store.save_facts(&new.collect::<Vec<_>>());
         }
         known.into_iter().map(|known| Ok(known?.what)).collect()
     }
@@ -54,20 +55,21 @@ impl Memory {
     /// Returns what was done in transcripts. One that cannot be read tells nothing.
     pub(super) fn contents(&mut self, candidates: &[Candidate]) -> Vec<Contents> {
         let remembered =
-            candidates.iter().map(|candidate| self.cache.as_ref()?.contents(&candidate.path)).collect();
+            candidates.iter().map(|candidate| self.store.as_ref()?.contents(&candidate.path)).collect();
         let known = know(candidates, remembered, |candidate, older| {
             older.unwrap_or_default().read_on(&candidate.path)
         });
-        if let Some(cache) = &mut self.cache {
-            cache.keep_contents(new(candidates, &known));
+        if let Some(store) = &mut self.store {
+            store.save_contents(&new(candidates, &known).collect::<Vec<_>>());
         }
         known.into_iter().map(|known| known.map(|known| known.what).unwrap_or_default()).collect()
     }
 
     /// Forgets files that were not come across and are no longer there.
     pub(super) fn forget_what_is_gone(self) {
-        if let (Some(mut cache), Some(left)) = (self.cache, self.all) {
-            cache.forget(left.into_keys().filter(|path| !Path::new(path).exists()));
+        if let (Some(mut store), Some(left)) = (self.store, self.all) {
+            let gone = left.keys().map(Path::new).filter(|path| !path.exists());
+            store.remove(&gone.collect::<Vec<_>>());
         }
     }
 }
@@ -75,16 +77,16 @@ impl Memory {
 /// Finds out about transcripts on all cores. `read` gets what was true of a file before it grew.
 fn know<T: Send>(
     candidates: &[Candidate],
-    remembered: Vec<Option<Remembered<T>>>,
+    remembered: Vec<Option<Stored<T>>>,
     read: impl Fn(&Candidate, Option<T>) -> io::Result<T> + Sync,
 ) -> Vec<io::Result<Known<T>>> {
     let known = candidates.par_iter().zip(remembered).map(|(candidate, remembered)| {
         let freshness = remembered.as_ref().map(|remembered| remembered.freshness(&candidate.state));
         let older = match (remembered, freshness) {
             (Some(remembered), Some(Freshness::Same)) => {
-                return Ok(Known { what: remembered.what, is_new: false });
+                return Ok(Known { what: remembered.value, is_new: false });
             }
-            (Some(remembered), Some(Freshness::Grown)) => Some(remembered.what),
+            (Some(remembered), Some(Freshness::Grown)) => Some(remembered.value),
             _ => None,
         };
         Ok(Known { what: read(candidate, older)?, is_new: true })
