@@ -3,8 +3,8 @@
 //! A list reads the two ends of each file, and more only where they leave a question open. With a limit it stops as soon
 //! as no file that is left can belong among the first: a file was written when its last entry was, or later.
 
+mod activity;
 mod agents;
-mod contents;
 mod facts;
 mod folder;
 mod memory;
@@ -24,8 +24,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{TranscriptFile, project_folders};
 
+use activity::Activity;
 use agents::Agents;
-use contents::Contents;
 pub use facts::{Facts, Standing, Title, TitleSource};
 use folder::{Candidate, Folder};
 use memory::Memory;
@@ -365,9 +365,9 @@ impl Listed {
     }
 
     /// Returns whether what was done in it is what is asked for.
-    fn did(&self, contents: &Contents, wanted: &Wanted) -> bool {
-        wanted.tool.as_ref().is_none_or(|tool| contents.has_tool(tool))
-            && wanted.file.as_ref().is_none_or(|file| contents.has_file(file, self.facts.cwd.as_deref()))
+    fn did(&self, activity: &Activity, wanted: &Wanted) -> bool {
+        wanted.tool.as_ref().is_none_or(|tool| activity.has_tool(tool))
+            && wanted.file.as_ref().is_none_or(|file| activity.has_file(file, self.facts.cwd.as_deref()))
     }
 }
 
@@ -386,10 +386,10 @@ fn those_that_did(
         transcripts.extend(agents.of(listed, memory));
         counts.push(transcripts.len() - before);
     }
-    let mut contents = memory.contents(&transcripts).into_iter();
+    let mut activities = memory.activities(&transcripts).into_iter();
     let mut counts = counts.into_iter();
     sessions.retain_mut(|listed| {
-        let mut own = contents.by_ref().take(counts.next().unwrap_or(0));
+        let mut own = activities.by_ref().take(counts.next().unwrap_or(0));
         let Some(mut done) = own.next() else { return false };
         listed.facts.messages = Some(done.messages);
         own.for_each(|agent| done.include(&agent));

@@ -8,6 +8,7 @@ mod conversation;
 mod engine;
 mod error;
 mod files;
+pub mod fold;
 mod follow;
 mod fork;
 mod git;

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::contents::Contents;
+use super::activity::Activity;
 use super::facts::Facts;
 use super::folder::Candidate;
 use super::store::{self, Freshness, Store, Stored};
+use crate::fold::{self, FileFold};
 
 /// What the catalogue remembers: all of it for a whole list, piece by piece for a short one.
 pub(super) struct Memory {
@@ -52,17 +53,15 @@ impl Memory {
         known.into_iter().map(|known| Ok(known?.what)).collect()
     }
 
-    /// Returns what was done in transcripts. One that cannot be read tells nothing.
-    pub(super) fn contents(&mut self, candidates: &[Candidate]) -> Vec<Contents> {
+    /// Returns what was done in transcripts: nothing in one that cannot be read.
+    pub(super) fn activities(&mut self, candidates: &[Candidate]) -> Vec<Activity> {
         let remembered =
-            candidates.iter().map(|candidate| self.store.as_ref()?.contents(&candidate.path)).collect();
-        let known = know(candidates, remembered, |candidate, older| {
-            older.unwrap_or_default().read_on(&candidate.path)
-        });
+            candidates.iter().map(|candidate| self.store.as_ref()?.activity(&candidate.path)).collect();
+        let known = know(candidates, remembered, read_activity);
         if let Some(store) = &mut self.store {
-            store.save_contents(&new(candidates, &known).collect::<Vec<_>>());
+            store.save_activity(&new(candidates, &known).collect::<Vec<_>>());
         }
-        known.into_iter().map(|known| known.map(|known| known.what).unwrap_or_default()).collect()
+        known.into_iter().map(|known| known.map(|known| known.what.state).unwrap_or_default()).collect()
     }
 
     /// Forgets files that were not come across and are no longer there.
@@ -72,6 +71,12 @@ impl Memory {
             store.remove(&gone.collect::<Vec<_>>());
         }
     }
+}
+
+fn read_activity(candidate: &Candidate, older: Option<FileFold<Activity>>) -> io::Result<FileFold<Activity>> {
+    let mut activity = older.unwrap_or_default();
+    fold::update(&candidate.path, &mut [&mut activity])?;
+    Ok(activity)
 }
 
 /// Finds out about transcripts on all cores. `read` gets what was true of a file before it grew.

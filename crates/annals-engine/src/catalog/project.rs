@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use annals_transcript::project::{folder_name, resolve};
 use jiff::Timestamp;
 
-use super::contents;
+use super::activity;
 use super::{Listed, Wanted};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -137,7 +137,7 @@ impl Project {
 
 /// Returns what all spellings of a path have in common: on a drive, slashes of either kind and its letter in either case.
 fn place(path: &str) -> String {
-    let plain = contents::plain(path);
+    let plain = activity::plain(path);
     match plain.as_bytes() {
         [letter, b':', ..] if letter.is_ascii_uppercase() => plain,
         _ => path.to_owned(),
@@ -147,7 +147,7 @@ fn place(path: &str) -> String {
 /// Returns a path from the root on. One of another system is one already.
 fn whole(path: &Path) -> String {
     let typed = path.to_string_lossy();
-    if contents::is_from_root(&contents::plain(&typed)) {
+    if activity::is_from_root(&activity::plain(&typed)) {
         return typed.into_owned();
     }
     std::path::absolute(path).map_or(typed.into_owned(), |path| path.to_string_lossy().into_owned())
@@ -155,7 +155,7 @@ fn whole(path: &Path) -> String {
 
 /// Returns whether two paths are spelled alike, whatever their slashes and the case of a drive's letter.
 fn is_same(one: &str, other: &str) -> bool {
-    contents::plain(one) == contents::plain(other)
+    activity::plain(one) == activity::plain(other)
 }
 
 /// A working directory whose sessions are asked for: as it was typed, and with links resolved.

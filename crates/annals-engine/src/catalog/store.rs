@@ -13,9 +13,10 @@ use std::time::UNIX_EPOCH;
 
 use annals_transcript::write::fs::State;
 
-use super::contents::Contents;
+use super::activity::Activity;
 use super::facts::Facts;
 use super::folder::Candidate;
+use crate::fold::FileFold;
 
 /// What is kept of transcripts, by path.
 pub(super) trait Store: Send {
@@ -25,14 +26,14 @@ pub(super) trait Store: Send {
     /// Loads the facts of one file.
     fn facts(&self, path: &Path) -> Option<Stored<Box<Facts>>>;
 
-    /// Loads the contents of one file.
-    fn contents(&self, path: &Path) -> Option<Stored<Contents>>;
+    /// Loads what was done in one file.
+    fn activity(&self, path: &Path) -> Option<Stored<FileFold<Activity>>>;
 
     /// Saves the facts of files.
     fn save_facts(&mut self, rows: &[(&Candidate, &Facts)]);
 
-    /// Saves the contents of files.
-    fn save_contents(&mut self, rows: &[(&Candidate, &Contents)]);
+    /// Saves what was done in files.
+    fn save_activity(&mut self, rows: &[(&Candidate, &FileFold<Activity>)]);
 
     /// Removes everything that is stored about files.
     fn remove(&mut self, paths: &[&Path]);

@@ -16,21 +16,23 @@ use std::time::Duration;
 
 use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::write::fs::{Disk, RealDisk};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::{Stamp, Store, Stored};
-use crate::catalog::contents::Contents;
+use crate::catalog::activity::Activity;
 use crate::catalog::facts::Facts;
 use crate::catalog::folder::Candidate;
+use crate::fold::{FileFold, Fold};
 
 use columns::{Key, path_bytes};
 use table::{RowReader, Table};
 
 /// The version of the layout. A file of another version is removed.
-const VERSION: i64 = 13;
+const VERSION: i64 = 14;
 
 const FACTS: Table<Facts> = Table { name: "facts", columns: columns::FACTS };
-const CONTENTS: Table<Contents> = Table { name: "contents", columns: columns::CONTENTS };
+const ACTIVITY: Table<FileFold<Activity>> = Table { name: Activity::NAME, columns: columns::ACTIVITY };
 
 /// A store in a file of SQLite.
 #[derive(Debug)]
@@ -50,22 +52,27 @@ type RowResult<T> = rusqlite::Result<(Key, Stored<T>)>;
 struct Queries {
     all_facts: String,
     facts: String,
-    contents: String,
+    activity: String,
 }
 
 impl Queries {
     fn new() -> Self {
-        // Facts from the ends of a file have no number of messages; its contents may have it.
+        // Facts from the ends of a file have no number of messages; its activity may have it.
         let all_facts = format!(
-            "SELECT {}, contents.messages, contents.messages_checksum FROM facts LEFT JOIN contents \
-             ON facts.messages IS NULL AND contents.path = facts.path AND contents.size = facts.size \
-             AND contents.modified = facts.modified AND contents.inode = facts.inode \
-             AND contents.device = facts.device",
-            FACTS.column_list()
+            "SELECT {}, activity.messages, activity.messages_checksum FROM facts LEFT JOIN activity \
+             ON facts.messages IS NULL AND activity.path = facts.path AND activity.size = facts.size \
+             AND activity.modified = facts.modified AND activity.inode = facts.inode \
+             AND activity.device = facts.device AND activity.version = {}",
+            FACTS.column_list(),
+            Activity::VERSION
         );
         let facts = format!("{all_facts} WHERE facts.path = ?1");
-        let contents = format!("SELECT {} FROM contents WHERE path = ?1", CONTENTS.column_list());
-        Self { all_facts, facts, contents }
+        let activity = format!(
+            "SELECT {} FROM activity WHERE path = ?1 AND version = {}",
+            ACTIVITY.column_list(),
+            Activity::VERSION
+        );
+        Self { all_facts, facts, activity }
     }
 }
 
@@ -83,16 +90,16 @@ impl Store for SqliteStore {
         self.one(&self.queries.facts, path, read_facts)
     }
 
-    fn contents(&self, path: &Path) -> Option<Stored<Contents>> {
-        self.one(&self.queries.contents, path, read_contents)
+    fn activity(&self, path: &Path) -> Option<Stored<FileFold<Activity>>> {
+        self.one(&self.queries.activity, path, read_activity)
     }
 
     fn save_facts(&mut self, rows: &[(&Candidate, &Facts)]) {
         self.save(&FACTS, rows);
     }
 
-    fn save_contents(&mut self, rows: &[(&Candidate, &Contents)]) {
-        self.save(&CONTENTS, rows);
+    fn save_activity(&mut self, rows: &[(&Candidate, &FileFold<Activity>)]) {
+        self.save(&ACTIVITY, rows);
     }
 
     fn remove(&mut self, paths: &[&Path]) {
@@ -100,7 +107,7 @@ impl Store for SqliteStore {
             return;
         }
         self.change(|transaction| {
-            for table in [FACTS.name, CONTENTS.name] {
+            for table in [FACTS.name, ACTIVITY.name] {
                 let mut delete = transaction.prepare(&format!("DELETE FROM {table} WHERE path = ?1"))?;
                 for path in paths {
                     delete.execute(params![path_bytes(path)])?;
@@ -206,7 +213,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
 /// Creates the tables, unless another process is doing so at this moment.
 fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let statements = [FACTS.create_statement(), CONTENTS.create_statement()].join(";");
+    let statements = [FACTS.create_statement(), ACTIVITY.create_statement()].join(";");
     transaction.execute_batch(&format!("{statements}; PRAGMA user_version = {VERSION}"))?;
     transaction.commit()
 }
@@ -214,10 +221,11 @@ fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
 fn read_facts(row: &Row<'_>) -> RowResult<Box<Facts>> {
     let mut reader = RowReader::new(row);
     let key: Key = reader.read(columns::KEY)?;
-    let key_checksum = reader.checksum();
+    let mut activity_checksum = reader.checksum();
+    activity_checksum.add(ValueRef::Integer(Activity::VERSION));
     let mut facts: Facts = reader.read(FACTS.columns)?;
     facts.is_whole = facts.messages.is_some();
-    let messages = reader.read_joined(&key_checksum)?;
+    let messages = reader.read_joined(activity_checksum)?;
     facts.messages = facts.messages.or(messages.and_then(|messages| messages.try_into().ok()));
     facts.cwd = facts.cwds.of_session(&key.path);
     let Stamp { size, device, inode, .. } = key.stamp;
@@ -228,10 +236,10 @@ fn read_facts(row: &Row<'_>) -> RowResult<Box<Facts>> {
     Ok((key, stored))
 }
 
-fn read_contents(row: &Row<'_>) -> RowResult<Contents> {
+fn read_activity(row: &Row<'_>) -> RowResult<FileFold<Activity>> {
     let mut reader = RowReader::new(row);
     let key: Key = reader.read(columns::KEY)?;
-    let stored = Stored { value: reader.read(CONTENTS.columns)?, stamp: key.stamp };
+    let stored = Stored { value: reader.read(ACTIVITY.columns)?, stamp: key.stamp };
     Ok((key, stored))
 }
 
@@ -274,6 +282,7 @@ mod tests {
     use super::*;
     use crate::catalog::facts::{Cwds, Standing, Title, TitleSource};
     use crate::catalog::store::Freshness;
+    use crate::fold::Progress;
 
     fn candidate(folder: &Path) -> Candidate {
         let path = folder.join("a.jsonl");
@@ -334,26 +343,36 @@ mod tests {
     }
 
     #[test]
-    fn contents_come_back_and_tell_the_number_of_messages() {
+    fn activity_comes_back_and_tells_the_number_of_messages() {
         let folder = tempfile::tempdir().unwrap();
         let candidate = candidate(folder.path());
         let mut store = SqliteStore::open(folder.path()).unwrap();
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        let contents = Contents {
-            messages: 5,
-            tools: names(&["Bash", "Read"]),
-            files: names(&["/a b", "/天气"]),
-            checkpoint: Checkpoint::new((1, 2), 3, Fingerprint::from_number(-4)),
+        let checkpoint = Checkpoint::new((1, 2), 3, Fingerprint::from_number(-4));
+        let activity = FileFold {
+            state: Activity {
+                messages: 5,
+                tools: names(&["Bash", "Read"]),
+                files: names(&["/a b", "/天气"]),
+            },
+            progress: Progress { checkpoint, lines: 6 },
         };
-        store.save_contents(&[(&candidate, &contents)]);
+        let messages = |store: &SqliteStore| store.facts(&candidate.path).map(|facts| facts.value.messages);
+        store.save_activity(&[(&candidate, &activity)]);
         store.save_facts(&[(&candidate, &Facts::default())]);
-        assert_eq!(store.contents(&candidate.path).unwrap().value, contents);
-        let facts = store.facts(&candidate.path).unwrap().value;
-        assert_eq!((facts.messages, facts.is_whole), (Some(5), false));
+        assert_eq!(store.activity(&candidate.path).unwrap().value, activity);
+        assert_eq!(messages(&store), Some(Some(5)));
+        assert!(!store.facts(&candidate.path).unwrap().value.is_whole);
+        // What another version of the fold wrote is not used.
+        store.connection.execute("UPDATE activity SET version = version + 1", []).unwrap();
+        assert!(store.activity(&candidate.path).is_none());
+        assert_eq!(messages(&store), Some(None));
+        store.save_activity(&[(&candidate, &activity)]);
+        assert_eq!(messages(&store), Some(Some(5)));
         // A number that was changed is noticed, wherever it is read.
-        store.connection.execute("UPDATE contents SET messages = 6", []).unwrap();
-        assert!(store.facts(&candidate.path).is_none());
-        assert!(SqliteStore::open(folder.path()).unwrap().contents(&candidate.path).is_none());
+        store.connection.execute("UPDATE activity SET messages = 7", []).unwrap();
+        assert_eq!(messages(&store), None);
+        assert!(SqliteStore::open(folder.path()).unwrap().activity(&candidate.path).is_none());
     }
 
     #[test]

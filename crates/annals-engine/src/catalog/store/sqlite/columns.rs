@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
 
 use super::super::Stamp;
-use crate::catalog::contents::Contents;
+use crate::catalog::activity::Activity;
 use crate::catalog::facts::{Facts, Standing, Title, TitleSource};
+use crate::fold::{FileFold, Fold};
 
 /// A column of a table with rows of `T`.
 pub(super) struct Column<T> {
@@ -80,14 +81,21 @@ pub(super) const FACTS: &[Column<Facts>] = &[
 ];
 
 /// The number of messages is also read without the rest, so it has a checksum of its own.
-pub(super) const CONTENTS: &[Column<Contents>] = &[
-    column!("messages", messages),
+pub(super) const ACTIVITY: &[Column<FileFold<Activity>>] = &[
+    fold_version(),
+    column!("messages", state.messages),
     Column { name: "messages_checksum", kind: Kind::Checksum },
-    column!("tools", tools),
-    column!("files", files),
-    column!("checkpoint", checkpoint),
+    column!("tools", state.tools),
+    column!("files", state.files),
+    column!("checkpoint", progress.checkpoint),
+    column!("lines", progress.lines),
     Column { name: "checksum", kind: Kind::Checksum },
 ];
+
+/// The version of the fold that wrote the row. Queries select rows of the present version only.
+const fn fold_version<F: Fold>() -> Column<FileFold<F>> {
+    Column { name: "version", kind: Kind::Value { write: |_| F::VERSION.write(), read: |_, _| Ok(()) } }
+}
 
 fn write_title_source(facts: &Facts) -> Value {
     facts.title.as_ref().map(|title| title.source as i64).write()

@@ -89,14 +89,13 @@ impl<'a> RowReader<'a> {
     }
 
     /// Reads a number from another table and its checksum there, which is that of the columns before it and the number.
-    pub(super) fn read_joined(&mut self, before: &Checksum) -> rusqlite::Result<Option<i64>> {
+    pub(super) fn read_joined(&mut self, mut before: Checksum) -> rusqlite::Result<Option<i64>> {
         let (number, kept) = (self.next_value()?, self.next_value()?);
         if number == ValueRef::Null {
             return Ok(None);
         }
-        let mut checksum = before.clone();
-        checksum.add(number);
-        checksum.compare(kept)?;
+        before.add(number);
+        before.compare(kept)?;
         Ok(Some(number.as_i64()?))
     }
 
