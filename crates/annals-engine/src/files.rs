@@ -221,6 +221,7 @@ fn is_another_programs(path: &Path) -> io::Result<bool> {
 /// What a walk comes across.
 pub(crate) enum Met<'a> {
     /// A folder that is about to be read.
+    #[cfg_attr(not(feature = "follow"), expect(dead_code, reason = "only following watches folders"))]
     Folder(&'a Path),
     /// A regular file, or a link that leads nowhere.
     File(&'a Path),

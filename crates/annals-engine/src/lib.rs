@@ -1,6 +1,16 @@
 //! What annals can do with session histories, without a terminal or a transport.
 //!
 //! Start with [`Engine`]: it knows the folders of Claude Code, finds sessions in them, counts and checks.
+//!
+//! # Cargo features
+//!
+//! All of them are on by default.
+//!
+//! | feature | what it adds | what it brings | without it |
+//! |---|---|---|---|
+//! | `catalog` | a cache for lists, `catalog.sqlite` in the [`Home`] of annals | SQLite | lists are the same, and slower |
+//! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
+//! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s |
 
 mod catalog;
 mod check;
@@ -9,11 +19,13 @@ mod engine;
 mod error;
 mod files;
 pub mod fold;
+#[cfg(feature = "follow")]
 mod follow;
 mod fork;
 mod git;
 mod home;
 mod index_file;
+mod line_end;
 mod lineage;
 mod live;
 mod lock;
@@ -25,6 +37,7 @@ mod roots;
 mod snapshot;
 mod stats;
 mod subagent;
+#[cfg(feature = "follow")]
 mod tail;
 mod title;
 mod trash;
@@ -38,9 +51,11 @@ pub use conversation::Conversation;
 pub use engine::{Engine, Inside, Report};
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
+#[cfg(feature = "follow")]
 pub use follow::{Follower, Following, Happening};
 pub use fork::{Fork, Forked};
 pub use home::Home;
+pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
 pub use live::{Doubt, LiveWriter, Liveness, ProcessView};
 pub use prompts::{Ghost, Pasted, Prompt, Typed};
@@ -53,5 +68,6 @@ pub use roots::Roots;
 pub use snapshot::Snapshot;
 pub use stats::{Stats, ToolCount};
 pub use subagent::{Meta, Subagent};
-pub use tail::{Lines, Tail, end_of_lines};
+#[cfg(feature = "follow")]
+pub use tail::{Lines, Tail};
 pub use trash::{Belonging, Trashed};

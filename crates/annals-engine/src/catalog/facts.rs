@@ -71,8 +71,9 @@ pub enum Standing {
 }
 
 impl Standing {
-    pub(super) const ALL: [Standing; 4] =
-        [Standing::Conversation, Standing::Empty, Standing::RecordsOnly, Standing::SidechainOnly];
+    /// All of them.
+    pub const ALL: &[Standing] =
+        &[Standing::Conversation, Standing::Empty, Standing::RecordsOnly, Standing::SidechainOnly];
 
     /// Returns why a file is not listed; none for a conversation.
     pub fn reason(self) -> Option<&'static str> {
@@ -112,7 +113,8 @@ pub enum TitleSource {
 }
 
 impl TitleSource {
-    pub(super) const ALL: [TitleSource; 6] = [
+    /// All of them.
+    pub const ALL: &[TitleSource] = &[
         TitleSource::Custom,
         TitleSource::Earlier,
         TitleSource::Agent,

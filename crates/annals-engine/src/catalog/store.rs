@@ -4,6 +4,7 @@
 //! Everything in a store is derived from transcripts and may be deleted at any time. No failure of a store is an error: a
 //! list that cannot load something reads the transcripts instead.
 
+#[cfg(feature = "catalog")]
 mod sqlite;
 
 use std::collections::HashMap;
@@ -40,8 +41,15 @@ pub(super) trait Store: Send {
 }
 
 /// Opens the store in a folder. Returns `None` if there can be none; lists are made without it then.
+#[cfg(feature = "catalog")]
 pub(super) fn open(folder: &Path) -> Option<Box<dyn Store>> {
     Some(Box::new(sqlite::SqliteStore::open(folder)?))
+}
+
+/// Without the cargo feature `catalog` there is no store.
+#[cfg(not(feature = "catalog"))]
+pub(super) fn open(_: &Path) -> Option<Box<dyn Store>> {
+    None
 }
 
 /// Something that is stored about a file, and the state of the file that it describes.

@@ -325,9 +325,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let candidate = candidate(folder.path());
         let mut store = SqliteStore::open(folder.path()).unwrap();
-        let titled = TitleSource::ALL.map(|source| facts_of(&candidate, "title", source));
+        let titled = TitleSource::ALL.iter().map(|source| facts_of(&candidate, "title", *source));
         let prompt = facts_of(&candidate, "prompt", TitleSource::Prompt);
-        for facts in titled.into_iter().chain([prompt, Facts::default()]) {
+        for facts in titled.chain([prompt, Facts::default()]) {
             store.save_facts(&[(&candidate, &facts)]);
             let stored = store.facts(&candidate.path).unwrap();
             assert!(matches!(stored.freshness(&candidate.state), Freshness::Same));

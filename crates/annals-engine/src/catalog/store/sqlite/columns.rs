@@ -105,7 +105,7 @@ fn write_title_source(facts: &Facts) -> Value {
 fn read_title_source(facts: &mut Facts, value: ValueRef<'_>) -> FromSqlResult<()> {
     let number: Option<i64> = Field::read(value)?;
     let source =
-        number.map(|number| find(&TitleSource::ALL, |source| *source as i64 == number)).transpose()?;
+        number.map(|number| find(TitleSource::ALL, |source| *source as i64 == number)).transpose()?;
     facts.title = source.map(|source| Title { text: String::new(), source });
     Ok(())
 }
@@ -223,7 +223,7 @@ impl Field for Standing {
 
     fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let number = value.as_i64()?;
-        find(&Standing::ALL, |standing| *standing as i64 == number)
+        find(Standing::ALL, |standing| *standing as i64 == number)
     }
 }
 
