@@ -33,7 +33,7 @@ pub use project::{Asked, Project, Worktree};
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct ListOptions {
     /// Only sessions of this working directory.
     pub project: Option<PathBuf>,
     /// Only sessions with something said at this time or later.
@@ -74,7 +74,7 @@ pub struct ListPlace {
     pub project_key: String,
 }
 
-impl Wanted {
+impl ListOptions {
     /// Returns whether transcripts have to be read whole to answer.
     fn asks_what_was_done(&self) -> bool {
         self.tool.is_some() || self.file.is_some()
@@ -170,13 +170,13 @@ impl Place {
 
 impl Engine {
     /// Lists sessions.
-    pub fn list(&self, wanted: &Wanted) -> Listing {
+    pub fn list(&self, wanted: &ListOptions) -> Listing {
         self.list_telling(wanted, |_, _| ControlFlow::Continue(()))
     }
 
     /// Lists sessions, and tells how many bytes of transcripts are done, of how many. Who is told may end it: then the list
     /// is what was found so far.
-    pub fn list_telling(&self, wanted: &Wanted, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Listing {
+    pub fn list_telling(&self, wanted: &ListOptions, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Listing {
         let mut listing = Listing::default();
         let folders = match &wanted.project {
             Some(path) => self.folders_of(path, &mut listing.errors),
@@ -279,7 +279,7 @@ impl Engine {
     /// Returns the sessions that are called exactly so.
     pub(crate) fn sessions_with_title(&self, title: &str) -> Vec<TranscriptFile> {
         let mut listing =
-            self.list(&Wanted { title: Some(title.to_owned()), all: true, ..Wanted::default() });
+            self.list(&ListOptions { title: Some(title.to_owned()), all: true, ..ListOptions::default() });
         listing.sessions.retain(|listed| listed.facts.title.as_ref().is_some_and(|it| it.text == title));
         listing.sessions.into_iter().map(|listed| listed.file).collect()
     }
@@ -365,7 +365,7 @@ impl Listed {
     }
 
     /// Returns whether what was done in it is what is asked for.
-    fn did(&self, activity: &Activity, wanted: &Wanted) -> bool {
+    fn did(&self, activity: &Activity, wanted: &ListOptions) -> bool {
         wanted.tool.as_ref().is_none_or(|tool| activity.has_tool(tool))
             && wanted.file.as_ref().is_none_or(|file| activity.has_file(file, self.facts.cwd.as_deref()))
     }
@@ -374,7 +374,7 @@ impl Listed {
 /// Keeps the sessions in which was done what is asked for, by themselves or by their subagents.
 fn those_that_did(
     mut sessions: Vec<Listed>,
-    wanted: &Wanted,
+    wanted: &ListOptions,
     agents: &mut Agents,
     memory: &mut Memory,
 ) -> Vec<Listed> {
@@ -416,7 +416,7 @@ impl Listing {
     }
 
     /// Returns whether a session is among those asked for, by what its ends tell.
-    fn has_place_for(&mut self, listed: &Listed, wanted: &Wanted) -> bool {
+    fn has_place_for(&mut self, listed: &Listed, wanted: &ListOptions) -> bool {
         let facts = &listed.facts;
         let has_title = |text: &String| {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
@@ -440,7 +440,7 @@ impl Listing {
     }
 
     /// Returns whether no file from `next` on can belong to what was asked for.
-    fn has_enough(&self, wanted: &Wanted, next: &Candidate) -> bool {
+    fn has_enough(&self, wanted: &ListOptions, next: &Candidate) -> bool {
         match wanted.sort {
             _ if !wanted.may_have_enough() => false,
             Sort::Created => false,

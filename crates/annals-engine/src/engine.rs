@@ -12,7 +12,7 @@ use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::{Disk, RealDisk, State};
 use rayon::prelude::*;
 
-use crate::catalog::{Facts, Title, Wanted};
+use crate::catalog::{Facts, ListOptions, Title};
 use crate::check::{Checker, Finding};
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind};
@@ -187,7 +187,9 @@ impl Engine {
 
     fn session_named(&self, selector: &str) -> Result<TranscriptFile, Error> {
         if selector == "latest" {
-            let latest = |all| self.list(&Wanted { limit: Some(1), all, ..Wanted::default() }).sessions.pop();
+            let latest = |all| {
+                self.list(&ListOptions { limit: Some(1), all, ..ListOptions::default() }).sessions.pop()
+            };
             let latest = latest(false).or_else(|| latest(true));
             return latest.map(|listed| listed.file).ok_or_else(|| not_found(selector));
         }

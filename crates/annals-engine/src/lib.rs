@@ -43,8 +43,8 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    Asked, Facts, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted,
-    Worktree,
+    Asked, Facts, ListOptions, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title,
+    TitleSource, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;

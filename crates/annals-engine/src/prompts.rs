@@ -12,7 +12,7 @@ use annals_transcript::json::Value;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-use crate::catalog::{Asked, Wanted};
+use crate::catalog::{Asked, ListOptions};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Returns the sessions that the prompt history names and whose transcripts are gone, the newest first.
-    pub fn ghosts(&self, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
+    pub fn ghosts(&self, wanted: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
         let Typed { prompts, mut errors, .. } = self.prompts();
         let there = There::look(self, &mut errors);
         let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
@@ -155,7 +155,7 @@ impl There {
 }
 
 impl Ghost {
-    fn fits(&self, wanted: &Wanted, project: Option<&Asked>) -> bool {
+    fn fits(&self, wanted: &ListOptions, project: Option<&Asked>) -> bool {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
         project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.is(path)))
             && wanted.since.is_none_or(|since| self.last_at >= Some(since))

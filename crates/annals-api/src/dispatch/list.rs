@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use annals_engine::{Listed, Wanted};
+use annals_engine::{ListOptions, Listed};
 use annals_proto as wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -29,7 +29,7 @@ impl Api {
         cancelled: &Cancelled,
     ) -> Result<wire::ListResult, Error> {
         let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
-        let wanted = Wanted {
+        let wanted = ListOptions {
             project: workspace(params.workspace_path.as_deref())?,
             since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
             until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
@@ -41,7 +41,7 @@ impl Api {
             limit: Some(limit + 1),
             // What leads out of the client's folders could not be loaded either.
             inside: true,
-            ..Wanted::default()
+            ..ListOptions::default()
         };
         let mut listing = self.engine.list_telling(&wanted, |_, _| match cancelled.check() {
             Ok(()) => ControlFlow::Continue(()),
@@ -58,7 +58,8 @@ impl Api {
 
     pub(super) fn projects(&self, params: &wire::ProjectsParams) -> Result<wire::ProjectsResult, Error> {
         let limit = limit(params.limit, PROJECTS.0, PROJECTS.1)?;
-        let (projects, errors) = self.engine.projects(&Wanted { inside: true, ..Wanted::default() });
+        let (projects, errors) =
+            self.engine.projects(&ListOptions { inside: true, ..ListOptions::default() });
         let total = projects.len();
         Ok(wire::ProjectsResult {
             projects: projects.iter().take(limit).map(to_wire::project).collect(),

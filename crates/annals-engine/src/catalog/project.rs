@@ -11,7 +11,7 @@ use annals_transcript::project::{folder_name, resolve};
 use jiff::Timestamp;
 
 use super::activity;
-use super::{Listed, Wanted};
+use super::{ListOptions, Listed};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::git;
@@ -45,7 +45,7 @@ pub struct Worktree {
 impl Engine {
     /// Returns the projects of sessions, the newest first with worktrees behind their repository, and what could not be
     /// read.
-    pub fn projects(&self, wanted: &Wanted) -> (Vec<Project>, Vec<Error>) {
+    pub fn projects(&self, wanted: &ListOptions) -> (Vec<Project>, Vec<Error>) {
         let listing = self.list(wanted);
         let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
         let mut paths_of_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -95,7 +95,7 @@ impl Engine {
         if !folders.is_empty() {
             return folders;
         }
-        let listing = self.list(&Wanted { all: true, ..Wanted::default() });
+        let listing = self.list(&ListOptions { all: true, ..ListOptions::default() });
         // It has looked at the same folders once more.
         *errors = listing.errors;
         let tells = |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));

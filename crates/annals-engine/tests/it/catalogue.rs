@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use annals_engine::{Engine, Listed, Wanted};
+use annals_engine::{Engine, ListOptions, Listed};
 use testkit::generate::{self, Random};
 
 use crate::world::{make, message, real, transcript};
@@ -37,9 +37,9 @@ fn any_flipped_bit_in_the_catalogue_gives_the_right_list() {
     let folder = tempfile::tempdir().unwrap();
     many_sessions(folder.path());
     let engine = real(folder.path());
-    let by_tool = Wanted { tool: Some("Bash".to_owned()), ..Wanted::default() };
+    let by_tool = ListOptions { tool: Some("Bash".to_owned()), ..ListOptions::default() };
     let lists = |engine: &Engine| {
-        let (done, all) = (engine.list(&by_tool), engine.list(&Wanted::default()));
+        let (done, all) = (engine.list(&by_tool), engine.list(&ListOptions::default()));
         assert!(all.errors.is_empty() && done.errors.is_empty());
         let counts: Vec<_> = all.sessions.iter().map(|listed| listed.facts.messages).collect();
         (shown(&all.sessions), shown(&done.sessions), counts)

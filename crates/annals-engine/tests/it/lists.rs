@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::ops::ControlFlow;
 
-use annals_engine::Wanted;
+use annals_engine::ListOptions;
 
 use crate::world::{make, message, real, transcript};
 
@@ -18,7 +18,7 @@ fn a_list_ends_when_who_is_told_wants_no_more_and_is_whole_the_next_time() {
     }
     let engine = real(folder.path());
     // What was done is asked of a few files at a time.
-    let wanted = Wanted { tool: Some("Bash".to_owned()), ..Wanted::default() };
+    let wanted = ListOptions { tool: Some("Bash".to_owned()), ..ListOptions::default() };
     let told = Cell::new(0);
     let listing = engine.list_telling(&wanted, |done, total| {
         told.set(told.get() + 1);
@@ -26,5 +26,5 @@ fn a_list_ends_when_who_is_told_wants_no_more_and_is_whole_the_next_time() {
         ControlFlow::Break(())
     });
     assert_eq!((told.get(), listing.sessions.len()), (1, 0));
-    assert_eq!(engine.list(&Wanted::default()).sessions.len(), 202);
+    assert_eq!(engine.list(&ListOptions::default()).sessions.len(), 202);
 }

@@ -1,6 +1,6 @@
 //! Lists of sessions, the trash, and what has to be done elsewhere.
 
-use annals_engine::{Listed, Wanted};
+use annals_engine::{ListOptions, Listed};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
 
@@ -17,12 +17,12 @@ impl Server {
     pub(super) fn acp_list(&self, params: &Params) -> Outcome {
         let params: ListParams = params.read()?;
         let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
-        let mut listing = self.api.engine().list(&Wanted {
+        let mut listing = self.api.engine().list(&ListOptions {
             project: cwd.as_deref().map(directory).transpose()?.flatten(),
             behind: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(PAGE + 1),
             inside: true,
-            ..Wanted::default()
+            ..ListOptions::default()
         });
         let next_cursor = end_page(&mut listing.sessions, PAGE);
         let info = |listed: Listed| {
