@@ -106,7 +106,7 @@ pub enum Sort {
 
 /// A session in a list.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct SessionRow {
     /// Its transcript.
     pub file: TranscriptFile,
     /// The name of the folder that it lies in.
@@ -133,7 +133,7 @@ pub struct Listed {
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The sessions, in the order asked for.
-    pub sessions: Vec<Listed>,
+    pub sessions: Vec<SessionRow>,
     /// Files and folders that could not be read.
     pub errors: Vec<Error>,
     /// How many files were left out because they hold no conversation.
@@ -216,7 +216,7 @@ impl Engine {
             let facts: Vec<_> =
                 some.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
             let read =
-                some.into_par_iter().zip(facts).map(|(candidate, facts)| Listed::new(candidate, facts));
+                some.into_par_iter().zip(facts).map(|(candidate, facts)| SessionRow::new(candidate, facts));
             let mut listed: Vec<_> = read.collect();
             listed.retain(|listed| {
                 listing.has_place_for(listed, wanted) && asked.as_ref().is_none_or(|asked| asked.has(listed))
@@ -236,13 +236,13 @@ impl Engine {
             listed.subagents = agents.beside(listed, &mut memory).len() as u64;
             listed.is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
         }
-        listing.sessions.par_iter_mut().for_each(Listed::look_into_folder);
+        listing.sessions.par_iter_mut().for_each(SessionRow::look_into_folder);
         memory.forget_what_is_gone();
         listing
     }
 
     /// Returns one session as it stands in lists.
-    pub fn listed(&self, file: &TranscriptFile) -> Result<Listed, Error> {
+    pub fn listed(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
         let failed = |source| Error::read(&file.path, source);
         let missing = || failed(std::io::ErrorKind::NotFound.into());
         let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
@@ -250,7 +250,7 @@ impl Engine {
         let mut memory = Memory::open(self.home().path(), false);
         let facts =
             memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
-        let mut listed = Listed::new(candidate, Ok(facts));
+        let mut listed = SessionRow::new(candidate, Ok(facts));
         let beside = file.path.parent().map(Folder::agents_in);
         listed.subagents =
             Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
@@ -307,7 +307,7 @@ impl Engine {
     }
 }
 
-impl Listed {
+impl SessionRow {
     fn new(candidate: Candidate, facts: Result<Box<Facts>, String>) -> Self {
         let key = candidate.path.parent().and_then(Path::file_name).unwrap_or_default();
         let project_key = key.to_string_lossy().into_owned();
@@ -373,11 +373,11 @@ impl Listed {
 
 /// Keeps the sessions in which was done what is asked for, by themselves or by their subagents.
 fn those_that_did(
-    mut sessions: Vec<Listed>,
+    mut sessions: Vec<SessionRow>,
     wanted: &ListOptions,
     agents: &mut Agents,
     memory: &mut Memory,
-) -> Vec<Listed> {
+) -> Vec<SessionRow> {
     let mut transcripts = Vec::new();
     let mut counts = Vec::new();
     for listed in &sessions {
@@ -416,7 +416,7 @@ impl Listing {
     }
 
     /// Returns whether a session is among those asked for, by what its ends tell.
-    fn has_place_for(&mut self, listed: &Listed, wanted: &ListOptions) -> bool {
+    fn has_place_for(&mut self, listed: &SessionRow, wanted: &ListOptions) -> bool {
         let facts = &listed.facts;
         let has_title = |text: &String| {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
@@ -457,7 +457,7 @@ impl Listing {
     }
 
     fn sort(&mut self, sort: Sort) {
-        let key = |listed: &Listed| match sort {
+        let key = |listed: &SessionRow| match sort {
             Sort::Updated => (listed.updated(), 0),
             Sort::Created => (listed.created(), 0),
             Sort::Size => (None, listed.size),

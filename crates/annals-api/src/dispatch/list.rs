@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use annals_engine::{ListOptions, Listed};
+use annals_engine::{ListOptions, SessionRow};
 use annals_proto as wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -74,9 +74,9 @@ fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
 }
 
 /// Ends a page once it has so many sessions, or enough bytes; returns where the next one begins.
-pub fn end_page(sessions: &mut Vec<Listed>, limit: usize) -> Option<String> {
+pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> {
     let mut bytes = 0;
-    let has_room = |listed: &&Listed| {
+    let has_room = |listed: &&SessionRow| {
         let has_room = bytes < LONGEST_PAGE;
         bytes += to_wire::weight(listed);
         has_room

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::project::is_agent_transcript;
 
-use super::Listed;
+use super::SessionRow;
 use super::folder::Candidate;
 use super::memory::Memory;
 
@@ -25,7 +25,7 @@ impl Agents {
     }
 
     /// Returns the subagents of a session.
-    pub(super) fn of(&mut self, listed: &Listed, memory: &mut Memory) -> Vec<Candidate> {
+    pub(super) fn of(&mut self, listed: &SessionRow, memory: &mut Memory) -> Vec<Candidate> {
         let mut found = self.beside(listed, memory).to_vec();
         if listed.has_folder {
             found.extend(below(&listed.file.path).iter().filter_map(|path| Candidate::of(path)));
@@ -34,7 +34,7 @@ impl Agents {
     }
 
     /// Returns those subagents of a session that lie beside it.
-    pub(super) fn beside(&mut self, listed: &Listed, memory: &mut Memory) -> &[Candidate] {
+    pub(super) fn beside(&mut self, listed: &SessionRow, memory: &mut Memory) -> &[Candidate] {
         let are_beside = !self.beside.is_empty() || !self.known.is_empty();
         let Some(folder) = listed.file.path.parent().filter(|_| are_beside) else { return &[] };
         if let Some(beside) = self.beside.remove(folder) {

@@ -11,7 +11,7 @@ use annals_transcript::project::{folder_name, resolve};
 use jiff::Timestamp;
 
 use super::activity;
-use super::{ListOptions, Listed};
+use super::{ListOptions, SessionRow};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::git;
@@ -98,7 +98,7 @@ impl Engine {
         let listing = self.list(&ListOptions { all: true, ..ListOptions::default() });
         // It has looked at the same folders once more.
         *errors = listing.errors;
-        let tells = |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));
+        let tells = |listed: &&SessionRow| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));
         folders = listing
             .sessions
             .iter()
@@ -125,7 +125,7 @@ impl Project {
         }
     }
 
-    fn add(&mut self, listed: &Listed) {
+    fn add(&mut self, listed: &SessionRow) {
         self.sessions += 1;
         self.size += listed.size;
         self.updated_at = self.updated_at.max(listed.facts.updated_at);
@@ -178,7 +178,7 @@ impl Asked {
 
     /// Returns whether a session that lies in a folder of the name is this project's or a worktree's, and not that of
     /// another path with the same name. Where nothing tells, it is.
-    pub(super) fn has(&self, listed: &Listed) -> bool {
+    pub(super) fn has(&self, listed: &SessionRow) -> bool {
         let cwd = listed.facts.cwd.as_deref();
         let path = cwd.and_then(|cwd| project_above(cwd, &listed.project_key));
         path.is_none_or(|path| {
@@ -213,7 +213,7 @@ fn grouped(mut projects: Vec<Project>) -> Vec<Project> {
 
 /// Returns the working directory that a session is about. One that began in a folder below belongs to the project whose
 /// folder it lies in.
-pub(super) fn project_path(listed: &Listed) -> Option<String> {
+pub(super) fn project_path(listed: &SessionRow) -> Option<String> {
     let cwd = listed.facts.cwd.as_deref()?;
     Some(project_above(cwd, &listed.project_key).unwrap_or(cwd).to_owned())
 }

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use annals_engine::{Engine, ListOptions, Listed};
+use annals_engine::{Engine, ListOptions, SessionRow};
 use testkit::generate::{self, Random};
 
 use crate::world::{make, message, real, transcript};
 
 /// Returns what a list shows of each session but the number of messages: that is not known where not all was read.
-fn shown(sessions: &[Listed]) -> Vec<String> {
+fn shown(sessions: &[SessionRow]) -> Vec<String> {
     let shown = sessions.iter().cloned().map(|mut listed| {
         listed.facts.messages = None;
         format!("{listed:?}")

@@ -1,6 +1,6 @@
 //! Lists of sessions, the trash, and what has to be done elsewhere.
 
-use annals_engine::{ListOptions, Listed};
+use annals_engine::{ListOptions, SessionRow};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
 
@@ -25,7 +25,7 @@ impl Server {
             ..ListOptions::default()
         });
         let next_cursor = end_page(&mut listing.sessions, PAGE);
-        let info = |listed: Listed| {
+        let info = |listed: SessionRow| {
             let place = place_of(&listed)?;
             let session = to_wire::session(listed);
             let is_asked_for = cwd.as_ref().is_none_or(|cwd| is_same(cwd, &place));
@@ -107,7 +107,7 @@ impl Server {
 }
 
 /// Returns the folder in which the client would resume a session. Editors want no sessions without one.
-fn place_of(listed: &Listed) -> Option<String> {
+fn place_of(listed: &SessionRow) -> Option<String> {
     let is_fine = |path: &String| is_absolute(path);
     listed.project_path().filter(is_fine).or_else(|| listed.facts.cwd.clone().filter(is_fine))
 }

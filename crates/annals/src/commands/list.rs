@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, ListOptions, Listed, Sort};
+use annals_engine::{Engine, ListOptions, SessionRow, Sort};
 use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};
@@ -87,7 +87,7 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
     super::nothing_in(engine, "no sessions", "projects")
 }
 
-fn print(out: &mut impl Write, sessions: &[Listed]) -> Result<(), Failure> {
+fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
     for listed in sessions {
@@ -162,7 +162,7 @@ fn no_ghosts(engine: &Engine, wanted: &ListOptions) -> Failure {
 }
 
 /// Returns what else is to be said of a session.
-fn marks(listed: &Listed) -> String {
+fn marks(listed: &SessionRow) -> String {
     let mut marks = Vec::new();
     if listed.is_live {
         marks.push("open".to_owned());
