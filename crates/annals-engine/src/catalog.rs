@@ -242,7 +242,7 @@ impl Engine {
     }
 
     /// Returns one session as it stands in lists.
-    pub fn listed(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
+    pub fn session_row(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
         let failed = |source| Error::read(&file.path, source);
         let missing = || failed(std::io::ErrorKind::NotFound.into());
         let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;

@@ -57,7 +57,7 @@ impl Server {
                 "an agent knows sessions by their ids alone, without `claude:`",
             ));
         }
-        let listed = self.api.engine().listed(&self.api.session(session, None)?)?;
+        let listed = self.api.engine().session_row(&self.api.session(session, None)?)?;
         place_of(&listed).ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
     }
 
@@ -66,7 +66,7 @@ impl Server {
         let params: SessionParams = params.read()?;
         let file = self.api.session(&params.session_id, None)?;
         let id = file.session.clone().unwrap_or_default();
-        let cwd = self.api.engine().listed(&file).ok().as_ref().and_then(place_of);
+        let cwd = self.api.engine().session_row(&file).ok().as_ref().and_then(place_of);
         let message = format!(
             "annals keeps histories and asks no model; to go on, run `claude --resume {id}` in the session's folder"
         );

@@ -123,7 +123,7 @@ pub(super) fn tell(
             continue;
         }
         // What cannot be read now, or is gone again, is told when it is touched again.
-        let Ok(listed) = engine.listed(&file) else { continue };
+        let Ok(listed) = engine.session_row(&file) else { continue };
         if !inside.holds(&path) {
             continue;
         }
