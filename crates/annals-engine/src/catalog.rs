@@ -171,12 +171,16 @@ impl Place {
 impl Engine {
     /// Lists sessions.
     pub fn list(&self, wanted: &ListOptions) -> Listing {
-        self.list_telling(wanted, |_, _| ControlFlow::Continue(()))
+        self.list_with_progress(wanted, |_, _| ControlFlow::Continue(()))
     }
 
     /// Lists sessions, and tells how many bytes of transcripts are done, of how many. Who is told may end it: then the list
     /// is what was found so far.
-    pub fn list_telling(&self, wanted: &ListOptions, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Listing {
+    pub fn list_with_progress(
+        &self,
+        wanted: &ListOptions,
+        tell: impl Fn(u64, u64) -> ControlFlow<()>,
+    ) -> Listing {
         let mut listing = Listing::default();
         let folders = match &wanted.project {
             Some(path) => self.folders_of(path, &mut listing.errors),

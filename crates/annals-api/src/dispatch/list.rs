@@ -43,7 +43,7 @@ impl Api {
             inside: true,
             ..ListOptions::default()
         };
-        let mut listing = self.engine.list_telling(&wanted, |_, _| match cancelled.check() {
+        let mut listing = self.engine.list_with_progress(&wanted, |_, _| match cancelled.check() {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });

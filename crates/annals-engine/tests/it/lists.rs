@@ -20,7 +20,7 @@ fn a_list_ends_when_who_is_told_wants_no_more_and_is_whole_the_next_time() {
     // What was done is asked of a few files at a time.
     let wanted = ListOptions { tool: Some("Bash".to_owned()), ..ListOptions::default() };
     let told = Cell::new(0);
-    let listing = engine.list_telling(&wanted, |done, total| {
+    let listing = engine.list_with_progress(&wanted, |done, total| {
         told.set(told.get() + 1);
         assert!(done < total);
         ControlFlow::Break(())

@@ -39,7 +39,7 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         return ghosts(engine, &wanted, global);
     }
     let progress = Progress::new();
-    let listing = engine.list_telling(&wanted, |done, total| {
+    let listing = engine.list_with_progress(&wanted, |done, total| {
         progress.at(done, total);
         ControlFlow::Continue(())
     });
