@@ -60,12 +60,12 @@ pub struct ListOptions {
     /// At most so many.
     pub limit: Option<usize>,
     /// Only sessions that come behind this place; for lists in the order of their last entries.
-    pub behind: Option<ListPlace>,
+    pub after: Option<ListPosition>,
 }
 
 /// A place in a list that is in the order of last entries. Sessions that are added or go on change no place behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListPlace {
+pub struct ListPosition {
     /// When something was said last.
     pub updated: Option<Timestamp>,
     /// The session.
@@ -350,8 +350,8 @@ impl SessionRow {
     }
 
     /// Returns its place in a list that is in the order of last entries.
-    pub fn place(&self) -> ListPlace {
-        ListPlace {
+    pub fn position(&self) -> ListPosition {
+        ListPosition {
             updated: self.updated(),
             session: self.file.session.clone(),
             project_key: self.project_key.clone(),
@@ -402,7 +402,7 @@ fn those_that_did(
     sessions
 }
 
-impl ListPlace {
+impl ListPosition {
     fn order(&self) -> (Reverse<Option<Timestamp>>, &Option<String>, &str) {
         (Reverse(self.updated), &self.session, &self.project_key)
     }
@@ -430,7 +430,7 @@ impl Listing {
             let prompt = facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase());
             has_title(text) || prompt.is_some_and(|prompt| prompt.contains(&text.to_lowercase()))
         };
-        let fits = wanted.behind.as_ref().is_none_or(|place| listed.place().order() > place.order())
+        let fits = wanted.after.as_ref().is_none_or(|position| listed.position().order() > position.order())
             && wanted.text.as_ref().is_none_or(has_text)
             && wanted.since.is_none_or(|since| listed.updated() >= Some(since))
             && wanted.until.is_none_or(|until| listed.created().is_some_and(|created| created < until))

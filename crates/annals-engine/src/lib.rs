@@ -43,7 +43,7 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    Asked, Facts, ListOptions, ListPlace, Listing, Place, Project, SessionRow, Sort, Standing, Title,
+    Asked, Facts, ListOptions, ListPosition, Listing, Place, Project, SessionRow, Sort, Standing, Title,
     TitleSource, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};

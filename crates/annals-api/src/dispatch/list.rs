@@ -37,7 +37,7 @@ impl Api {
             tool: given(params.tool_name.as_ref()),
             file: given(params.file_path.as_ref()),
             all: params.all.unwrap_or_default(),
-            behind: params.cursor.as_deref().map(read_place).transpose()?,
+            after: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(limit + 1),
             // What leads out of the client's folders could not be loaded either.
             inside: true,
@@ -84,7 +84,7 @@ pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> 
     let count = sessions.iter().take(limit).take_while(has_room).count();
     let has_more = sessions.len() > count;
     sessions.truncate(count);
-    sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()))
+    sessions.last().filter(|_| has_more).map(|last| write_place(&last.position()))
 }
 
 /// Returns a filter; editors send an empty text for none.

@@ -19,7 +19,7 @@ impl Server {
         let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
         let mut listing = self.api.engine().list(&ListOptions {
             project: cwd.as_deref().map(directory).transpose()?.flatten(),
-            behind: params.cursor.as_deref().map(read_place).transpose()?,
+            after: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(PAGE + 1),
             inside: true,
             ..ListOptions::default()
