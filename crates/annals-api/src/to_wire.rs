@@ -4,8 +4,8 @@ mod conversation;
 mod utf8;
 
 use annals_engine::{
-    Finding, Forked, Ghost, Pasted, Place, Project, Prompt, Relation, Report, SessionRow, TranscriptFile,
-    Trashed,
+    ConfigFolder, Finding, Forked, Ghost, Pasted, Project, Prompt, Relation, Report, SessionRow,
+    TranscriptFile, Trashed,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -154,7 +154,7 @@ pub fn project(project: &Project) -> wire::Project {
 }
 
 /// A folder of the client.
-pub fn root(place: &Place) -> wire::Root {
+pub fn root(place: &ConfigFolder) -> wire::Root {
     wire::Root {
         path: place.path.as_path().into(),
         projects: place.projects,

@@ -142,7 +142,7 @@ pub struct Listing {
 
 /// A folder of the client.
 #[derive(Debug)]
-pub struct Place {
+pub struct ConfigFolder {
     /// Its path.
     pub path: PathBuf,
     /// How many projects it has.
@@ -153,7 +153,7 @@ pub struct Place {
     pub errors: Vec<Error>,
 }
 
-impl Place {
+impl ConfigFolder {
     fn look_at(path: &Path) -> Self {
         let mut errors = Vec::new();
         let projects = path.join("projects");
@@ -289,8 +289,8 @@ impl Engine {
     }
 
     /// Returns the client's folders, with how much there is in each.
-    pub fn places(&self) -> Vec<Place> {
-        self.roots().named().map(Place::look_at).collect()
+    pub fn config_folders(&self) -> Vec<ConfigFolder> {
+        self.roots().named().map(ConfigFolder::look_at).collect()
     }
 
     /// Returns the client's folders, without a look into them.

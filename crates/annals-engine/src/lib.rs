@@ -43,8 +43,8 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    Asked, Facts, ListOptions, ListPosition, Listing, Place, Project, SessionRow, Sort, Standing, Title,
-    TitleSource, Worktree,
+    Asked, ConfigFolder, Facts, ListOptions, ListPosition, Listing, Project, SessionRow, Sort, Standing,
+    Title, TitleSource, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;

@@ -80,7 +80,7 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.branch.is_some()
         || args.tool.is_some()
         || args.file.is_some();
-    let is_empty = || engine.places().iter().all(|place| place.sessions == 0);
+    let is_empty = || engine.config_folders().iter().all(|place| place.sessions == 0);
     if asked && !is_empty() {
         return Failure::without_hint("no session matches".to_owned());
     }

@@ -64,7 +64,7 @@ fn name(project: &Project, projects: &[Project]) -> String {
 }
 
 pub(crate) fn roots(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let places = engine.places();
+    let places = engine.config_folders();
     let mut out = output::stdout();
     let mut table = Table::new(&["~/folder", "?>projects", ">sessions", "~notes"]);
     for place in &places {

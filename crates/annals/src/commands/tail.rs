@@ -26,7 +26,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
     if only.is_none() {
-        for error in engine.places().iter().flat_map(|place| &place.errors) {
+        for error in engine.config_folders().iter().flat_map(|place| &place.errors) {
             output::complain(&error.to_string());
         }
     }
