@@ -29,7 +29,7 @@ use agents::Agents;
 pub use facts::{Facts, Standing, Title, TitleSource};
 use folder::{Candidate, Folder};
 use memory::Memory;
-pub use project::{Asked, Project, Worktree};
+pub use project::{Project, ProjectFilter, Worktree};
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]
@@ -208,7 +208,7 @@ impl Engine {
         let total = candidates.iter().map(|candidate| candidate.state.length).sum();
         let mut done = 0;
         let together = wanted.together();
-        let asked = wanted.project.as_deref().map(Asked::new);
+        let asked = wanted.project.as_deref().map(ProjectFilter::new);
         let mut candidates = candidates.into_iter();
         while let Some(next) = candidates.as_slice().first() {
             if listing.has_enough(wanted, next) {

@@ -43,8 +43,8 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    Asked, ConfigFolder, Facts, ListOptions, ListPosition, Listing, Project, SessionRow, Sort, Standing,
-    Title, TitleSource, Worktree,
+    ConfigFolder, Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, SessionRow, Sort,
+    Standing, Title, TitleSource, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;

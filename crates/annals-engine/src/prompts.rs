@@ -12,7 +12,7 @@ use annals_transcript::json::Value;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-use crate::catalog::{Asked, ListOptions};
+use crate::catalog::{ListOptions, ProjectFilter};
 use crate::engine::Engine;
 use crate::error::Error;
 
@@ -106,7 +106,7 @@ impl Engine {
             ghost.last_at = ghost.last_at.max(prompt.time);
             ghost.prompts += 1;
         }
-        let project = wanted.project.as_deref().map(Asked::new);
+        let project = wanted.project.as_deref().map(ProjectFilter::new);
         let fits = |ghost: &Ghost| ghost.fits(wanted, project.as_ref());
         let mut ghosts: Vec<_> = ghosts.into_values().filter(fits).collect();
         ghosts.sort_by(|a, b| b.last_at.cmp(&a.last_at).then_with(|| a.session.cmp(&b.session)));
@@ -155,7 +155,7 @@ impl There {
 }
 
 impl Ghost {
-    fn fits(&self, wanted: &ListOptions, project: Option<&Asked>) -> bool {
+    fn fits(&self, wanted: &ListOptions, project: Option<&ProjectFilter>) -> bool {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
         project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.is(path)))
             && wanted.since.is_none_or(|since| self.last_at >= Some(since))

@@ -80,8 +80,8 @@ impl Engine {
     /// client would give it, as typed, with links resolved, and with the other case of a drive's letter; if none of them
     /// is there, those in which a session tells that path.
     pub(crate) fn folders_of(&self, path: &Path, errors: &mut Vec<Error>) -> Vec<PathBuf> {
-        let asked = Asked::new(path);
-        let Asked { typed, resolved } = &asked;
+        let asked = ProjectFilter::new(path);
+        let ProjectFilter { typed, resolved } = &asked;
         let spellings = [typed, resolved].into_iter().flat_map(|path| drive_cases(path));
         let mut names: BTreeSet<String> = spellings.map(|path| folder_name(&path)).collect();
         // Those that the client made may be gone, but their sessions are not.
@@ -160,12 +160,12 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// A working directory whose sessions are asked for: as it was typed, and with links resolved.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ProjectFilter {
     typed: String,
     resolved: String,
 }
 
-impl Asked {
+impl ProjectFilter {
     /// Takes a path, of this system or another.
     pub fn new(path: &Path) -> Self {
         Self { typed: whole(path), resolved: resolve(path).to_string_lossy().into_owned() }

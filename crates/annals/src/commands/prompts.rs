@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Asked, Engine, Prompt, Typed};
+use annals_engine::{Engine, ProjectFilter, Prompt, Typed};
 use jiff::Timestamp;
 
 use crate::args::{Global, Prompts};
@@ -21,7 +21,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
         output::note(&format!("{lines} of history.jsonl passed over: no prompt can be read there"));
     }
     let are_any = !prompts.is_empty();
-    let project = args.project.as_deref().map(Asked::new);
+    let project = args.project.as_deref().map(ProjectFilter::new);
     prompts.retain(|prompt| fits(prompt, args, project.as_ref()));
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
@@ -51,7 +51,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     }
 }
 
-fn fits(prompt: &Prompt, args: &Prompts, project: Option<&Asked>) -> bool {
+fn fits(prompt: &Prompt, args: &Prompts, project: Option<&ProjectFilter>) -> bool {
     let says = |words: &String| {
         let words = words.to_lowercase();
         let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());
