@@ -90,7 +90,7 @@ pub fn session(listed: SessionRow) -> wire::Session {
         subagents: listed.subagents,
         messages: facts.messages,
         error: listed.error,
-        without_conversation: facts.standing.reason().map(str::to_owned),
+        without_conversation: facts.kind.reason().map(str::to_owned),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::files::{TranscriptFile, project_folders};
 
 use activity::Activity;
 use agents::Agents;
-pub use facts::{Facts, Standing, Title, TitleSource};
+pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 use folder::{Candidate, Folder};
 use memory::Memory;
 pub use project::{Project, ProjectFilter, Worktree};
@@ -436,7 +436,7 @@ impl Listing {
             && wanted.until.is_none_or(|until| listed.created().is_some_and(|created| created < until))
             && wanted.title.as_ref().is_none_or(has_title)
             && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
-        if fits && facts.standing != Standing::Conversation && !wanted.all {
+        if fits && facts.kind != TranscriptKind::Conversation && !wanted.all {
             self.without_conversation += usize::from(!wanted.asks_what_was_done());
             return false;
         }

@@ -43,8 +43,8 @@ mod title;
 mod trash;
 
 pub use catalog::{
-    ConfigFolder, Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, SessionRow, Sort,
-    Standing, Title, TitleSource, Worktree,
+    ConfigFolder, Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, SessionRow, Sort, Title,
+    TitleSource, TranscriptKind, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use conversation::Conversation;

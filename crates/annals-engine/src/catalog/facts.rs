@@ -21,7 +21,7 @@ use crate::files::is_hollow;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Whether it is a conversation at all.
-    pub standing: Standing,
+    pub kind: TranscriptKind,
     /// What it is called.
     pub title: Option<Title>,
     /// The first words of a person.
@@ -58,7 +58,7 @@ pub struct Facts {
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum TranscriptKind {
     /// A conversation.
     #[default]
     Conversation,
@@ -70,18 +70,22 @@ pub enum Standing {
     SidechainOnly,
 }
 
-impl Standing {
+impl TranscriptKind {
     /// All of them.
-    pub const ALL: &[Standing] =
-        &[Standing::Conversation, Standing::Empty, Standing::RecordsOnly, Standing::SidechainOnly];
+    pub const ALL: &[TranscriptKind] = &[
+        TranscriptKind::Conversation,
+        TranscriptKind::Empty,
+        TranscriptKind::RecordsOnly,
+        TranscriptKind::SidechainOnly,
+    ];
 
     /// Returns why a file is not listed; none for a conversation.
     pub fn reason(self) -> Option<&'static str> {
         match self {
-            Standing::Conversation => None,
-            Standing::Empty => Some("empty file"),
-            Standing::RecordsOnly => Some("no message in it"),
-            Standing::SidechainOnly => Some("only subagents' messages"),
+            TranscriptKind::Conversation => None,
+            TranscriptKind::Empty => Some("empty file"),
+            TranscriptKind::RecordsOnly => Some("no message in it"),
+            TranscriptKind::SidechainOnly => Some("only subagents' messages"),
         }
     }
 }
@@ -214,7 +218,7 @@ impl Facts {
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
         Ok(Self {
-            standing: standing(&lite),
+            kind: kind(&lite),
             title,
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
@@ -296,12 +300,12 @@ fn beginning(prompt: &str) -> String {
     prompt[..end].to_owned()
 }
 
-fn standing(lite: &Lite) -> Standing {
+fn kind(lite: &Lite) -> TranscriptKind {
     match (lite.has_main_messages, lite.has_messages, lite.size) {
-        (true, ..) => Standing::Conversation,
-        (false, true, _) => Standing::SidechainOnly,
-        (false, false, 0) => Standing::Empty,
-        (false, false, _) => Standing::RecordsOnly,
+        (true, ..) => TranscriptKind::Conversation,
+        (false, true, _) => TranscriptKind::SidechainOnly,
+        (false, false, 0) => TranscriptKind::Empty,
+        (false, false, _) => TranscriptKind::RecordsOnly,
     }
 }
 

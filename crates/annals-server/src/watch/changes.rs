@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use annals_engine::{Engine, Standing, TranscriptFile};
+use annals_engine::{Engine, TranscriptFile, TranscriptKind};
 use annals_proto::ChangedNotice;
 
 use super::What;
@@ -129,7 +129,7 @@ pub(super) fn tell(
         }
         bytes += to_wire::weight(&listed);
         match change {
-            _ if listed.facts.standing != Standing::Conversation => {
+            _ if listed.facts.kind != TranscriptKind::Conversation => {
                 left.unborn.extend((change == Change::Added).then_some(path));
             }
             Change::Added => notice.added.push(to_wire::session(listed)),

@@ -92,7 +92,7 @@ fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
     let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
     for listed in sessions {
         let facts = &listed.facts;
-        let title = match (&facts.title, facts.standing.reason()) {
+        let title = match (&facts.title, facts.kind.reason()) {
             _ if listed.error.is_some() => "(cannot be read)".to_owned(),
             (Some(title), reason) => {
                 let text =

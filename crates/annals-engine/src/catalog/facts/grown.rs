@@ -7,7 +7,7 @@ use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, Tag};
 use annals_transcript::lite::Lite;
 
 use super::super::folder::Candidate;
-use super::{Facts, Standing, Title, TitleSource};
+use super::{Facts, Title, TitleSource, TranscriptKind};
 
 /// Returns the facts of all of a transcript: those that were known of its beginning, with what was written since. None if
 /// that takes away a title under which there may be another.
@@ -34,10 +34,10 @@ pub(super) fn with(
     if !tells_branch {
         facts.git_branch.clone_from(&known.git_branch);
     }
-    if matches!(known.standing, Standing::Conversation | Standing::SidechainOnly) {
+    if matches!(known.kind, TranscriptKind::Conversation | TranscriptKind::SidechainOnly) {
         facts.forked_from.clone_from(&known.forked_from);
     }
-    facts.standing = together(known.standing, facts.standing);
+    facts.kind = together(known.kind, facts.kind);
     facts.first_prompt = known.first_prompt.clone().or(facts.first_prompt);
     facts.entrypoint = known.entrypoint.clone().or(facts.entrypoint);
     facts.session = known.session.clone().or(facts.session);
@@ -68,7 +68,12 @@ fn has_title(lite: &Lite, source: TitleSource) -> bool {
 }
 
 /// Returns what a file holds whose two parts hold these.
-fn together(before: Standing, since: Standing) -> Standing {
-    let order = [Standing::Conversation, Standing::SidechainOnly, Standing::RecordsOnly, Standing::Empty];
-    order.into_iter().find(|standing| [before, since].contains(standing)).unwrap_or_default()
+fn together(before: TranscriptKind, since: TranscriptKind) -> TranscriptKind {
+    let order = [
+        TranscriptKind::Conversation,
+        TranscriptKind::SidechainOnly,
+        TranscriptKind::RecordsOnly,
+        TranscriptKind::Empty,
+    ];
+    order.into_iter().find(|kind| [before, since].contains(kind)).unwrap_or_default()
 }

@@ -29,7 +29,7 @@ use columns::{Key, path_bytes};
 use table::{RowReader, Table};
 
 /// The version of the layout. A file of another version is removed.
-const VERSION: i64 = 14;
+const VERSION: i64 = 15;
 
 const FACTS: Table<Facts> = Table { name: "facts", columns: columns::FACTS };
 const ACTIVITY: Table<FileFold<Activity>> = Table { name: Activity::NAME, columns: columns::ACTIVITY };
@@ -280,7 +280,7 @@ mod tests {
     use annals_transcript::checkpoint::Fingerprint;
 
     use super::*;
-    use crate::catalog::facts::{Cwds, Standing, Title, TitleSource};
+    use crate::catalog::facts::{Cwds, Title, TitleSource, TranscriptKind};
     use crate::catalog::store::Freshness;
     use crate::fold::Progress;
 
@@ -296,7 +296,7 @@ mod tests {
         let cwds =
             Cwds { first: text("first cwd"), elsewhere: text("other cwd"), moved_to: text("moved to") };
         Facts {
-            standing: Standing::SidechainOnly,
+            kind: TranscriptKind::SidechainOnly,
             title: Some(Title { text: title.to_owned(), source }),
             first_prompt: text("prompt"),
             created_at: Some(jiff::Timestamp::from_millisecond(1).unwrap()),

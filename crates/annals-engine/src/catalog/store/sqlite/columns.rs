@@ -10,7 +10,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
 
 use super::super::Stamp;
 use crate::catalog::activity::Activity;
-use crate::catalog::facts::{Facts, Standing, Title, TitleSource};
+use crate::catalog::facts::{Facts, Title, TitleSource, TranscriptKind};
 use crate::fold::{FileFold, Fold};
 
 /// A column of a table with rows of `T`.
@@ -59,7 +59,7 @@ pub(super) const KEY: &[Column<Key>] = &[
 ];
 
 pub(super) const FACTS: &[Column<Facts>] = &[
-    column!("standing", standing),
+    column!("kind", kind),
     column!("first_prompt", first_prompt),
     Column { name: "title_source", kind: Kind::Value { write: write_title_source, read: read_title_source } },
     Column { name: "title", kind: Kind::Value { write: write_title, read: read_title } },
@@ -216,14 +216,14 @@ pub(super) fn path_bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-impl Field for Standing {
+impl Field for TranscriptKind {
     fn write(&self) -> Value {
         Value::Integer(*self as i64)
     }
 
     fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let number = value.as_i64()?;
-        find(Standing::ALL, |standing| *standing as i64 == number)
+        find(TranscriptKind::ALL, |kind| *kind as i64 == number)
     }
 }
 
