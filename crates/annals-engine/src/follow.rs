@@ -29,7 +29,7 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(10);
 
 /// What to follow.
 #[derive(Clone, Debug, Default)]
-pub struct Following {
+pub struct FollowOptions {
     /// One transcript; all of the client's if there is none.
     pub only: Option<TranscriptFile>,
     /// Whether to look at all files now and then, even where the system would tell: for file systems on a network.
@@ -82,7 +82,7 @@ enum What {
 
 impl Engine {
     /// Starts to follow: what is there already is taken as read.
-    pub fn follow(&self, following: &Following) -> Follower {
+    pub fn follow(&self, following: &FollowOptions) -> Follower {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let what = match &following.only {
             Some(file) => What::One(whole(&file.path)),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use annals_engine::{Engine, Following, Happening, TranscriptFile};
+use annals_engine::{Engine, FollowOptions, Happening, TranscriptFile};
 use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -219,7 +219,7 @@ impl Hub {
     /// Follows all files and wakes subscriptions, until there are none.
     fn follow(&self) {
         let broken_off = EndOfFollowing(self);
-        let mut follower = self.engine.follow(&Following { only: None, poll: self.poll });
+        let mut follower = self.engine.follow(&FollowOptions { only: None, poll: self.poll });
         self.state().follower = Follower::Following;
         self.begun.notify_all();
         loop {

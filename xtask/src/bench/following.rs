@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, Home, Roots};
+use annals_engine::{Engine, FollowOptions, Follower, Happening, Home, Roots};
 use notify::{EventKind, RecursiveMode, Watcher};
 
 use super::lists::{generated, walk};
@@ -43,7 +43,7 @@ pub(super) fn run(scratch: &Path, rounds: usize) -> Outcome {
 
 pub(super) fn follow(root: &Path) -> Result<Follower, Box<dyn std::error::Error>> {
     let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at("none"));
-    Ok(engine.follow(&Following::default()))
+    Ok(engine.follow(&FollowOptions::default()))
 }
 
 /// Compares the time from an append to its entry with that to a bare read of the one file that is watched.

@@ -20,7 +20,7 @@ fn told_after(notices: &dyn Fn(&Path) -> Vec<Event>) -> usize {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "{}\n").unwrap();
     let engine = Engine::open(Roots::given(vec![root.path().to_owned()]).unwrap(), Home::at(root.path()));
-    let mut follower = engine.follow(&Following::default());
+    let mut follower = engine.follow(&FollowOptions::default());
     let inbox = Arc::new(Inbox::default());
     follower.notices = Some(Notices::with(Box::new(NullWatcher), Arc::clone(&inbox)));
     OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"a\":1}\n").unwrap();

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, Home, Roots, TranscriptFile};
+use annals_engine::{Engine, FollowOptions, Follower, Happening, Home, Roots, TranscriptFile};
 
 const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
@@ -29,7 +29,7 @@ impl Place {
     }
 
     fn follow(&self, poll: bool) -> Follower {
-        self.engine().follow(&Following { only: None, poll })
+        self.engine().follow(&FollowOptions { only: None, poll })
     }
 
     fn engine(&self) -> Engine {
@@ -169,7 +169,7 @@ fn one_session_is_followed_alone() {
     let place = Place::new();
     append(&place.session(), "{}\n");
     let only = Some(TranscriptFile::at(&place.session()));
-    let mut follower = place.engine().follow(&Following { only, poll: false });
+    let mut follower = place.engine().follow(&FollowOptions { only, poll: false });
     append(&place.path("-p/0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"), "{}\n");
     append(&place.session(), "{\"a\":1}\n");
     assert_eq!(happened(&mut follower, 1), ["3e11 3: {\"a\":1}"]);
@@ -387,7 +387,7 @@ fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
         let root = place.root.path().join("deep/down");
         let session = root.join(format!("projects/-p/{SESSION}.jsonl"));
         let engine = Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at(&root));
-        let mut follower = engine.follow(&Following { only: None, poll });
+        let mut follower = engine.follow(&FollowOptions { only: None, poll });
         for gone in [root.join("projects"), root.clone(), place.root.path().join("deep")] {
             fs::create_dir_all(session.parent().unwrap()).unwrap();
             append(&session, "{\"a\":1}\n");

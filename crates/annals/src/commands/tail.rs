@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, TranscriptFile, open_regular};
+use annals_engine::{Engine, FollowOptions, Follower, Happening, TranscriptFile, open_regular};
 use annals_proto::Followed;
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
     if let Some(file) = &only {
         can_be_read(file)?;
     }
-    let mut follower = engine.follow(&Following { only: only.clone(), poll: args.poll });
+    let mut follower = engine.follow(&FollowOptions { only: only.clone(), poll: args.poll });
     let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
     if !global.json {
         let all = || format!("all sessions in {}", super::places(engine));
