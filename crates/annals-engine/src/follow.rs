@@ -38,7 +38,7 @@ pub struct FollowOptions {
 
 /// Something that happened to a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening<'a> {
+pub enum Event<'a> {
     /// It is new.
     Created,
     /// It has this entry more.
@@ -60,7 +60,7 @@ pub enum Happening<'a> {
 }
 
 /// Whom to tell what happened to which transcript.
-type Tell<'a> = &'a mut dyn FnMut(&TranscriptFile, Happening<'_>);
+type Tell<'a> = &'a mut dyn FnMut(&TranscriptFile, Event<'_>);
 
 /// Follows transcripts.
 #[derive(Debug)]
@@ -106,11 +106,11 @@ impl Follower {
     pub fn wait(
         &mut self,
         patience: Duration,
-        mut happened: impl FnMut(&TranscriptFile, Happening<'_>),
+        mut happened: impl FnMut(&TranscriptFile, Event<'_>),
     ) -> usize {
         let deadline = Instant::now() + patience;
         let count = Cell::new(0);
-        let mut tell = |file: &TranscriptFile, happening: Happening<'_>| {
+        let mut tell = |file: &TranscriptFile, happening: Event<'_>| {
             count.set(count.get() + 1);
             happened(file, happening);
         };
@@ -152,7 +152,7 @@ impl Follower {
             }
             Found::Unknown => true,
             Found::Folder | Found::Nothing => {
-                tell(&progress.file(path), Happening::Removed);
+                tell(&progress.file(path), Event::Removed);
                 false
             }
         });
@@ -214,7 +214,7 @@ impl Follower {
             Found::File(state) => {
                 let progress = self.files.entry(path.to_owned()).or_insert_with(|| {
                     let mut progress = Progress::default();
-                    tell(&progress.file(path), Happening::Created);
+                    tell(&progress.file(path), Event::Created);
                     progress
                 });
                 progress.look(path, &state, tell);
@@ -223,7 +223,7 @@ impl Follower {
             Found::Unknown => {}
             Found::Folder | Found::Nothing => {
                 if let Some(mut progress) = self.files.remove(path) {
-                    tell(&progress.file(path), Happening::Removed);
+                    tell(&progress.file(path), Event::Removed);
                 }
             }
         }

@@ -52,7 +52,7 @@ pub use engine::{Engine, Inside, Report};
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
 #[cfg(feature = "follow")]
-pub use follow::{FollowOptions, Follower, Happening};
+pub use follow::{Event, FollowOptions, Follower};
 pub use fork::{Fork, Forked};
 pub use home::Home;
 pub use line_end::end_of_lines;

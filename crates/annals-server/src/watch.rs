@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use annals_engine::{Engine, FollowOptions, Happening, TranscriptFile};
+use annals_engine::{Engine, Event, FollowOptions, TranscriptFile};
 use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -260,11 +260,11 @@ enum What {
 }
 
 /// Notes what happened, once for all entries of a file that came together.
-fn note(happened: &mut Vec<(TranscriptFile, What)>, file: &TranscriptFile, happening: &Happening) {
+fn note(happened: &mut Vec<(TranscriptFile, What)>, file: &TranscriptFile, happening: &Event) {
     let what = match happening {
-        Happening::Created => What::Created,
-        Happening::Entry { .. } | Happening::Title { .. } | Happening::Replaced => What::Grown,
-        Happening::Removed => What::Removed,
+        Event::Created => What::Created,
+        Event::Entry { .. } | Event::Title { .. } | Event::Replaced => What::Grown,
+        Event::Removed => What::Removed,
     };
     if happened.last().is_none_or(|(last, was)| last != file || *was != what) {
         happened.push((file.clone(), what));

@@ -11,7 +11,7 @@ use annals_transcript::entry::Problem;
 use annals_transcript::write::fs::State;
 use annals_transcript::{Entry, Kind, Position, Reader};
 
-use super::{Happening, Tell};
+use super::{Event, Tell};
 use crate::engine::title;
 use crate::files::{TranscriptFile, is_hollow};
 use crate::tail::{Lines, Tail};
@@ -75,7 +75,7 @@ impl Progress {
         let mut file = File::open(path)?;
         let state = State::from(file.metadata()?);
         if self.tail.compare(&mut file, &state)? == Change::Replaced {
-            tell(&self.report(path).file, Happening::Replaced);
+            tell(&self.report(path).file, Event::Replaced);
         }
         self.stamp = None;
         // All lines are read together: an object may span several of them.
@@ -121,14 +121,14 @@ impl Progress {
 
     fn report_entry(&mut self, path: &Path, entry: &Entry<'_>, tell: Tell<'_>) {
         let report = self.report(path);
-        tell(&report.file, Happening::Entry { offset: entry.at().offset, bytes: entry.bytes() });
+        tell(&report.file, Event::Entry { offset: entry.at().offset, bytes: entry.bytes() });
         // Claude Code records titles again after every turn, so only a title that differs is reported. Which of several
         // titles counts is decided as in lists.
         if gives_title(entry.bytes())
             && let Some(title) = title(path).map(|title| title.text)
             && report.title.as_ref() != Some(&title)
         {
-            tell(&report.file, Happening::Title { title: &title });
+            tell(&report.file, Event::Title { title: &title });
             report.title = Some(title);
         }
     }
