@@ -223,7 +223,8 @@ impl Engine {
                 some.into_par_iter().zip(facts).map(|(candidate, facts)| SessionRow::new(candidate, facts));
             let mut listed: Vec<_> = read.collect();
             listed.retain(|listed| {
-                listing.has_place_for(listed, wanted) && asked.as_ref().is_none_or(|asked| asked.has(listed))
+                listing.has_place_for(listed, wanted)
+                    && asked.as_ref().is_none_or(|asked| asked.includes(listed))
             });
             if wanted.asks_what_was_done() {
                 listed = those_that_did(listed, wanted, &mut agents, &mut memory);

@@ -157,7 +157,7 @@ impl There {
 impl Ghost {
     fn fits(&self, wanted: &ListOptions, project: Option<&ProjectFilter>) -> bool {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
-        project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.is(path)))
+        project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.matches(path)))
             && wanted.since.is_none_or(|since| self.last_at >= Some(since))
             && wanted.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
             && wanted.title.as_ref().is_none_or(has_words)

@@ -98,7 +98,7 @@ impl Engine {
         let listing = self.list(&ListOptions { all: true, ..ListOptions::default() });
         // It has looked at the same folders once more.
         *errors = listing.errors;
-        let tells = |listed: &&SessionRow| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));
+        let tells = |listed: &&SessionRow| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.matches(cwd));
         folders = listing
             .sessions
             .iter()
@@ -172,17 +172,17 @@ impl ProjectFilter {
     }
 
     /// Returns whether a path is this working directory, whatever its slashes and the case of a drive's letter.
-    pub fn is(&self, path: &str) -> bool {
+    pub fn matches(&self, path: &str) -> bool {
         is_same(path, &self.typed) || is_same(path, &self.resolved)
     }
 
     /// Returns whether a session that lies in a folder of the name is this project's or a worktree's, and not that of
     /// another path with the same name. Where nothing tells, it is.
-    pub(super) fn has(&self, listed: &SessionRow) -> bool {
+    pub(super) fn includes(&self, listed: &SessionRow) -> bool {
         let cwd = listed.facts.cwd.as_deref();
         let path = cwd.and_then(|cwd| project_above(cwd, &listed.project_key));
         path.is_none_or(|path| {
-            self.is(path) || worktree_of(path).is_some_and(|worktree| self.is(&worktree.of))
+            self.matches(path) || worktree_of(path).is_some_and(|worktree| self.matches(&worktree.of))
         })
     }
 }

@@ -58,7 +58,7 @@ fn fits(prompt: &Prompt, args: &Prompts, project: Option<&ProjectFilter>) -> boo
         std::iter::once(&prompt.text).chain(pasted).any(|text| text.to_lowercase().contains(&words))
     };
     args.text.as_ref().is_none_or(says)
-        && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.is(path)))
+        && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.matches(path)))
         && args.since.is_none_or(|since| prompt.time >= Some(since))
         && args.until.is_none_or(|until| prompt.time.is_some_and(|time| time < until))
 }
