@@ -7,7 +7,7 @@ mod activity;
 mod agents;
 mod facts;
 mod folder;
-mod memory;
+mod loader;
 mod project;
 mod store;
 
@@ -28,7 +28,7 @@ use activity::Activity;
 use agents::Agents;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 use folder::{Candidate, Folder};
-use memory::Memory;
+use loader::Loader;
 pub use project::{Project, ProjectFilter, Worktree};
 
 /// Which sessions to list, and in which order.
@@ -187,9 +187,9 @@ impl Engine {
             None => self.project_folders(&mut listing.errors),
         };
         let is_whole = wanted.limit.is_none() && wanted.project.is_none();
-        let ((mut candidates, beside), mut memory) = rayon::join(
+        let ((mut candidates, beside), mut loader) = rayon::join(
             || Folder::read_all(&folders, &mut listing.errors),
-            || Memory::open(self.home().path(), is_whole),
+            || Loader::open(self.home().path(), is_whole),
         );
         if wanted.inside {
             let mut inside = self.inside();
@@ -216,7 +216,7 @@ impl Engine {
             }
             let some: Vec<_> = candidates.by_ref().take(together).collect();
             done += some.iter().map(|candidate| candidate.state.length).sum::<u64>();
-            let facts = memory.facts(&some);
+            let facts = loader.facts(&some);
             let facts: Vec<_> =
                 some.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
             let read =
@@ -227,7 +227,7 @@ impl Engine {
                     && asked.as_ref().is_none_or(|asked| asked.includes(listed))
             });
             if wanted.asks_what_was_done() {
-                listed = those_that_did(listed, wanted, &mut agents, &mut memory);
+                listed = those_that_did(listed, wanted, &mut agents, &mut loader);
             }
             listing.sessions.extend(listed);
             if tell(done, total).is_break() {
@@ -238,11 +238,11 @@ impl Engine {
         listing.sessions.truncate(wanted.limit.unwrap_or(usize::MAX));
         let live = self.live_sessions();
         for listed in &mut listing.sessions {
-            listed.subagents = agents.beside(listed, &mut memory).len() as u64;
+            listed.subagents = agents.beside(listed, &mut loader).len() as u64;
             listed.is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
         }
         listing.sessions.par_iter_mut().for_each(SessionRow::look_into_folder);
-        memory.forget_what_is_gone();
+        loader.remove_missing();
         listing
     }
 
@@ -252,13 +252,13 @@ impl Engine {
         let missing = || failed(std::io::ErrorKind::NotFound.into());
         let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
         candidate.has_folder = file.path.with_extension("").is_dir();
-        let mut memory = Memory::open(self.home().path(), false);
+        let mut loader = Loader::open(self.home().path(), false);
         let facts =
-            memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
+            loader.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
         let mut listed = SessionRow::new(candidate, Ok(facts));
         let beside = file.path.parent().map(Folder::agents_in);
         listed.subagents =
-            Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
+            Agents::new(beside.into_iter().collect()).beside(&listed, &mut loader).len() as u64;
         listed.is_live = file.session.as_ref().is_some_and(|session| self.live_sessions().contains(session));
         listed.look_into_folder();
         Ok(listed)
@@ -381,17 +381,17 @@ fn those_that_did(
     mut sessions: Vec<SessionRow>,
     wanted: &ListOptions,
     agents: &mut Agents,
-    memory: &mut Memory,
+    loader: &mut Loader,
 ) -> Vec<SessionRow> {
     let mut transcripts = Vec::new();
     let mut counts = Vec::new();
     for listed in &sessions {
         let before = transcripts.len();
         transcripts.extend(Candidate::of(&listed.file.path));
-        transcripts.extend(agents.of(listed, memory));
+        transcripts.extend(agents.of(listed, loader));
         counts.push(transcripts.len() - before);
     }
-    let mut activities = memory.activities(&transcripts).into_iter();
+    let mut activities = loader.activities(&transcripts).into_iter();
     let mut counts = counts.into_iter();
     sessions.retain_mut(|listed| {
         let mut own = activities.by_ref().take(counts.next().unwrap_or(0));

@@ -8,7 +8,7 @@ use annals_transcript::project::is_agent_transcript;
 
 use super::SessionRow;
 use super::folder::Candidate;
-use super::memory::Memory;
+use super::loader::Loader;
 
 /// Transcripts of subagents.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl Agents {
     }
 
     /// Returns the subagents of a session.
-    pub(super) fn of(&mut self, listed: &SessionRow, memory: &mut Memory) -> Vec<Candidate> {
-        let mut found = self.beside(listed, memory).to_vec();
+    pub(super) fn of(&mut self, listed: &SessionRow, loader: &mut Loader) -> Vec<Candidate> {
+        let mut found = self.beside(listed, loader).to_vec();
         if listed.has_folder {
             found.extend(below(&listed.file.path).iter().filter_map(|path| Candidate::of(path)));
         }
@@ -34,11 +34,11 @@ impl Agents {
     }
 
     /// Returns those subagents of a session that lie beside it.
-    pub(super) fn beside(&mut self, listed: &SessionRow, memory: &mut Memory) -> &[Candidate] {
+    pub(super) fn beside(&mut self, listed: &SessionRow, loader: &mut Loader) -> &[Candidate] {
         let are_beside = !self.beside.is_empty() || !self.known.is_empty();
         let Some(folder) = listed.file.path.parent().filter(|_| are_beside) else { return &[] };
         if let Some(beside) = self.beside.remove(folder) {
-            self.known.insert(folder.to_owned(), by_session(beside, memory));
+            self.known.insert(folder.to_owned(), by_session(beside, loader));
         }
         let session = listed.file.session.as_deref().unwrap_or_default();
         let beside = self.known.get(folder).and_then(|known| known.get(session));
@@ -66,8 +66,8 @@ pub(super) fn below(session: &Path) -> Vec<PathBuf> {
 }
 
 /// Sorts subagents by the session that their lines name.
-fn by_session(agents: Vec<Candidate>, memory: &mut Memory) -> HashMap<String, Vec<Candidate>> {
-    let facts = memory.facts(&agents);
+fn by_session(agents: Vec<Candidate>, loader: &mut Loader) -> HashMap<String, Vec<Candidate>> {
+    let facts = loader.facts(&agents);
     let mut sorted: HashMap<_, Vec<_>> = HashMap::new();
     for (agent, facts) in agents.into_iter().zip(facts) {
         if let Some(session) = facts.ok().and_then(|facts| facts.session) {

@@ -22,13 +22,13 @@ use crate::fold::FileFold;
 /// What is kept of transcripts, by path.
 pub(super) trait Store: Send {
     /// Loads the facts of all files.
-    fn all_facts(&self) -> HashMap<OsString, Stored<Box<Facts>>>;
+    fn all_facts(&self) -> HashMap<OsString, StoredValue<Box<Facts>>>;
 
     /// Loads the facts of one file.
-    fn facts(&self, path: &Path) -> Option<Stored<Box<Facts>>>;
+    fn facts(&self, path: &Path) -> Option<StoredValue<Box<Facts>>>;
 
     /// Loads what was done in one file.
-    fn activity(&self, path: &Path) -> Option<Stored<FileFold<Activity>>>;
+    fn activity(&self, path: &Path) -> Option<StoredValue<FileFold<Activity>>>;
 
     /// Saves the facts of files.
     fn save_facts(&mut self, rows: &[(&Candidate, &Facts)]);
@@ -54,7 +54,7 @@ pub(super) fn open(_: &Path) -> Option<Box<dyn Store>> {
 
 /// Something that is stored about a file, and the state of the file that it describes.
 #[derive(Clone, Debug)]
-pub(super) struct Stored<T> {
+pub(super) struct StoredValue<T> {
     pub(super) value: T,
     stamp: Stamp,
 }
@@ -79,7 +79,7 @@ pub(super) enum Freshness {
     Stale,
 }
 
-impl<T> Stored<T> {
+impl<T> StoredValue<T> {
     pub(super) fn freshness(&self, state: &State) -> Freshness {
         let now = Stamp::of(state);
         if now == self.stamp {

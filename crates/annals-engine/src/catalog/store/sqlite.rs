@@ -19,7 +19,7 @@ use annals_transcript::write::fs::{Disk, RealDisk};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::{Stamp, Store, Stored};
+use super::{Stamp, Store, StoredValue};
 use crate::catalog::activity::Activity;
 use crate::catalog::facts::Facts;
 use crate::catalog::folder::Candidate;
@@ -45,7 +45,7 @@ pub(super) struct SqliteStore {
 }
 
 /// A row that was read.
-type RowResult<T> = rusqlite::Result<(Key, Stored<T>)>;
+type RowResult<T> = rusqlite::Result<(Key, StoredValue<T>)>;
 
 /// Queries that are built once, since lists run some of them for every file.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Queries {
 }
 
 impl Store for SqliteStore {
-    fn all_facts(&self) -> HashMap<OsString, Stored<Box<Facts>>> {
+    fn all_facts(&self) -> HashMap<OsString, StoredValue<Box<Facts>>> {
         let read = |connection: &Connection| {
             let mut statement = connection.prepare(&self.queries.all_facts)?;
             let rows = statement.query_map([], read_facts)?;
@@ -86,11 +86,11 @@ impl Store for SqliteStore {
         self.attempt(read).unwrap_or_default()
     }
 
-    fn facts(&self, path: &Path) -> Option<Stored<Box<Facts>>> {
+    fn facts(&self, path: &Path) -> Option<StoredValue<Box<Facts>>> {
         self.one(&self.queries.facts, path, read_facts)
     }
 
-    fn activity(&self, path: &Path) -> Option<Stored<FileFold<Activity>>> {
+    fn activity(&self, path: &Path) -> Option<StoredValue<FileFold<Activity>>> {
         self.one(&self.queries.activity, path, read_activity)
     }
 
@@ -169,7 +169,7 @@ impl SqliteStore {
         }
     }
 
-    fn one<T>(&self, query: &str, path: &Path, read: fn(&Row<'_>) -> RowResult<T>) -> Option<Stored<T>> {
+    fn one<T>(&self, query: &str, path: &Path, read: fn(&Row<'_>) -> RowResult<T>) -> Option<StoredValue<T>> {
         let look_up = |connection: &Connection| {
             let mut statement = connection.prepare_cached(query)?;
             statement.query_row(params![path_bytes(path)], read).optional()
@@ -232,14 +232,14 @@ fn read_facts(row: &Row<'_>) -> RowResult<Box<Facts>> {
     let identity = (device.cast_unsigned(), inode.cast_unsigned());
     facts.checkpoint =
         Checkpoint::new(identity, size.try_into().unwrap_or(0), facts.checkpoint.fingerprint());
-    let stored = Stored { value: Box::new(facts), stamp: key.stamp };
+    let stored = StoredValue { value: Box::new(facts), stamp: key.stamp };
     Ok((key, stored))
 }
 
 fn read_activity(row: &Row<'_>) -> RowResult<FileFold<Activity>> {
     let mut reader = RowReader::new(row);
     let key: Key = reader.read(columns::KEY)?;
-    let stored = Stored { value: reader.read(ACTIVITY.columns)?, stamp: key.stamp };
+    let stored = StoredValue { value: reader.read(ACTIVITY.columns)?, stamp: key.stamp };
     Ok((key, stored))
 }
 
