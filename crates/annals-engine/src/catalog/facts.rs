@@ -1,4 +1,4 @@
-//! What is in a session: its title, its times, where and with what it was held.
+//! Facts of a session: its title, its times, its working directories, and what Claude Code was set to.
 
 mod grown;
 
@@ -20,23 +20,23 @@ use crate::files::is_hollow;
 /// What is in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Whether it is a conversation at all.
+    /// Whether it is a conversation.
     pub kind: TranscriptKind,
-    /// What it is called.
+    /// Its title.
     pub title: Option<Title>,
-    /// The first words of a person.
+    /// The beginning of the first prompt.
     pub first_prompt: Option<String>,
-    /// The first entry's time.
+    /// The time of the first entry.
     pub created_at: Option<Timestamp>,
-    /// The last entry's time.
+    /// The time of the last entry.
     pub updated_at: Option<Timestamp>,
     /// The working directory that it began in, or was moved to.
     pub cwd: Option<String>,
     /// The branch that was checked out last.
     pub git_branch: Option<String>,
-    /// The version of the client that wrote last.
+    /// The version of Claude Code that wrote last.
     pub version: Option<String>,
-    /// How the client was started.
+    /// How Claude Code was started.
     pub entrypoint: Option<String>,
     /// The permission mode that it was left in.
     pub permission_mode: Option<String>,
@@ -46,9 +46,9 @@ pub struct Facts {
     pub forked_from: Option<String>,
     /// The session that its lines name.
     pub session: Option<String>,
-    /// How many messages of the user and the model it has; none if not all of it was read.
+    /// The number of messages of the user and the model; `None` if not all of the transcript was read.
     pub messages: Option<u64>,
-    /// The working directories that it tells.
+    /// The working directories that its entries name.
     pub(super) cwds: Cwds,
     /// How far the transcript was read: to its end.
     pub(super) checkpoint: Checkpoint,
@@ -56,7 +56,7 @@ pub struct Facts {
     pub(super) is_whole: bool,
 }
 
-/// What a file holds.
+/// What kind of entries a transcript has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TranscriptKind {
     /// A conversation.
@@ -79,7 +79,7 @@ impl TranscriptKind {
         TranscriptKind::SidechainOnly,
     ];
 
-    /// Returns why a file is not listed; none for a conversation.
+    /// Returns why a transcript is not listed; `None` for a conversation.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             TranscriptKind::Conversation => None,
@@ -90,12 +90,12 @@ impl TranscriptKind {
     }
 }
 
-/// What a session is called.
+/// The title of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title {
-    /// Its words.
+    /// The text.
     pub text: String,
-    /// Where they come from.
+    /// Where the text comes from.
     pub source: TitleSource,
 }
 
@@ -104,13 +104,13 @@ pub struct Title {
 pub enum TitleSource {
     /// The user gave it.
     Custom,
-    /// The user gave it, before text that was not read: a later one may stand in a file of its own.
+    /// The user gave it, in a record before text that was not read. A later one may be in the file beside the transcript.
     Earlier,
     /// The user named the agent that the session runs as.
     Agent,
     /// A model gave it.
     Ai,
-    /// A summary of the session, as old clients wrote.
+    /// A summary of the session, as old versions of Claude Code wrote.
     Summary,
     /// The first prompt.
     Prompt,
@@ -139,26 +139,27 @@ impl TitleSource {
 }
 
 impl Facts {
-    /// Reads what is in a transcript: both ends of it, and all of it only if they leave a question open.
+    /// Reads the facts of a transcript: from its two ends, or from all of it if the ends do not give all facts.
     pub(super) fn read(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
-        if leaves_a_question(&lite, &file, &transcript.path) {
+        if lacks_facts(&lite, &file, &transcript.path) {
             lite = Lite::read_all(&mut file, transcript.state.length)?;
         }
         Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads what the ends of a transcript tell: enough for a subagent's.
+    /// Reads the facts that the two ends of a transcript give, which are enough for a subagent.
     pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads a transcript that seems to have grown since these facts were read, and returns what reading
-    /// it anew would: where that takes all of it, what was written since is enough if these are the facts of all the rest.
+    /// Reads the facts of a transcript that seems to have grown since these were read. The result is that of
+    /// [`read`](Self::read). Where that would read all of the file, only the appended part is read if these are the facts of
+    /// everything before it.
     pub(super) fn read_again(&self, transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
-        if !leaves_a_question(&lite, &file, &transcript.path) {
+        if !lacks_facts(&lite, &file, &transcript.path) {
             return Self::of(lite, &mut file, transcript);
         }
         if self.is_continued(&mut file, transcript)? {
@@ -171,14 +172,14 @@ impl Facts {
         Self::of(Lite::read_all(&mut file, transcript.state.length)?, &mut file, transcript)
     }
 
-    /// Returns whether these are the facts of whole lines with which a longer transcript begins.
+    /// Returns whether these are the facts of whole lines that a longer transcript still begins with.
     fn is_continued(&self, file: &mut File, transcript: &Candidate) -> io::Result<bool> {
         Ok(self.is_whole
             && starts_a_line(file, self.checkpoint.offset())?
             && self.checkpoint.compare(file, &transcript.state)? == Change::Grown)
     }
 
-    /// Reads what is in a session: its transcript, and the title beside it.
+    /// Reads the facts of a session: of its transcript, with the title in the file beside it.
     pub(crate) fn of_session(path: &Path) -> io::Result<Self> {
         let transcript = Candidate::of(path).ok_or(io::ErrorKind::NotFound)?;
         let mut facts = Self::read(&transcript)?;
@@ -186,7 +187,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Gives a session the title that stands in a file of its own, unless the transcript itself has one.
+    /// Sets the title to the one in the file beside the transcript, unless the transcript itself has a custom title.
     pub(super) fn take_title_beside(&mut self, path: &Path) {
         let has_own = self.title.as_ref().is_some_and(|title| title.source == TitleSource::Custom);
         if !has_own && let Some(text) = title_beside(path) {
@@ -210,7 +211,7 @@ impl Facts {
         let first_prompt = lite.first_prompt.as_deref().map(beginning);
         let mut title = given.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
         if title.is_none() {
-            // Whether a summary is of this session may take a search through all of the file.
+            // To find out whether a summary belongs to this session may take a search through all of the file.
             let summary = words(lite.summary(file)?).map(|text| Title { text, source: TitleSource::Summary });
             let prompt = words(first_prompt.clone());
             title = summary.or(prompt.map(|text| Title { text, source: TitleSource::Prompt }));
@@ -232,7 +233,7 @@ impl Facts {
             messages: lite.whole.then_some(lite.messages),
             checkpoint: Checkpoint::new(transcript.state.identity, transcript.state.length, lite.fingerprint),
             is_whole: lite.whole,
-            // The client writes an empty name where there is no repository.
+            // Claude Code writes an empty name where there is no repository.
             git_branch: words(lite.git_branch),
             version: lite.version,
             entrypoint: lite.entrypoint,
@@ -240,21 +241,21 @@ impl Facts {
     }
 }
 
-/// Opens a transcript and reads its ends, as long as it was when it was looked at.
+/// Opens a transcript and reads its two ends, up to the length that the candidate has.
 fn ends(transcript: &Candidate) -> io::Result<(File, Lite)> {
     let mut file = File::open(&transcript.path)?;
     let lite = Lite::read(&mut file, transcript.state.length)?;
     Ok((file, lite))
 }
 
-/// The working directories that a transcript tells.
+/// The working directories that the entries of a transcript name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cwds {
     /// The first.
     pub(super) first: Option<String>,
-    /// The last, if it is another one: most sessions stay where they began.
+    /// The last, if it differs from the first.
     pub(super) elsewhere: Option<String>,
-    /// The one that the client says it was moved to.
+    /// The one that Claude Code recorded when it moved the session.
     pub(super) moved_to: Option<String>,
 }
 
@@ -264,15 +265,16 @@ impl Cwds {
         Self { first, elsewhere, moved_to }
     }
 
-    /// Returns those of a transcript of which these tell the beginning.
+    /// Returns those of a transcript whose beginning has these and whose rest has `rest`.
     fn then(&self, rest: &Cwds) -> Self {
         let last = [&rest.elsewhere, &rest.first, &self.elsewhere].into_iter().flatten().next();
         let moved_to = rest.moved_to.as_ref().or(self.moved_to.as_ref());
         Self::new(self.first.clone().or(rest.first.clone()), last.cloned(), moved_to.cloned())
     }
 
-    /// Returns the working directory of a session: the one that it was moved to, else the first one, unless it is the last
-    /// that the folder of the transcript is named after. Then the session was moved, too.
+    /// Returns the working directory of a session: the one that it was moved to, or else the first one. If the folder of the
+    /// transcript is named after the last one and not after the first, the session was moved without a record, and the last
+    /// one counts.
     pub(super) fn of_session(&self, path: &Path) -> Option<String> {
         let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let names_folder =
@@ -283,12 +285,12 @@ impl Cwds {
     }
 }
 
-/// Returns a time as exactly as lists tell it and the catalogue remembers it, so that both are in the same order.
+/// Rounds a time to what the store keeps, so that stored and newly read facts are sorted alike.
 fn to_the_millisecond(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.as_millisecond()).ok()
 }
 
-/// How many characters of a prompt lists show.
+/// The number of characters of a prompt that lists show.
 const LONGEST_PROMPT: usize = 300;
 
 /// Returns as much of a prompt as lists show.
@@ -309,45 +311,45 @@ fn kind(lite: &Lite) -> TranscriptKind {
     }
 }
 
-/// Returns whether the ends of a file leave open what can be read between them: what it is, when it was written, or what
-/// it is called.
-fn leaves_a_question(lite: &Lite, file: &File, path: &Path) -> bool {
-    let is_open = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
-    let is_asked = || is_open || may_hide_a_title(lite) && title_beside(path).is_none();
-    !lite.whole && is_asked() && !is_hollow(file)
+/// Returns whether the two ends of a file lack a fact that may be found between them: its kind, its times, its first prompt
+/// or its title.
+fn lacks_facts(lite: &Lite, file: &File, path: &Path) -> bool {
+    let lacks_any = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
+    let may_lack_title = || may_hide_a_title(lite) && title_beside(path).is_none();
+    !lite.whole && (lacks_any || may_lack_title()) && !is_hollow(file)
 }
 
-/// Returns whether a line starts at a place in a file, and not just goes on there.
-fn starts_a_line(file: &mut File, at: u64) -> io::Result<bool> {
-    Ok(at == 0 || read_span(file, at - 1, 1)? == b"\n")
+/// Returns whether a line starts at an offset of a file.
+fn starts_a_line(file: &mut File, offset: u64) -> io::Result<bool> {
+    Ok(offset == 0 || read_span(file, offset - 1, 1)? == b"\n")
 }
 
-/// Returns whether a title of the user's may stand between the ends of a file. Clients before 2.1.23 knew no titles.
+/// Returns whether a custom title may be between the ends of a file. Claude Code before 2.1.23 had no titles.
 fn may_hide_a_title(lite: &Lite) -> bool {
-    !tells_title(lite) && !lite.version.as_deref().is_some_and(|version| is_before(version, [2, 1, 23]))
+    !decides_title(lite) && !lite.version.as_deref().is_some_and(|version| is_before(version, [2, 1, 23]))
 }
 
-/// Returns whether the end of a file tells for certain which title the user gave, or that there is none.
+/// Returns whether the end of a file decides which title the user gave, or that there is none.
 ///
-/// A client that knows `last-prompt` writes the title again beside it, turn after turn: where the end has the one and not
-/// the other, there is no title.
-fn tells_title(lite: &Lite) -> bool {
+/// Versions of Claude Code that write `last-prompt` repeat the custom title with it after every turn. So an end with
+/// `last-prompt` and without a title means that there is no title.
+fn decides_title(lite: &Lite) -> bool {
     lite.newest::<CustomTitle>().is_some() || lite.newest::<LastPrompt>().is_some()
 }
 
-/// Returns the title that stands in a file of its own, where no amount of text hides it.
+/// Returns the title in the file beside the transcript, which is found however long the transcript is.
 pub(crate) fn title_beside(path: &Path) -> Option<String> {
     let bytes = small_file(&path.with_extension("").join("custom-title.json"))?;
     Value::new(&bytes)?.text("customTitle").map(String::from)
 }
 
-/// Returns whether a session is in the client's archive.
+/// Returns whether a session is archived in Claude Code.
 pub(crate) fn is_archived(path: &Path) -> bool {
     small_file(&path.with_extension("").join("archived.json"))
         .is_some_and(|bytes| Value::new(&bytes).is_some_and(|value| value.flag("archived")))
 }
 
-/// Reads a side file; what is not a small file is none.
+/// Reads a side file. Returns `None` for anything but a small regular file.
 fn small_file(path: &Path) -> Option<Vec<u8>> {
     let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
     if is_small { fs::read(path).ok() } else { None }

@@ -1,4 +1,4 @@
-//! What is in a session that has grown: what was known of it, and what was written since.
+//! Facts of a session that has grown: the earlier facts, joined with those of what was appended.
 
 use std::fs::File;
 use std::io;
@@ -9,8 +9,8 @@ use annals_transcript::lite::Lite;
 use super::super::folder::Candidate;
 use super::{Facts, Title, TitleSource, TranscriptKind};
 
-/// Returns the facts of all of a transcript: those that were known of its beginning, with what was written since. None if
-/// that takes away a title under which there may be another.
+/// Returns the facts of all of a transcript, from the facts of its beginning and from what was appended. Returns `None` if
+/// the appended part removes a title, since an earlier title may count then.
 pub(super) fn with(
     known: &Facts,
     since: Lite,
@@ -49,15 +49,15 @@ pub(super) fn with(
     Ok(Some(facts))
 }
 
-/// Returns the title that counts: the one that comes before the other by where it comes from, or else the later one. Of
-/// two prompts the first counts.
+/// Returns which of two titles counts: the one whose source has priority, or else the later one. Of two prompts the first
+/// counts.
 fn counts<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
     let (Some(before), Some(later)) = (known, since) else { return known.or(since) };
     let is_prompt = later.source == TitleSource::Prompt;
     if later.source as i64 > before.source as i64 || is_prompt { known } else { since }
 }
 
-/// Returns whether there is a record of the kind that a title comes from.
+/// Returns whether there is a record of the kind that is the source of a title.
 fn has_title(lite: &Lite, source: TitleSource) -> bool {
     match source {
         TitleSource::Custom | TitleSource::Earlier => lite.last::<CustomTitle>().is_some(),
@@ -67,7 +67,7 @@ fn has_title(lite: &Lite, source: TitleSource) -> bool {
     }
 }
 
-/// Returns what a file holds whose two parts hold these.
+/// Returns the kind of a transcript whose two parts have these kinds.
 fn together(before: TranscriptKind, since: TranscriptKind) -> TranscriptKind {
     let order = [
         TranscriptKind::Conversation,
