@@ -107,6 +107,7 @@ pub enum Sort {
 
 /// A session in a list.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SessionRow {
     /// Its transcript.
     pub file: TranscriptFile,
@@ -132,6 +133,7 @@ pub struct SessionRow {
 
 /// A list of sessions.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Listing {
     /// The sessions, in the order asked for.
     pub sessions: Vec<SessionRow>,
@@ -143,6 +145,7 @@ pub struct Listing {
 
 /// A config folder of Claude Code.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ConfigFolder {
     /// Its path.
     pub path: PathBuf,

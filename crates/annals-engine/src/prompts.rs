@@ -18,6 +18,7 @@ use crate::error::Error;
 
 /// A prompt that was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Prompt {
     /// The words, as they stood in the input.
     pub text: String,
@@ -33,6 +34,7 @@ pub struct Prompt {
 
 /// Something pasted into a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pasted {
     /// Its number in the prompt.
     pub id: String,
@@ -55,6 +57,7 @@ pub struct Typed {
 
 /// A session that the prompt history names and whose transcript is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ghost {
     /// The session.
     pub session: String,

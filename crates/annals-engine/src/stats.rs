@@ -52,6 +52,7 @@ pub struct Stats {
 
 /// Calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolCount {
     /// How often it was called.
     pub calls: u64,

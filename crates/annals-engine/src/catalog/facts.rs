@@ -19,6 +19,7 @@ use crate::files::is_hollow;
 
 /// What is in a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Facts {
     /// Whether it is a conversation.
     pub kind: TranscriptKind,
@@ -58,6 +59,7 @@ pub struct Facts {
 
 /// What kind of entries a transcript has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TranscriptKind {
     /// A conversation.
     #[default]
@@ -92,6 +94,7 @@ impl TranscriptKind {
 
 /// The title of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Title {
     /// The text.
     pub text: String,
@@ -101,6 +104,7 @@ pub struct Title {
 
 /// Where a title comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TitleSource {
     /// The user gave it.
     Custom,

@@ -19,6 +19,7 @@ use crate::git;
 
 /// A working directory with sessions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Project {
     /// Its path, as its sessions record it; `None` if they do not.
     pub path: Option<String>,
@@ -38,6 +39,7 @@ pub struct Project {
 
 /// What a worktree belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Worktree {
     /// The path of the repository.
     pub of: String,
