@@ -5,6 +5,16 @@ use std::time::Instant;
 
 use crate::{Outcome, call, call_with, corpus, tidy};
 
+/// What is built without default features: alone, and with each feature.
+const FEATURES: [(&str, &str); 6] = [
+    ("annals-transcript", ""),
+    ("annals-engine", ""),
+    ("annals-engine", "catalog"),
+    ("annals-engine", "follow"),
+    ("annals-engine", "http"),
+    ("annals", ""),
+];
+
 pub(crate) fn run() -> Outcome {
     let cargo = env!("CARGO");
     step("formatting", || call(cargo, &["fmt", "--all", "--check"]))?;
@@ -12,11 +22,13 @@ pub(crate) fn run() -> Outcome {
     step("lints", || {
         call(cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
     })?;
-    step("without default features", || {
-        call(
-            cargo,
-            &["clippy", "--quiet", "--package", "annals", "--no-default-features", "--", "-D", "warnings"],
-        )
+    step("cargo features", || {
+        for (package, features) in FEATURES {
+            let mut lint = vec!["clippy", "--quiet", "--package", package, "--no-default-features"];
+            lint.extend(["--features", features, "--", "-D", "warnings"]);
+            call(cargo, &lint)?;
+        }
+        Ok(())
     })?;
     step("tests", || call(cargo, &["test", "--quiet", "--workspace"]))?;
     step("corpus", || corpus::run(false))?;

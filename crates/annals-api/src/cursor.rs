@@ -3,7 +3,7 @@
 //! They hold all that the next page needs, so that the server remembers nothing. Whatever a client makes of one is refused
 //! or leads to some page of a session that it may read anyway.
 
-use annals_engine::ListPlace;
+use annals_engine::ListPosition;
 use annals_proto::ErrorCode;
 use annals_transcript::checkpoint::Checkpoint;
 use base64::Engine as _;
@@ -48,20 +48,20 @@ impl PageCursor {
 }
 
 /// Writes a place in the list of sessions.
-pub(crate) fn write_place(place: &ListPlace) -> String {
+pub(crate) fn write_place(place: &ListPosition) -> String {
     let updated = place.updated.map(|time| time.to_string()).unwrap_or_default();
     seal(&["s", &updated, place.session.as_deref().unwrap_or_default(), &place.project_key])
 }
 
 /// Reads a place in the list of sessions.
-pub fn read_place(cursor: &str) -> Result<ListPlace, Error> {
+pub fn read_place(cursor: &str) -> Result<ListPosition, Error> {
     let parts = open(cursor)?;
     let [kind, updated, session, project_key] = &parts[..] else { return Err(unreadable()) };
     if kind != "s" {
         return Err(unreadable());
     }
     let updated: Option<Timestamp> = if updated.is_empty() { None } else { Some(number(updated)?) };
-    Ok(ListPlace { updated, session: Some(session.clone()), project_key: project_key.clone() })
+    Ok(ListPosition { updated, session: Some(session.clone()), project_key: project_key.clone() })
 }
 
 /// Says that a cursor belongs to a file that is no longer there.
@@ -98,13 +98,13 @@ mod tests {
         let checkpoint = Checkpoint::new((1, u64::MAX), 1 << 40, Fingerprint::from_number(-1));
         let page = PageCursor { list: 'r', checkpoint, at: 17, back: true };
         assert_eq!(PageCursor::read(&page.write(), 'r').unwrap(), page);
-        let place = ListPlace {
+        let place = ListPosition {
             updated: Some("2026-03-01T10:00:00.123456789Z".parse().unwrap()),
             session: Some("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55".to_owned()),
             project_key: "-home-mia-茶".to_owned(),
         };
         assert_eq!(read_place(&write_place(&place)).unwrap(), place);
-        let timeless = ListPlace { updated: None, ..place.clone() };
+        let timeless = ListPosition { updated: None, ..place.clone() };
         assert_eq!(read_place(&write_place(&timeless)).unwrap(), timeless);
         for wrong in ["", "!", "AAAA", "../../etc/passwd", &page.write()[1..], &write_place(&place)] {
             assert_eq!(PageCursor::read(wrong, 'r').unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");

@@ -4,7 +4,8 @@ mod conversation;
 mod utf8;
 
 use annals_engine::{
-    Finding, Forked, Ghost, Listed, Pasted, Place, Project, Prompt, Relation, Report, TranscriptFile, Trashed,
+    Finding, Forked, Ghost, Pasted, Project, Prompt, Relation, Report, RootSummary, SessionRow,
+    TranscriptFile, Trashed,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -44,7 +45,7 @@ pub fn stats(report: &Report) -> wire::Stats {
 }
 
 /// Returns how many bytes a session of a list takes, near enough.
-pub fn weight(listed: &Listed) -> usize {
+pub fn weight(listed: &SessionRow) -> usize {
     let facts = &listed.facts;
     let title = facts.title.as_ref().map_or(0, |title| title.text.len());
     let texts = [
@@ -62,7 +63,7 @@ pub fn weight(listed: &Listed) -> usize {
 }
 
 /// A session of a list.
-pub fn session(listed: Listed) -> wire::Session {
+pub fn session(listed: SessionRow) -> wire::Session {
     let project_path = listed.project_path();
     let facts = *listed.facts;
     wire::Session {
@@ -89,7 +90,7 @@ pub fn session(listed: Listed) -> wire::Session {
         subagents: listed.subagents,
         messages: facts.messages,
         error: listed.error,
-        without_conversation: facts.standing.reason().map(str::to_owned),
+        without_conversation: facts.kind.reason().map(str::to_owned),
     }
 }
 
@@ -153,7 +154,7 @@ pub fn project(project: &Project) -> wire::Project {
 }
 
 /// A folder of the client.
-pub fn root(place: &Place) -> wire::Root {
+pub fn root(place: &RootSummary) -> wire::Root {
     wire::Root {
         path: place.path.as_path().into(),
         projects: place.projects,

@@ -1,15 +1,15 @@
-//! The catalogue: what every session is, newest first, without reading whole files.
+//! The catalogue: lists of sessions, most recent first, without reading whole files.
 //!
-//! A list reads the two ends of each file, and more only where they leave a question open. With a limit it stops as soon
-//! as no file that is left can belong among the first: a file was written when its last entry was, or later.
+//! A list reads the two ends of each file, and more only where they do not give all facts. With a limit it stops as soon as
+//! no remaining file can be among the first: a file was last modified when its last entry was written, or later.
 
+mod activity;
 mod agents;
-mod cache;
-mod contents;
 mod facts;
 mod folder;
-mod memory;
+mod loader;
 mod project;
+mod store;
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -24,17 +24,17 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{TranscriptFile, project_folders};
 
+use activity::Activity;
 use agents::Agents;
-use contents::Contents;
 pub(crate) use facts::listed_title;
-pub use facts::{Facts, Standing, Title, TitleSource};
+pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 use folder::{Candidate, Folder};
-use memory::Memory;
-pub use project::{Asked, Project, Worktree};
+use loader::Loader;
+pub use project::{Project, ProjectFilter, Worktree};
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct ListOptions {
     /// Only sessions of this working directory.
     pub project: Option<PathBuf>,
     /// Only sessions with something said at this time or later.
@@ -54,19 +54,20 @@ pub struct Wanted {
     pub file: Option<String>,
     /// Also files that hold no conversation (LISTS 6.2).
     pub all: bool,
-    /// Only sessions that really lie in the client's folders, wherever links lead.
+    /// Only sessions whose file is really in a config folder of Claude Code, after resolving links.
     pub inside: bool,
     /// The order.
     pub sort: Sort,
-    /// At most so many.
+    /// At most this many sessions.
     pub limit: Option<usize>,
-    /// Only sessions that come behind this place; for lists in the order of their last entries.
-    pub behind: Option<ListPlace>,
+    /// Only sessions after this position; for lists that are sorted by [`Sort::Updated`].
+    pub after: Option<ListPosition>,
 }
 
-/// A place in a list that is in the order of last entries. Sessions that are added or go on change no place behind it.
+/// A position in a list that is sorted by [`Sort::Updated`]. Sessions that are added or continued later do not change what
+/// comes after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListPlace {
+pub struct ListPosition {
     /// When something was said last.
     pub updated: Option<Timestamp>,
     /// The session.
@@ -75,20 +76,20 @@ pub struct ListPlace {
     pub project_key: String,
 }
 
-impl Wanted {
-    /// Returns whether transcripts have to be read whole to answer.
-    fn asks_what_was_done(&self) -> bool {
+impl ListOptions {
+    /// Returns whether whole transcripts have to be read.
+    fn needs_activity(&self) -> bool {
         self.tool.is_some() || self.file.is_some()
     }
 
-    /// Returns whether a list may be whole before all files were looked at.
-    fn may_have_enough(&self) -> bool {
+    /// Returns whether a list may be complete before all files were read.
+    fn may_stop_early(&self) -> bool {
         self.limit.is_some()
     }
 
-    /// Returns how many files are looked at together: in a short list few, after which it asks whether it has enough.
-    fn together(&self) -> usize {
-        let most = if self.asks_what_was_done() { 64 } else { 1024 };
+    /// Returns how many files are read at a time. In a short list they are few, since it may be complete after them.
+    fn batch_size(&self) -> usize {
+        let most = if self.needs_activity() { 64 } else { 1024 };
         self.limit.map_or(most, |limit| limit.clamp(16, 64))
     }
 }
@@ -96,18 +97,19 @@ impl Wanted {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// The last entry's time, newest first.
+    /// The time of the last entry, most recent first.
     #[default]
     Updated,
-    /// The first entry's time, newest first.
+    /// The time of the first entry, most recent first.
     Created,
-    /// The largest first.
+    /// The size of the transcript, largest first.
     Size,
 }
 
 /// A session in a list.
 #[derive(Clone, Debug)]
-pub struct Listed {
+#[non_exhaustive]
+pub struct SessionRow {
     /// Its transcript.
     pub file: TranscriptFile,
     /// The name of the folder that it lies in.
@@ -116,15 +118,15 @@ pub struct Listed {
     pub size: u64,
     /// When the transcript was written last.
     pub modified: Option<SystemTime>,
-    /// What is in it: in a box, since lists are sorted and passed on.
+    /// What is in it. Boxed, because rows are moved when a list is sorted.
     pub facts: Box<Facts>,
     /// How many subagents have a transcript.
     pub subagents: u64,
-    /// Whether a client has it open.
+    /// Whether Claude Code has it open.
     pub is_live: bool,
-    /// Whether it is in the client's archive.
+    /// Whether it is archived in Claude Code.
     pub is_archived: bool,
-    /// Why it could not be read; nothing is known then of what is in it.
+    /// Why it could not be read; the facts are empty then.
     pub error: Option<String>,
     /// Whether it has a folder of its own.
     has_folder: bool,
@@ -132,18 +134,20 @@ pub struct Listed {
 
 /// A list of sessions.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Listing {
     /// The sessions, in the order asked for.
-    pub sessions: Vec<Listed>,
+    pub sessions: Vec<SessionRow>,
     /// Files and folders that could not be read.
     pub errors: Vec<Error>,
     /// How many files were left out because they hold no conversation.
     pub without_conversation: usize,
 }
 
-/// A folder of the client.
+/// A config folder of Claude Code.
 #[derive(Debug)]
-pub struct Place {
+#[non_exhaustive]
+pub struct RootSummary {
     /// Its path.
     pub path: PathBuf,
     /// How many projects it has.
@@ -154,8 +158,8 @@ pub struct Place {
     pub errors: Vec<Error>,
 }
 
-impl Place {
-    fn look_at(path: &Path) -> Self {
+impl RootSummary {
+    fn read(path: &Path) -> Self {
         let mut errors = Vec::new();
         let projects = path.join("projects");
         let folders =
@@ -171,108 +175,105 @@ impl Place {
 
 impl Engine {
     /// Lists sessions.
-    pub fn list(&self, wanted: &Wanted) -> Listing {
-        self.list_telling(wanted, |_, _| ControlFlow::Continue(()))
+    pub fn list(&self, options: &ListOptions) -> Listing {
+        self.list_with_progress(options, |_, _| ControlFlow::Continue(()))
     }
 
-    /// Lists sessions, and tells how many bytes of transcripts are done, of how many. Who is told may end it: then the list
-    /// is what was found so far.
-    pub fn list_telling(&self, wanted: &Wanted, tell: impl Fn(u64, u64) -> ControlFlow<()>) -> Listing {
+    /// Lists sessions, and calls `progress(done, total)` with numbers of bytes after each batch of files. Return `Break` to
+    /// stop and get a partial list.
+    pub fn list_with_progress(
+        &self,
+        options: &ListOptions,
+        progress: impl Fn(u64, u64) -> ControlFlow<()>,
+    ) -> Listing {
         let mut listing = Listing::default();
-        let folders = match &wanted.project {
+        let folders = match &options.project {
             Some(path) => self.folders_of(path, &mut listing.errors),
             None => self.project_folders(&mut listing.errors),
         };
-        let is_whole = wanted.limit.is_none() && wanted.project.is_none();
-        let ((mut candidates, beside), mut memory) = rayon::join(
+        let is_whole = options.limit.is_none() && options.project.is_none();
+        let ((mut candidates, beside), mut loader) = rayon::join(
             || Folder::read_all(&folders, &mut listing.errors),
-            || Memory::open(self.home().path(), is_whole),
+            || Loader::open(self.home().path(), is_whole),
         );
-        if wanted.inside {
+        if options.inside {
             let mut guard = self.symlink_guard();
             candidates.retain(|candidate| guard.allows_file(&candidate.path, candidate.is_link));
         }
-        match wanted.sort {
-            Sort::Updated if wanted.may_have_enough() => {
-                candidates.sort_by_key(|candidate| Reverse(candidate.state.modified));
-            }
-            Sort::Size if wanted.may_have_enough() => {
-                candidates.sort_by_key(|candidate| Reverse(candidate.state.length));
-            }
-            _ => {}
+        if options.may_stop_early() {
+            sort_candidates(&mut candidates, options.sort);
         }
         let mut agents = Agents::new(beside);
         let total = candidates.iter().map(|candidate| candidate.state.length).sum();
         let mut done = 0;
-        let together = wanted.together();
-        let asked = wanted.project.as_deref().map(Asked::new);
+        let batch_size = options.batch_size();
+        let filter = options.project.as_deref().map(ProjectFilter::new);
         let mut candidates = candidates.into_iter();
         while let Some(next) = candidates.as_slice().first() {
-            if listing.has_enough(wanted, next) {
+            if listing.is_complete(options, next) {
                 break;
             }
-            let some: Vec<_> = candidates.by_ref().take(together).collect();
-            done += some.iter().map(|candidate| candidate.state.length).sum::<u64>();
-            let facts = memory.facts(&some);
+            let batch: Vec<_> = candidates.by_ref().take(batch_size).collect();
+            done += batch.iter().map(|candidate| candidate.state.length).sum::<u64>();
+            let facts = loader.facts(&batch);
             let facts: Vec<_> =
-                some.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
+                batch.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
             let read =
-                some.into_par_iter().zip(facts).map(|(candidate, facts)| Listed::new(candidate, facts));
-            let mut listed: Vec<_> = read.collect();
-            listed.retain(|listed| {
-                listing.has_place_for(listed, wanted) && asked.as_ref().is_none_or(|asked| asked.has(listed))
+                batch.into_par_iter().zip(facts).map(|(candidate, facts)| SessionRow::new(candidate, facts));
+            let mut rows: Vec<_> = read.collect();
+            rows.retain(|row| {
+                listing.includes(row, options) && filter.as_ref().is_none_or(|filter| filter.includes(row))
             });
-            if wanted.asks_what_was_done() {
-                listed = those_that_did(listed, wanted, &mut agents, &mut memory);
+            if options.needs_activity() {
+                rows = filter_by_activity(rows, options, &mut agents, &mut loader);
             }
-            listing.sessions.extend(listed);
-            if tell(done, total).is_break() {
+            listing.sessions.extend(rows);
+            if progress(done, total).is_break() {
                 return listing;
             }
         }
-        listing.sort(wanted.sort);
-        listing.sessions.truncate(wanted.limit.unwrap_or(usize::MAX));
+        listing.sort(options.sort);
+        listing.sessions.truncate(options.limit.unwrap_or(usize::MAX));
         let live = self.live_sessions();
-        for listed in &mut listing.sessions {
-            listed.subagents = agents.beside(listed, &mut memory).len() as u64;
-            listed.is_live = listed.file.session.as_ref().is_some_and(|session| live.contains(session));
+        for row in &mut listing.sessions {
+            row.subagents = agents.beside(row, &mut loader).len() as u64;
+            row.is_live = row.file.session.as_ref().is_some_and(|session| live.contains(session));
         }
-        listing.sessions.par_iter_mut().for_each(Listed::look_into_folder);
-        memory.forget_what_is_gone();
+        listing.sessions.par_iter_mut().for_each(SessionRow::read_folder);
+        loader.remove_missing();
         listing
     }
 
-    /// Returns one session as it stands in lists.
-    pub fn listed(&self, file: &TranscriptFile) -> Result<Listed, Error> {
+    /// Returns the row of one session.
+    pub fn session_row(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
         let failed = |source| Error::read(&file.path, source);
         let missing = || failed(std::io::ErrorKind::NotFound.into());
         let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
         candidate.has_folder = SessionPaths::of(&file.path).folder().is_dir();
-        let mut memory = Memory::open(self.home().path(), false);
+        let mut loader = Loader::open(self.home().path(), false);
         let facts =
-            memory.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
-        let mut listed = Listed::new(candidate, Ok(facts));
+            loader.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
+        let mut row = SessionRow::new(candidate, Ok(facts));
         let beside = file.path.parent().map(Folder::agents_in);
-        listed.subagents =
-            Agents::new(beside.into_iter().collect()).beside(&listed, &mut memory).len() as u64;
-        listed.is_live = file.session.as_ref().is_some_and(|session| self.live_sessions().contains(session));
-        listed.look_into_folder();
-        Ok(listed)
+        row.subagents = Agents::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
+        row.is_live = file.session.as_ref().is_some_and(|session| self.live_sessions().contains(session));
+        row.read_folder();
+        Ok(row)
     }
 
-    /// Returns the transcripts of all sessions, without looking into them.
+    /// Returns the transcripts of all sessions, without reading them.
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());
         let (candidates, _) = Folder::read_all(&folders, &mut Vec::new());
         candidates.into_iter().map(Candidate::into_transcript).collect()
     }
 
-    /// Returns the client's folders, with how much there is in each.
-    pub fn places(&self) -> Vec<Place> {
-        self.roots().named().map(Place::look_at).collect()
+    /// Returns the config folders of Claude Code, with how many projects and sessions each has.
+    pub fn root_summaries(&self) -> Vec<RootSummary> {
+        self.roots().named().map(RootSummary::read).collect()
     }
 
-    /// Returns the client's folders, without a look into them.
+    /// Returns the paths of the config folders of Claude Code, without reading them.
     pub fn root_folders(&self) -> impl Iterator<Item = &Path> {
         self.roots().named()
     }
@@ -290,7 +291,7 @@ impl Engine {
     }
 }
 
-impl Listed {
+impl SessionRow {
     fn new(candidate: Candidate, facts: Result<Box<Facts>, String>) -> Self {
         let key = candidate.path.parent().and_then(Path::file_name).unwrap_or_default();
         let project_key = key.to_string_lossy().into_owned();
@@ -315,8 +316,8 @@ impl Listed {
         }
     }
 
-    /// Looks into its own folder for what only lists that show it need: subagents, and whether it is archived.
-    fn look_into_folder(&mut self) {
+    /// Reads from its own folder what only sessions that are shown need: subagents, and whether it is archived.
+    fn read_folder(&mut self) {
         if self.has_folder {
             self.subagents += agents::below(&self.file.path).len() as u64;
             self.is_archived = facts::is_archived(&self.file.path);
@@ -328,69 +329,78 @@ impl Listed {
         project::project_path(self)
     }
 
-    /// Returns its place in a list that is in the order of last entries.
-    pub fn place(&self) -> ListPlace {
-        ListPlace {
+    /// Returns its position in a list that is sorted by [`Sort::Updated`].
+    pub fn position(&self) -> ListPosition {
+        ListPosition {
             updated: self.updated(),
             session: self.file.session.clone(),
             project_key: self.project_key.clone(),
         }
     }
 
-    /// Returns when something was said last; where no entry tells, when the file was written (LISTS 6.4).
+    /// Returns the time of the last entry, or when the file was modified if no entry has a time (LISTS 6.4).
     fn updated(&self) -> Option<Timestamp> {
         self.facts.updated_at.or_else(|| Timestamp::try_from(self.modified?).ok())
     }
 
-    /// Returns when something was said first; where no entry tells, when the file was written.
+    /// Returns the time of the first entry, or when the file was modified if no entry has a time.
     fn created(&self) -> Option<Timestamp> {
         self.facts.created_at.or_else(|| self.updated())
     }
 
-    /// Returns whether what was done in it is what is asked for.
-    fn did(&self, contents: &Contents, wanted: &Wanted) -> bool {
-        wanted.tool.as_ref().is_none_or(|tool| contents.has_tool(tool))
-            && wanted.file.as_ref().is_none_or(|file| contents.has_file(file, self.facts.cwd.as_deref()))
+    /// Returns whether the tool and the file of the options were used in it.
+    fn has_activity(&self, activity: &Activity, options: &ListOptions) -> bool {
+        options.tool.as_ref().is_none_or(|tool| activity.has_tool(tool))
+            && options.file.as_ref().is_none_or(|file| activity.has_file(file, self.facts.cwd.as_deref()))
     }
 }
 
-/// Keeps the sessions in which was done what is asked for, by themselves or by their subagents.
-fn those_that_did(
-    mut sessions: Vec<Listed>,
-    wanted: &Wanted,
+/// Sorts files so that a short list can stop early: those that may come first are read first.
+fn sort_candidates(candidates: &mut [Candidate], sort: Sort) {
+    match sort {
+        Sort::Updated => candidates.sort_by_key(|candidate| Reverse(candidate.state.modified)),
+        Sort::Size => candidates.sort_by_key(|candidate| Reverse(candidate.state.length)),
+        Sort::Created => {}
+    }
+}
+
+/// Keeps the sessions that used the tool and the file of the options, themselves or by their subagents.
+fn filter_by_activity(
+    mut sessions: Vec<SessionRow>,
+    options: &ListOptions,
     agents: &mut Agents,
-    memory: &mut Memory,
-) -> Vec<Listed> {
+    loader: &mut Loader,
+) -> Vec<SessionRow> {
     let mut transcripts = Vec::new();
     let mut counts = Vec::new();
-    for listed in &sessions {
+    for row in &sessions {
         let before = transcripts.len();
-        transcripts.extend(Candidate::of(&listed.file.path));
-        transcripts.extend(agents.of(listed, memory));
+        transcripts.extend(Candidate::of(&row.file.path));
+        transcripts.extend(agents.of(row, loader));
         counts.push(transcripts.len() - before);
     }
-    let mut contents = memory.contents(&transcripts).into_iter();
+    let mut activities = loader.activities(&transcripts).into_iter();
     let mut counts = counts.into_iter();
-    sessions.retain_mut(|listed| {
-        let mut own = contents.by_ref().take(counts.next().unwrap_or(0));
+    sessions.retain_mut(|row| {
+        let mut own = activities.by_ref().take(counts.next().unwrap_or(0));
         let Some(mut done) = own.next() else { return false };
-        listed.facts.messages = Some(done.messages);
+        row.facts.messages = Some(done.messages);
         own.for_each(|agent| done.include(&agent));
-        listed.did(&done, wanted)
+        row.has_activity(&done, options)
     });
     sessions
 }
 
-impl ListPlace {
+impl ListPosition {
     fn order(&self) -> (Reverse<Option<Timestamp>>, &Option<String>, &str) {
         (Reverse(self.updated), &self.session, &self.project_key)
     }
 }
 
 impl Listing {
-    /// Notes why a file could not be read.
-    fn noting<T>(&mut self, file: &Candidate, known: std::io::Result<T>) -> Result<T, String> {
-        known.map_err(|source| {
+    /// Adds the reason why a file could not be read to the errors of the list.
+    fn noting<T>(&mut self, file: &Candidate, read: std::io::Result<T>) -> Result<T, String> {
+        read.map_err(|source| {
             let error = Error::read(&file.path, source);
             let text = error.to_string();
             self.errors.push(error);
@@ -398,9 +408,9 @@ impl Listing {
         })
     }
 
-    /// Returns whether a session is among those asked for, by what its ends tell.
-    fn has_place_for(&mut self, listed: &Listed, wanted: &Wanted) -> bool {
-        let facts = &listed.facts;
+    /// Returns whether a session is selected by its facts.
+    fn includes(&mut self, row: &SessionRow, options: &ListOptions) -> bool {
+        let facts = &row.facts;
         let has_title = |text: &String| {
             let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
             title.is_some_and(|title| title.contains(&text.to_lowercase()))
@@ -409,43 +419,43 @@ impl Listing {
             let prompt = facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase());
             has_title(text) || prompt.is_some_and(|prompt| prompt.contains(&text.to_lowercase()))
         };
-        let fits = wanted.behind.as_ref().is_none_or(|place| listed.place().order() > place.order())
-            && wanted.text.as_ref().is_none_or(has_text)
-            && wanted.since.is_none_or(|since| listed.updated() >= Some(since))
-            && wanted.until.is_none_or(|until| listed.created().is_some_and(|created| created < until))
-            && wanted.title.as_ref().is_none_or(has_title)
-            && wanted.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
-        if fits && facts.standing != Standing::Conversation && !wanted.all {
-            self.without_conversation += usize::from(!wanted.asks_what_was_done());
+        let fits = options.after.as_ref().is_none_or(|position| row.position().order() > position.order())
+            && options.text.as_ref().is_none_or(has_text)
+            && options.since.is_none_or(|since| row.updated() >= Some(since))
+            && options.until.is_none_or(|until| row.created().is_some_and(|created| created < until))
+            && options.title.as_ref().is_none_or(has_title)
+            && options.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
+        if fits && facts.kind != TranscriptKind::Conversation && !options.all {
+            self.without_conversation += usize::from(!options.needs_activity());
             return false;
         }
         fits
     }
 
-    /// Returns whether no file from `next` on can belong to what was asked for (LISTS 6.4).
-    fn has_enough(&self, wanted: &Wanted, next: &Candidate) -> bool {
-        match wanted.sort {
-            _ if !wanted.may_have_enough() => false,
+    /// Returns whether no file from `next` on can be among the first sessions that the limit allows (LISTS 6.4).
+    fn is_complete(&self, options: &ListOptions, next: &Candidate) -> bool {
+        match options.sort {
+            _ if !options.may_stop_early() => false,
             Sort::Created => false,
             Sort::Size => {
-                let larger = || self.sessions.iter().filter(|listed| listed.size > next.state.length).count();
-                wanted.limit.is_some_and(|limit| larger() >= limit)
+                let larger = || self.sessions.iter().filter(|row| row.size > next.state.length).count();
+                options.limit.is_some_and(|limit| larger() >= limit)
             }
             Sort::Updated => {
                 let Some(latest) = next.latest() else { return false };
-                let newer = || self.sessions.iter().filter(|listed| listed.updated() > Some(latest)).count();
-                wanted.limit.is_some_and(|limit| newer() >= limit)
+                let newer = || self.sessions.iter().filter(|row| row.updated() > Some(latest)).count();
+                options.limit.is_some_and(|limit| newer() >= limit)
             }
         }
     }
 
     fn sort(&mut self, sort: Sort) {
-        let key = |listed: &Listed| match sort {
-            Sort::Updated => (listed.updated(), 0),
-            Sort::Created => (listed.created(), 0),
-            Sort::Size => (None, listed.size),
+        let key = |row: &SessionRow| match sort {
+            Sort::Updated => (row.updated(), 0),
+            Sort::Created => (row.created(), 0),
+            Sort::Size => (None, row.size),
         };
-        self.sessions.sort_by_cached_key(|listed| Reverse(key(listed)));
+        self.sessions.sort_by_cached_key(|row| Reverse(key(row)));
         for equal in self.sessions.chunk_by_mut(|one, other| key(one) == key(other)) {
             equal.sort_by(|one, other| {
                 let by_session = one.file.session.cmp(&other.file.session);

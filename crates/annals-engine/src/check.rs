@@ -22,6 +22,7 @@ pub struct Finding {
 
 /// What may be wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Issue {
     /// The bytes are not one sound object.
     Damage(Problem),

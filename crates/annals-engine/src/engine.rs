@@ -12,7 +12,7 @@ use annals_transcript::write::rewrite::Removed;
 use annals_transcript::write::{Recorder, Target};
 
 use crate::belongings::{self, Belonging};
-use crate::catalog::Wanted;
+use crate::catalog::ListOptions;
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
 use crate::fork::{self, Fork, Forked};
@@ -166,8 +166,8 @@ impl Engine {
     }
 
     /// Returns the sessions that the prompt history names and whose transcripts are gone, most recent first.
-    pub fn ghosts(&self, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
-        prompts::ghosts(self, wanted)
+    pub fn ghosts(&self, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
+        prompts::ghosts(self, options)
     }
 }
 

@@ -70,6 +70,7 @@ fn reason(source: &io::Error) -> String {
 
 /// A session that an ambiguous name may mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The session.
     pub session: String,

@@ -237,6 +237,7 @@ pub(crate) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// What a walk comes across.
 pub(crate) enum Met<'a> {
     /// A folder that is about to be read.
+    #[cfg_attr(not(feature = "follow"), expect(dead_code, reason = "only following watches folders"))]
     Folder(&'a Path),
     /// A regular file, or a link that leads nowhere.
     File(&'a Path),

@@ -1,11 +1,11 @@
-//! Following: what is written to transcripts, as it is written.
+//! Following: reports what is written to transcripts, as it is written.
 //!
-//! The system tells which files were touched, or a look at all of them now and then where it does not; what came of it is
-//! found by comparing each with how far it was read. So nothing is lost when a thousand files change at once, and a
-//! notice too many costs nothing.
+//! The operating system notifies which paths changed; where it does not, all files are checked periodically. What happened to
+//! a file is found by comparing it with how far it was read. So nothing is lost when a thousand files change at once, and a
+//! needless notification does no harm.
 
-mod notices;
 mod progress;
+mod watcher;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,79 +19,80 @@ use annals_transcript::write::fs::State;
 use crate::engine::Engine;
 use crate::files::{Met, TranscriptFile, role_below, walk, walk_projects};
 
-use notices::{Notices, Touched};
 use progress::Progress;
+use watcher::{ChangedPaths, FileWatcher};
 
-/// How often all files are looked at where the system gives no notice.
-const LOOK: Duration = Duration::from_millis(500);
-/// How often they are looked at although it does: notices may be lost, and some file systems give none.
-const LOOK_ANYWAY: Duration = Duration::from_secs(10);
+/// How often all files are checked where there are no notifications.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often all files are checked although there are: notifications may be lost, and some file systems send none.
+const SAFETY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What to follow.
 #[derive(Clone, Debug, Default)]
-pub struct Following {
-    /// One transcript; all of the client's if there is none.
+pub struct FollowOptions {
+    /// One transcript; `None` for all transcripts of Claude Code.
     pub only: Option<TranscriptFile>,
-    /// Whether to look at all files now and then, even where the system would tell: for file systems on a network.
+    /// Whether to check all files periodically instead of waiting for notifications: for network file systems.
     pub poll: bool,
 }
 
 /// Something that happened to a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening<'a> {
+pub enum Event<'a> {
     /// It is new.
     Created,
-    /// It has this entry more.
+    /// An entry was appended.
     Entry {
         /// Where the entry starts in the file.
         offset: u64,
         /// Its bytes, with the newline.
         bytes: &'a [u8],
     },
-    /// Its title is this now.
+    /// Its title changed.
     Title {
         /// The title.
         title: &'a str,
     },
-    /// It was replaced or cut off, and is read from its start again.
+    /// It was replaced or truncated, and is read from its start again.
     Replaced,
-    /// It is gone.
+    /// It was removed.
     Removed,
 }
 
-/// Whom to tell what happened to which transcript.
-type Tell<'a> = &'a mut dyn FnMut(&TranscriptFile, Happening<'_>);
+/// Gets the events, with the transcript of each.
+type OnEvent<'a> = &'a mut dyn FnMut(&TranscriptFile, Event<'_>);
 
 /// Follows transcripts.
 #[derive(Debug)]
 pub struct Follower {
-    what: What,
+    target: Target,
     files: BTreeMap<PathBuf, Progress>,
-    /// None where all files are looked at now and then.
-    notices: Option<Notices>,
-    looked: Instant,
+    /// `None` where all files are checked periodically.
+    watcher: Option<FileWatcher>,
+    checked_at: Instant,
 }
 
-/// What is followed, by whole paths, which the system gives notice of.
+/// What is followed, by absolute paths, as in notifications.
 #[derive(Debug)]
-enum What {
+enum Target {
     One(PathBuf),
     /// `projects` folders, whether they are there yet or not.
     All(Vec<PathBuf>),
 }
 
 impl Engine {
-    /// Starts to follow: what is there already is taken as read.
-    pub fn follow(&self, following: &Following) -> Follower {
-        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let what = match &following.only {
-            Some(file) => What::One(whole(&file.path)),
-            None => What::All(self.roots().projects_to_come().map(|projects| whole(&projects)).collect()),
+    /// Starts to follow. What the files contain already is not reported.
+    pub fn follow(&self, options: &FollowOptions) -> Follower {
+        let target = match &options.only {
+            Some(file) => Target::One(absolute(&file.path)),
+            None => {
+                Target::All(self.roots().projects_to_come().map(|projects| absolute(&projects)).collect())
+            }
         };
-        let notices = if following.poll { None } else { Notices::start() };
-        let mut follower = Follower { what, files: BTreeMap::new(), notices, looked: Instant::now() };
+        let watcher = if options.poll { None } else { FileWatcher::start() };
+        let mut follower = Follower { target, files: BTreeMap::new(), watcher, checked_at: Instant::now() };
         for path in follower.paths() {
-            if let Found::File(state) = Found::at(&path) {
+            if let PathState::File(state) = PathState::at(&path) {
                 let progress = Progress::at_end(&path, state);
                 follower.files.insert(path, progress);
             }
@@ -101,160 +102,160 @@ impl Engine {
 }
 
 impl Follower {
-    /// Waits until something happens, or for so long, and hands over everything that did, file by file in order.
-    /// Returns how much that was.
+    /// Waits until something happens, at most as long as `patience`, and reports all events, file by file in order.
+    /// Returns their number.
     pub fn wait(
         &mut self,
         patience: Duration,
-        mut happened: impl FnMut(&TranscriptFile, Happening<'_>),
+        mut on_event: impl FnMut(&TranscriptFile, Event<'_>),
     ) -> usize {
         let deadline = Instant::now() + patience;
         let count = Cell::new(0);
-        let mut tell = |file: &TranscriptFile, happening: Happening<'_>| {
+        let mut count_event = |file: &TranscriptFile, event: Event<'_>| {
             count.set(count.get() + 1);
-            happened(file, happening);
+            on_event(file, event);
         };
         loop {
-            self.look(deadline, &mut tell);
+            self.wait_and_check(deadline, &mut count_event);
             if count.get() > 0 || Instant::now() >= deadline {
                 return count.get();
             }
         }
     }
 
-    /// Waits for notices until the deadline, or until it is time to look at everything, and looks.
-    fn look(&mut self, deadline: Instant, tell: Tell<'_>) {
-        let is_told = self.notices.as_ref().is_some_and(|notices| !notices.are_partial());
-        let next = self.looked + if is_told { LOOK_ANYWAY } else { LOOK };
+    /// Waits for notifications until the deadline, or until it is time to check all files, and checks what changed.
+    fn wait_and_check(&mut self, deadline: Instant, on_event: OnEvent<'_>) {
+        let is_watched = self.watcher.as_ref().is_some_and(|watcher| !watcher.is_partial());
+        let next = self.checked_at + if is_watched { SAFETY_INTERVAL } else { POLL_INTERVAL };
         let until = deadline.min(next);
-        let touched = if let Some(notices) = &mut self.notices {
-            notices.wait(until)
+        let changed = if let Some(watcher) = &mut self.watcher {
+            watcher.wait(until)
         } else {
             std::thread::sleep(until.saturating_duration_since(Instant::now()));
-            Touched::default()
+            ChangedPaths::default()
         };
-        for path in touched.paths {
-            self.look_at(&path, tell);
+        for path in changed.paths {
+            self.check_path(&path, on_event);
         }
-        if touched.are_lost || Instant::now() >= next {
-            self.look_at_all(tell);
+        if changed.are_lost || Instant::now() >= next {
+            self.check_all(on_event);
         }
     }
 
-    fn look_at_all(&mut self, tell: Tell<'_>) {
-        self.looked = Instant::now();
+    fn check_all(&mut self, on_event: OnEvent<'_>) {
+        self.checked_at = Instant::now();
         let paths = self.paths();
-        // What is gone comes first: a session that was moved is there in the end.
-        self.files.retain(|path, progress| match Found::at(path) {
-            Found::File(state) => {
-                progress.look(path, &state, tell);
+        // Removed files come first, so that a session that was moved is there in the end.
+        self.files.retain(|path, progress| match PathState::at(path) {
+            PathState::File(state) => {
+                progress.check(path, &state, on_event);
                 true
             }
-            Found::Unknown => true,
-            Found::Folder | Found::Nothing => {
-                tell(&progress.file(path), Happening::Removed);
+            PathState::Unknown => true,
+            PathState::Folder | PathState::Nothing => {
+                on_event(&progress.file(path), Event::Removed);
                 false
             }
         });
         for path in paths {
             if !self.files.contains_key(&path) {
-                self.look_at_file(&path, tell);
+                self.check_file(&path, on_event);
             }
         }
     }
 
-    /// Finds out what happened to a path that was touched.
-    fn look_at(&mut self, path: &Path, tell: Tell<'_>) {
+    /// Checks a path that changed: a transcript, or a folder on the way to transcripts.
+    fn check_path(&mut self, path: &Path, on_event: OnEvent<'_>) {
         if self.is_transcript(path) {
-            return self.look_at_file(path, tell);
+            return self.check_file(path, on_event);
         }
-        let (is_on_the_way, is_project, is_below) = match &self.what {
-            What::One(one) => (one.starts_with(path), false, false),
-            What::All(all) => (
+        let (is_on_the_way, is_project, is_below) = match &self.target {
+            Target::One(one) => (one.starts_with(path), false, false),
+            Target::All(all) => (
                 all.iter().any(|projects| projects.starts_with(path)),
                 all.iter().any(|projects| path.parent() == Some(projects)),
                 all.iter().any(|projects| path.starts_with(projects)),
             ),
         };
-        // Which of several links to a folder counts is known when all are looked at.
+        // Which of several links to a folder counts is decided when all files are checked.
         let is_link = path.is_symlink();
         if is_on_the_way || (is_project && is_link) {
             self.forget(path);
-            self.look_at_all(tell);
+            self.check_all(on_event);
         } else if is_below && !is_link {
-            self.look_at_folder(path, tell);
+            self.check_folder(path, on_event);
         }
     }
 
-    /// Forgets that a folder and those below are watched: they may be others now.
+    /// Forgets that a folder and those below are watched, since there may be other folders at these paths now.
     fn forget(&mut self, folder: &Path) {
-        if let Some(notices) = &mut self.notices {
-            notices.forget(folder);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.forget(folder);
         }
     }
 
-    /// Looks at what lies below a folder, which may be new or gone.
-    fn look_at_folder(&mut self, folder: &Path, tell: Tell<'_>) {
+    /// Checks the transcripts below a folder that may be new or removed.
+    fn check_folder(&mut self, folder: &Path, on_event: OnEvent<'_>) {
         self.forget(folder);
         let mut paths = Vec::new();
         if folder.is_dir() {
-            walk(folder, &mut |met| self.meet(&met, &mut paths));
+            walk(folder, &mut |met| self.collect(&met, &mut paths));
         }
         paths.retain(|path| !self.files.contains_key(path));
         let known = self.files.range(folder.to_owned()..).map(|(path, _)| path);
         paths.extend(known.take_while(|path| path.starts_with(folder)).cloned());
         for path in paths {
-            self.look_at_file(&path, tell);
+            self.check_file(&path, on_event);
         }
     }
 
-    /// Finds out what happened to a transcript.
-    fn look_at_file(&mut self, path: &Path, tell: Tell<'_>) {
-        match Found::at(path) {
-            Found::File(state) => {
+    /// Checks a transcript, and reports what happened to it.
+    fn check_file(&mut self, path: &Path, on_event: OnEvent<'_>) {
+        match PathState::at(path) {
+            PathState::File(state) => {
                 let progress = self.files.entry(path.to_owned()).or_insert_with(|| {
                     let mut progress = Progress::default();
-                    tell(&progress.file(path), Happening::Created);
+                    on_event(&progress.file(path), Event::Created);
                     progress
                 });
-                progress.look(path, &state, tell);
+                progress.check(path, &state, on_event);
             }
-            // What cannot be looked at now is looked at again when it is touched again.
-            Found::Unknown => {}
-            Found::Folder | Found::Nothing => {
+            // A file that cannot be examined now is checked again when it changes again.
+            PathState::Unknown => {}
+            PathState::Folder | PathState::Nothing => {
                 if let Some(mut progress) = self.files.remove(path) {
-                    tell(&progress.file(path), Happening::Removed);
+                    on_event(&progress.file(path), Event::Removed);
                 }
             }
         }
     }
 
-    /// Returns the paths of all transcripts that may be there.
+    /// Returns the paths of all transcripts that may exist.
     fn paths(&mut self) -> Vec<PathBuf> {
-        let (places, is_one) = match &self.what {
-            What::One(path) => (vec![path.clone()], true),
-            What::All(all) => (all.clone(), false),
+        let (starts, is_one) = match &self.target {
+            Target::One(path) => (vec![path.clone()], true),
+            Target::All(all) => (all.clone(), false),
         };
         let mut paths = Vec::new();
-        for place in places {
-            if let Some(notices) = &mut self.notices {
-                notices.watch_above(&place);
+        for start in starts {
+            if let Some(watcher) = &mut self.watcher {
+                watcher.watch_above(&start);
             }
             if is_one {
-                paths.push(place);
+                paths.push(start);
             } else {
-                walk_projects(&place, &mut |met| self.meet(&met, &mut paths));
+                walk_projects(&start, &mut |met| self.collect(&met, &mut paths));
             }
         }
         paths
     }
 
-    /// Keeps the transcripts that a walk comes across. Folders are watched before they are read.
-    fn meet(&mut self, met: &Met<'_>, paths: &mut Vec<PathBuf>) {
+    /// Collects the transcripts that a walk finds. Folders are watched before they are read.
+    fn collect(&mut self, met: &Met<'_>, paths: &mut Vec<PathBuf>) {
         match met {
             Met::Folder(folder) => {
-                if let Some(notices) = &mut self.notices {
-                    notices.watch(folder);
+                if let Some(watcher) = &mut self.watcher {
+                    watcher.watch(folder);
                 }
             }
             Met::File(path) => paths.extend(self.is_transcript(path).then(|| path.to_path_buf())),
@@ -262,33 +263,37 @@ impl Follower {
         }
     }
 
-    /// Returns whether the place of a file makes it a transcript that is followed.
+    /// Returns whether the path of a file is that of a transcript that is followed.
     fn is_transcript(&self, path: &Path) -> bool {
-        match &self.what {
-            What::One(one) => one == path,
-            What::All(all) => all.iter().any(|projects| role_below(projects, path).is_transcript()),
+        match &self.target {
+            Target::One(one) => one == path,
+            Target::All(all) => all.iter().any(|projects| role_below(projects, path).is_transcript()),
         }
     }
 }
 
-/// What is found at a path.
-enum Found {
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What is at a path.
+enum PathState {
     File(State),
     Folder,
     Nothing,
-    /// It cannot be told now.
+    /// It cannot be examined now.
     Unknown,
 }
 
-impl Found {
+impl PathState {
     fn at(path: &Path) -> Self {
         match fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => Found::File(metadata.into()),
-            Ok(metadata) if metadata.is_dir() => Found::Folder,
-            Ok(_) => Found::Nothing,
+            Ok(metadata) if metadata.is_file() => PathState::File(metadata.into()),
+            Ok(metadata) if metadata.is_dir() => PathState::Folder,
+            Ok(_) => PathState::Nothing,
             Err(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Found::Nothing,
-                _ => Found::Unknown,
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => PathState::Nothing,
+                _ => PathState::Unknown,
             },
         }
     }

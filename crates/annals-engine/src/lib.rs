@@ -1,6 +1,16 @@
 //! What annals can do with session histories, without a terminal or a transport.
 //!
 //! Start with [`Engine`]: it knows the folders of Claude Code, finds sessions in them, counts and checks.
+//!
+//! # Cargo features
+//!
+//! All of them are on by default.
+//!
+//! | feature | what it adds | what it brings | without it |
+//! |---|---|---|---|
+//! | `catalog` | a cache for lists, `catalog.sqlite` in the [`Home`] of annals | SQLite | lists are the same, and slower |
+//! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
+//! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s |
 
 mod belongings;
 mod catalog;
@@ -8,11 +18,14 @@ mod check;
 mod engine;
 mod error;
 mod files;
+pub mod fold;
+#[cfg(feature = "follow")]
 mod follow;
 mod fork;
 mod git;
 mod home;
 mod index_file;
+mod line_end;
 mod lineage;
 mod live;
 mod lock;
@@ -27,22 +40,25 @@ mod snapshot;
 mod stats;
 mod subagent;
 mod symlink_guard;
+#[cfg(feature = "follow")]
 mod tail;
 mod title;
 mod trash;
 
 pub use belongings::Belonging;
 pub use catalog::{
-    Asked, Facts, ListPlace, Listed, Listing, Place, Project, Sort, Standing, Title, TitleSource, Wanted,
-    Worktree,
+    Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary, SessionRow, Sort, Title,
+    TitleSource, TranscriptKind, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;
 pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
-pub use follow::{Follower, Following, Happening};
+#[cfg(feature = "follow")]
+pub use follow::{Event, FollowOptions, Follower};
 pub use fork::{Fork, Forked};
 pub use home::Home;
+pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
 pub use live::{Doubt, LiveWriter, Liveness, ProcessView};
 pub use prompts::{Ghost, Pasted, Prompt, Typed};
@@ -57,5 +73,6 @@ pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
 pub use subagent::{Meta, Subagent};
 pub use symlink_guard::SymlinkGuard;
-pub use tail::{Lines, Tail, end_of_lines};
+#[cfg(feature = "follow")]
+pub use tail::{Lines, Tail};
 pub use trash::Trashed;

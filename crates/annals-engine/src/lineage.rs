@@ -14,6 +14,7 @@ use crate::files::{Selection, TranscriptFile, open_regular};
 
 /// How another session is related to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Relation {
     /// The other session.
     pub other: TranscriptFile,

@@ -37,6 +37,7 @@ pub enum Liveness {
 
 /// Somebody who writes to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LiveWriter {
     /// A client that has the session open.
     Client {
@@ -49,6 +50,7 @@ pub enum LiveWriter {
 
 /// Why it cannot be told whether a client has a session open.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Doubt {
     /// The client's registry of its processes, or a file in it, cannot be read.
     Unreadable {

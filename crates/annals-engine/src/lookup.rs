@@ -10,7 +10,7 @@ use annals_transcript::project::is_session_id;
 use annals_transcript::write::fs::State;
 use annals_transcript::write::new_id;
 
-use crate::catalog::Wanted;
+use crate::catalog::ListOptions;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
@@ -137,8 +137,9 @@ fn session_named(engine: &Engine, selector: &str) -> Result<TranscriptFile, Erro
 
 /// Returns the session that was active last; one that lists hide only if they show none.
 fn latest_session(engine: &Engine) -> Option<TranscriptFile> {
-    let latest = |all| engine.list(&Wanted { limit: Some(1), all, ..Wanted::default() }).sessions.pop();
-    latest(false).or_else(|| latest(true)).map(|listed| listed.file)
+    let latest =
+        |all| engine.list(&ListOptions { limit: Some(1), all, ..ListOptions::default() }).sessions.pop();
+    latest(false).or_else(|| latest(true)).map(|row| row.file)
 }
 
 /// Returns the transcripts of a session: there may be copies in several projects.
@@ -158,9 +159,10 @@ fn transcripts_with_id(engine: &Engine, id: &str) -> impl Iterator<Item = PathBu
 
 /// Returns the sessions with exactly this title.
 fn sessions_with_title(engine: &Engine, title: &str) -> Vec<TranscriptFile> {
-    let mut listing = engine.list(&Wanted { title: Some(title.to_owned()), all: true, ..Wanted::default() });
-    listing.sessions.retain(|listed| listed.facts.title.as_ref().is_some_and(|it| it.text == title));
-    listing.sessions.into_iter().map(|listed| listed.file).collect()
+    let mut listing =
+        engine.list(&ListOptions { title: Some(title.to_owned()), all: true, ..ListOptions::default() });
+    listing.sessions.retain(|row| row.facts.title.as_ref().is_some_and(|it| it.text == title));
+    listing.sessions.into_iter().map(|row| row.file).collect()
 }
 
 /// Returns whether an argument that names no file was meant as one.

@@ -12,12 +12,13 @@ use annals_transcript::json::Value;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
-use crate::catalog::{Asked, Wanted};
+use crate::catalog::{ListOptions, ProjectFilter};
 use crate::engine::Engine;
 use crate::error::Error;
 
 /// A prompt that was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Prompt {
     /// The words, as they stood in the input.
     pub text: String,
@@ -33,6 +34,7 @@ pub struct Prompt {
 
 /// Something pasted into a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Pasted {
     /// Its number in the prompt.
     pub id: String,
@@ -55,6 +57,7 @@ pub struct Typed {
 
 /// A session that the prompt history names and whose transcript is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ghost {
     /// The session.
     pub session: String,
@@ -85,7 +88,7 @@ pub(crate) fn prompts(engine: &Engine) -> Typed {
     typed
 }
 
-pub(crate) fn ghosts(engine: &Engine, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error>) {
+pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
     let Typed { prompts, mut errors, .. } = engine.prompts();
     let there = There::look(engine, &mut errors);
     let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
@@ -103,11 +106,11 @@ pub(crate) fn ghosts(engine: &Engine, wanted: &Wanted) -> (Vec<Ghost>, Vec<Error
         ghost.last_at = ghost.last_at.max(prompt.time);
         ghost.prompts += 1;
     }
-    let project = wanted.project.as_deref().map(Asked::new);
-    let fits = |ghost: &Ghost| ghost.fits(wanted, project.as_ref());
+    let project = options.project.as_deref().map(ProjectFilter::new);
+    let fits = |ghost: &Ghost| ghost.fits(options, project.as_ref());
     let mut ghosts: Vec<_> = ghosts.into_values().filter(fits).collect();
     ghosts.sort_by(|a, b| b.last_at.cmp(&a.last_at).then_with(|| a.session.cmp(&b.session)));
-    ghosts.truncate(wanted.limit.unwrap_or(usize::MAX));
+    ghosts.truncate(options.limit.unwrap_or(usize::MAX));
     (ghosts, errors)
 }
 
@@ -151,9 +154,9 @@ impl There {
 }
 
 impl Ghost {
-    fn fits(&self, wanted: &Wanted, project: Option<&Asked>) -> bool {
+    fn fits(&self, wanted: &ListOptions, project: Option<&ProjectFilter>) -> bool {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
-        project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.is(path)))
+        project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.matches(path)))
             && wanted.since.is_none_or(|since| self.last_at >= Some(since))
             && wanted.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
             && wanted.title.as_ref().is_none_or(has_words)

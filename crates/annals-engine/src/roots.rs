@@ -78,6 +78,7 @@ impl Roots {
     }
 
     /// Returns the `projects` folders, those included that are not there yet.
+    #[cfg(feature = "follow")]
     pub(crate) fn projects_to_come(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
         self.named().map(|root| root.join("projects"))
     }

@@ -8,6 +8,8 @@ use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::{Entry, Kind};
 use jiff::Timestamp;
 
+use crate::fold::Fold;
+
 /// What a transcript is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -50,11 +52,21 @@ pub struct Stats {
 
 /// Calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolCount {
     /// How often it was called.
     pub calls: u64,
     /// How many of the calls failed.
     pub errors: u64,
+}
+
+impl Fold for Stats {
+    const NAME: &'static str = "stats";
+    const VERSION: i64 = 1;
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        Stats::add(self, entry);
+    }
 }
 
 impl Stats {
@@ -87,7 +99,8 @@ impl Stats {
         }
     }
 
-    /// Settles what is only known once all entries were seen: which calls failed, wherever their results stand.
+    /// Counts which calls failed, which takes all entries: results may stand before their calls. No entry can be added
+    /// afterwards.
     pub fn finish(&mut self) {
         for (id, name) in std::mem::take(&mut self.calls) {
             let tool = self.tools.entry(name).or_default();

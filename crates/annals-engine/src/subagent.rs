@@ -17,6 +17,7 @@ use crate::snapshot::Snapshot;
 
 /// A subagent's transcript, and what is known of how it came about.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Subagent {
     /// Its transcript.
     pub file: TranscriptFile,

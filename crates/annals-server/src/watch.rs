@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use annals_engine::{Engine, Following, Happening, TranscriptFile};
+use annals_engine::{Engine, Event, FollowOptions, TranscriptFile};
 use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -220,7 +220,7 @@ impl Hub {
     /// Follows all files and wakes subscriptions, until there are none.
     fn follow(&self) {
         let broken_off = EndOfFollowing(self);
-        let mut follower = self.engine.follow(&Following { only: None, poll: self.poll });
+        let mut follower = self.engine.follow(&FollowOptions { only: None, poll: self.poll });
         self.state().follower = Follower::Following;
         self.begun.notify_all();
         loop {
@@ -261,11 +261,11 @@ enum What {
 }
 
 /// Notes what happened, once for all entries of a file that came together.
-fn note(happened: &mut Vec<(TranscriptFile, What)>, file: &TranscriptFile, happening: &Happening) {
+fn note(happened: &mut Vec<(TranscriptFile, What)>, file: &TranscriptFile, happening: &Event) {
     let what = match happening {
-        Happening::Created => What::Created,
-        Happening::Entry { .. } | Happening::Title { .. } | Happening::Replaced => What::Grown,
-        Happening::Removed => What::Removed,
+        Event::Created => What::Created,
+        Event::Entry { .. } | Event::Title { .. } | Event::Replaced => What::Grown,
+        Event::Removed => What::Removed,
     };
     if happened.last().is_none_or(|(last, was)| last != file || *was != what) {
         happened.push((file.clone(), what));

@@ -72,7 +72,7 @@ fn places(engine: &Engine) -> String {
 
 /// Says what was looked for and where: in those of the client's folders that are there, or else in all that were named.
 fn nothing_in(engine: &Engine, what: &str, file: &str) -> Failure {
-    let mut places = engine.places();
+    let mut places = engine.root_summaries();
     if places.iter().any(|place| place.errors.is_empty()) {
         places.retain(|place| place.errors.is_empty());
     }

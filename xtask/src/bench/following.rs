@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, Home, Roots};
+use annals_engine::{Engine, Event, FollowOptions, Follower, Home, Roots};
 use notify::{EventKind, RecursiveMode, Watcher};
 
 use super::lists::{generated, walk};
@@ -43,7 +43,7 @@ pub(super) fn run(scratch: &Path, rounds: usize) -> Outcome {
 
 pub(super) fn follow(root: &Path) -> Result<Follower, Box<dyn std::error::Error>> {
     let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at("none"));
-    Ok(engine.follow(&Following::default()))
+    Ok(engine.follow(&FollowOptions::default()))
 }
 
 /// Compares the time from an append to its entry with that to a bare read of the one file that is watched.
@@ -109,7 +109,7 @@ fn event_times(follower: &mut Follower, files: &[PathBuf]) -> Result<Vec<f64>, B
     let mut times = Vec::new();
     while times.len() < APPENDS {
         let count = follower.wait(Duration::from_secs(10), |_, happening| {
-            if let (Happening::Entry { .. }, Ok(begun)) = (black_box(&happening), begun.recv()) {
+            if let (Event::Entry { .. }, Ok(begun)) = (black_box(&happening), begun.recv()) {
                 times.push(begun.elapsed().as_secs_f64() * 1e6);
             }
         });
@@ -155,7 +155,7 @@ pub(super) fn storm(root: &Path) -> Outcome {
     let mut told = 0;
     while told < number && begun.elapsed() < Duration::from_secs(60) {
         follower.wait(Duration::from_secs(1), |_, happening| {
-            told += usize::from(matches!(happening, Happening::Entry { .. }));
+            told += usize::from(matches!(happening, Event::Entry { .. }));
         });
     }
     let took = begun.elapsed();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use annals_engine::{Engine, Home, Roots, Wanted};
+use annals_engine::{Engine, Home, ListOptions, Roots};
 use annals_transcript::lite::Lite;
 use testkit::generate;
 
@@ -34,8 +34,8 @@ fn in_process(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
     let growing = session_in(&beside, 0)?;
     let engine = Engine::open(Roots::given(vec![root.to_owned(), beside])?, Home::at(&home));
     let forget = || fs::remove_dir_all(&home).unwrap_or_default();
-    let all = Wanted::default();
-    let short = Wanted { limit: Some(20), ..Wanted::default() };
+    let all = ListOptions::default();
+    let short = ListOptions { limit: Some(20), ..ListOptions::default() };
     println!("\nlists of {} sessions, best of {rounds} rounds", engine.list(&all).sessions.len());
     println!("{:<36} {:>12} {:>12}", "", "ms", "× the walk");
     let contenders: [Contender<'_>; 6] = [

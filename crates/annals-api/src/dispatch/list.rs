@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use annals_engine::{Listed, Wanted};
+use annals_engine::{ListOptions, SessionRow};
 use annals_proto as wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -29,7 +29,7 @@ impl Api {
         cancelled: &Cancelled,
     ) -> Result<wire::ListResult, Error> {
         let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
-        let wanted = Wanted {
+        let wanted = ListOptions {
             project: workspace(params.workspace_path.as_deref())?,
             since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
             until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
@@ -37,13 +37,13 @@ impl Api {
             tool: given(params.tool_name.as_ref()),
             file: given(params.file_path.as_ref()),
             all: params.all.unwrap_or_default(),
-            behind: params.cursor.as_deref().map(read_place).transpose()?,
+            after: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(limit + 1),
             // What leads out of the client's folders could not be loaded either.
             inside: true,
-            ..Wanted::default()
+            ..ListOptions::default()
         };
-        let mut listing = self.engine.list_telling(&wanted, |_, _| match cancelled.check() {
+        let mut listing = self.engine.list_with_progress(&wanted, |_, _| match cancelled.check() {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });
@@ -58,7 +58,8 @@ impl Api {
 
     pub(super) fn projects(&self, params: &wire::ProjectsParams) -> Result<wire::ProjectsResult, Error> {
         let limit = limit(params.limit, PROJECTS.0, PROJECTS.1)?;
-        let (projects, errors) = self.engine.projects(&Wanted { inside: true, ..Wanted::default() });
+        let (projects, errors) =
+            self.engine.projects(&ListOptions { inside: true, ..ListOptions::default() });
         let total = projects.len();
         Ok(wire::ProjectsResult {
             projects: projects.iter().take(limit).map(to_wire::project).collect(),
@@ -73,9 +74,9 @@ fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
 }
 
 /// Ends a page once it has so many sessions, or enough bytes; returns where the next one begins.
-pub fn end_page(sessions: &mut Vec<Listed>, limit: usize) -> Option<String> {
+pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> {
     let mut bytes = 0;
-    let has_room = |listed: &&Listed| {
+    let has_room = |listed: &&SessionRow| {
         let has_room = bytes < LONGEST_PAGE;
         bytes += to_wire::weight(listed);
         has_room
@@ -83,7 +84,7 @@ pub fn end_page(sessions: &mut Vec<Listed>, limit: usize) -> Option<String> {
     let count = sessions.iter().take(limit).take_while(has_room).count();
     let has_more = sessions.len() > count;
     sessions.truncate(count);
-    sessions.last().filter(|_| has_more).map(|last| write_place(&last.place()))
+    sessions.last().filter(|_| has_more).map(|last| write_place(&last.position()))
 }
 
 /// Returns a filter; editors send an empty text for none.

@@ -1,4 +1,5 @@
-//! Subagents of listed sessions: those in a session's own folder, and those of old versions that lie beside it (LISTS 6.3).
+//! Subagents of sessions in a list: those in the session's own folder, and those beside it, where old versions of Claude
+//! Code put them (LISTS 6.3).
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,48 +8,48 @@ use std::path::{Path, PathBuf};
 use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::is_agent_transcript;
 
-use super::Listed;
+use super::SessionRow;
 use super::folder::Candidate;
-use super::memory::Memory;
+use super::loader::Loader;
 
 /// Transcripts of subagents.
 #[derive(Debug)]
 pub(super) struct Agents {
-    /// Those beside sessions, by folder, until somebody asks whose they are.
-    beside: HashMap<PathBuf, Vec<Candidate>>,
+    /// Those beside sessions, by folder, whose sessions were not read yet.
+    unread: HashMap<PathBuf, Vec<Candidate>>,
     /// Those beside sessions, by folder and session.
-    known: HashMap<PathBuf, HashMap<String, Vec<Candidate>>>,
+    by_session: HashMap<PathBuf, HashMap<String, Vec<Candidate>>>,
 }
 
 impl Agents {
     pub(super) fn new(beside: HashMap<PathBuf, Vec<Candidate>>) -> Self {
-        Self { beside, known: HashMap::new() }
+        Self { unread: beside, by_session: HashMap::new() }
     }
 
     /// Returns the subagents of a session.
-    pub(super) fn of(&mut self, listed: &Listed, memory: &mut Memory) -> Vec<Candidate> {
-        let mut found = self.beside(listed, memory).to_vec();
-        if listed.has_folder {
-            found.extend(below(&listed.file.path).iter().filter_map(|path| Candidate::of(path)));
+    pub(super) fn of(&mut self, row: &SessionRow, loader: &mut Loader) -> Vec<Candidate> {
+        let mut found = self.beside(row, loader).to_vec();
+        if row.has_folder {
+            found.extend(below(&row.file.path).iter().filter_map(|path| Candidate::of(path)));
         }
         found
     }
 
-    /// Returns those subagents of a session that lie beside it.
-    pub(super) fn beside(&mut self, listed: &Listed, memory: &mut Memory) -> &[Candidate] {
-        let are_beside = !self.beside.is_empty() || !self.known.is_empty();
-        let Some(folder) = listed.file.path.parent().filter(|_| are_beside) else { return &[] };
-        if let Some(beside) = self.beside.remove(folder) {
-            self.known.insert(folder.to_owned(), by_session(beside, memory));
+    /// Returns the subagents of a session that are beside it.
+    pub(super) fn beside(&mut self, row: &SessionRow, loader: &mut Loader) -> &[Candidate] {
+        let are_beside = !self.unread.is_empty() || !self.by_session.is_empty();
+        let Some(folder) = row.file.path.parent().filter(|_| are_beside) else { return &[] };
+        if let Some(beside) = self.unread.remove(folder) {
+            self.by_session.insert(folder.to_owned(), by_session(beside, loader));
         }
-        let session = listed.file.session.as_deref().unwrap_or_default();
-        let beside = self.known.get(folder).and_then(|known| known.get(session));
+        let session = row.file.session.as_deref().unwrap_or_default();
+        let beside = self.by_session.get(folder).and_then(|by_session| by_session.get(session));
         beside.map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-/// Returns the transcripts of subagents in a session's own folder, as far as it can be read, by their names alone: a list
-/// looks into thousands of folders.
+/// Returns the transcripts of subagents in a session's own folder, as far as it can be read. They are recognised by their
+/// names alone, because a list reads thousands of folders.
 pub(super) fn below(session: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![SessionPaths::of(session).subagents()];
@@ -66,9 +67,9 @@ pub(super) fn below(session: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Sorts subagents by the session that their lines name.
-fn by_session(agents: Vec<Candidate>, memory: &mut Memory) -> HashMap<String, Vec<Candidate>> {
-    let facts = memory.facts(&agents);
+/// Groups subagents by the session that their entries name.
+fn by_session(agents: Vec<Candidate>, loader: &mut Loader) -> HashMap<String, Vec<Candidate>> {
+    let facts = loader.facts(&agents);
     let mut sorted: HashMap<_, Vec<_>> = HashMap::new();
     for (agent, facts) in agents.into_iter().zip(facts) {
         if let Some(session) = facts.ok().and_then(|facts| facts.session) {

@@ -1,4 +1,4 @@
-//! What a list shows of a session: its title, its times, where and with which version it was held.
+//! Facts of a session: its title, its times, its working directories, and what Claude Code was set to.
 //!
 //! The rules are stated in `docs/LISTS.md`: which bytes are read in section 1, which line counts in section 2, titles in
 //! section 3.
@@ -24,12 +24,13 @@ use crate::files::is_hollow;
 
 /// What is in a session (LISTS section 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Facts {
-    /// Whether it is a conversation at all.
-    pub standing: Standing,
-    /// What it is called.
+    /// Whether it is a conversation.
+    pub kind: TranscriptKind,
+    /// Its title.
     pub title: Option<Title>,
-    /// The first words of a person (LISTS 2.7).
+    /// The beginning of the first prompt (LISTS 2.7).
     pub first_prompt: Option<String>,
     /// The earliest time of an entry (LISTS 2.6).
     pub created_at: Option<Timestamp>,
@@ -51,9 +52,9 @@ pub struct Facts {
     pub forked_from: Option<String>,
     /// The session that its lines name (LISTS 2.1).
     pub session: Option<String>,
-    /// How many messages of the user and the model it has; none if not all of it was read (LISTS 2.9).
+    /// The number of messages of the user and the model; `None` if not all of the transcript was read (LISTS 2.9).
     pub messages: Option<u64>,
-    /// The working directories that it tells.
+    /// The working directories that its entries name.
     pub(super) cwds: Cwds,
     /// How far the transcript was read: to its end.
     pub(super) checkpoint: Checkpoint,
@@ -61,9 +62,10 @@ pub struct Facts {
     pub(super) is_whole: bool,
 }
 
-/// What a file holds; only conversations are listed (LISTS 6.2).
+/// What kind of entries a transcript has (LISTS 6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
+#[non_exhaustive]
+pub enum TranscriptKind {
     /// A conversation.
     #[default]
     Conversation,
@@ -75,49 +77,57 @@ pub enum Standing {
     SidechainOnly,
 }
 
-impl Standing {
-    pub(super) const ALL: [Standing; 4] =
-        [Standing::Conversation, Standing::Empty, Standing::RecordsOnly, Standing::SidechainOnly];
+impl TranscriptKind {
+    /// All of them.
+    pub const ALL: &[TranscriptKind] = &[
+        TranscriptKind::Conversation,
+        TranscriptKind::Empty,
+        TranscriptKind::RecordsOnly,
+        TranscriptKind::SidechainOnly,
+    ];
 
-    /// Returns why a file is not listed; none for a conversation.
+    /// Returns why a transcript is not listed; `None` for a conversation.
     pub fn reason(self) -> Option<&'static str> {
         match self {
-            Standing::Conversation => None,
-            Standing::Empty => Some("empty file"),
-            Standing::RecordsOnly => Some("no message in it"),
-            Standing::SidechainOnly => Some("only subagents' messages"),
+            TranscriptKind::Conversation => None,
+            TranscriptKind::Empty => Some("empty file"),
+            TranscriptKind::RecordsOnly => Some("no message in it"),
+            TranscriptKind::SidechainOnly => Some("only subagents' messages"),
         }
     }
 }
 
-/// What a session is called.
+/// The title of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Title {
-    /// Its words.
+    /// The text.
     pub text: String,
-    /// Where they come from.
+    /// Where the text comes from.
     pub source: TitleSource,
 }
 
 /// Where a title comes from, in the order in which they count (LISTS 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TitleSource {
     /// The user gave it.
     Custom,
-    /// The user gave it, before text that was not read: a later one may stand in a file of its own (LISTS 3.2).
+    /// The user gave it, in a record before text that was not read. A later one may be in the file beside the transcript (LISTS 3.2).
     Earlier,
     /// The user named the agent that the session runs as.
     Agent,
     /// A model gave it.
     Ai,
-    /// A summary of the session, as old versions wrote them (LISTS 3.3).
+    /// A summary of the session, as old versions of Claude Code wrote (LISTS 3.3).
     Summary,
     /// The first prompt.
     Prompt,
 }
 
 impl TitleSource {
-    pub(super) const ALL: [TitleSource; 6] = [
+    /// All of them.
+    pub const ALL: &[TitleSource] = &[
         TitleSource::Custom,
         TitleSource::Earlier,
         TitleSource::Agent,
@@ -138,26 +148,27 @@ impl TitleSource {
 }
 
 impl Facts {
-    /// Reads what is in a transcript: both ends of it, and all of it only if they leave a question open (LISTS 1.7).
+    /// Reads the facts of a transcript: from its two ends, or from all of it if the ends do not give all facts (LISTS 1.7).
     pub(super) fn read(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
-        if leaves_a_question(&lite, &file, &transcript.path) {
+        if lacks_facts(&lite, &file, &transcript.path) {
             lite = Lite::read_all(&mut file, transcript.state.length)?;
         }
         Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads both ends of a transcript and no more: enough for a subagent's (LISTS 1.7).
+    /// Reads the facts that the two ends of a transcript give, which are enough for a subagent (LISTS 1.7).
     pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         Self::of(lite, &mut file, transcript)
     }
 
-    /// Reads a transcript that seems to have grown since these facts were read (LISTS 1.8). The result is that of reading it
-    /// anew; if that takes all of the file, only appended lines are read if these are the facts of all lines before.
+    /// Reads the facts of a transcript that seems to have grown since these were read. The result is that of
+    /// [`read`](Self::read). Where that would read all of the file, only the appended part is read if these are the facts of
+    /// everything before it (LISTS 1.8).
     pub(super) fn read_again(&self, transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
-        if !leaves_a_question(&lite, &file, &transcript.path) {
+        if !lacks_facts(&lite, &file, &transcript.path) {
             return Self::of(lite, &mut file, transcript);
         }
         if self.is_continued(&mut file, transcript)? {
@@ -170,14 +181,14 @@ impl Facts {
         Self::of(Lite::read_all(&mut file, transcript.state.length)?, &mut file, transcript)
     }
 
-    /// Returns whether these are the facts of whole lines with which a longer transcript begins.
+    /// Returns whether these are the facts of whole lines that a longer transcript still begins with.
     fn is_continued(&self, file: &mut File, transcript: &Candidate) -> io::Result<bool> {
         Ok(self.is_whole
             && starts_a_line(file, self.checkpoint.offset())?
             && self.checkpoint.compare(file, &transcript.state)? == Change::Grown)
     }
 
-    /// Reads what is in a session: its transcript, and the title beside it.
+    /// Reads the facts of a session: of its transcript, with the title in the file beside it.
     pub(crate) fn of_session(path: &Path) -> io::Result<Self> {
         let transcript = Candidate::of(path).ok_or(io::ErrorKind::NotFound)?;
         let mut facts = Self::read(&transcript)?;
@@ -185,7 +196,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Takes the title from the session's own folder, unless the transcript certainly has the last one (LISTS 3.2).
+    /// Sets the title to the one in the file beside the transcript, unless the transcript itself has a custom title (LISTS 3.2).
     pub(super) fn take_title_beside(&mut self, path: &Path) {
         let has_own = self.title.as_ref().is_some_and(|title| title.source == TitleSource::Custom);
         if !has_own && let Some(text) = title_beside(path) {
@@ -211,7 +222,7 @@ impl Facts {
         let first_prompt = lite.first_prompt.as_deref().map(beginning);
         let mut title = given.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
         if title.is_none() {
-            // Whether a summary is of this session may take a search through all of the file.
+            // To find out whether a summary belongs to this session may take a search through all of the file.
             let summary = words(lite.summary(file)?).map(|text| Title { text, source: TitleSource::Summary });
             let prompt = words(first_prompt.clone());
             title = summary.or(prompt.map(|text| Title { text, source: TitleSource::Prompt }));
@@ -219,7 +230,7 @@ impl Facts {
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
         Ok(Self {
-            standing: standing(&lite),
+            kind: kind(&lite),
             title,
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
@@ -241,21 +252,21 @@ impl Facts {
     }
 }
 
-/// Opens a transcript and reads its ends, up to the length that it had when the folder was read (LISTS 1.1).
+/// Opens a transcript and reads its two ends, up to the length that the candidate has (LISTS 1.1).
 fn ends(transcript: &Candidate) -> io::Result<(File, Lite)> {
     let mut file = File::open(&transcript.path)?;
     let lite = Lite::read(&mut file, transcript.state.length)?;
     Ok((file, lite))
 }
 
-/// The working directories that a transcript tells.
+/// The working directories that the entries of a transcript name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cwds {
     /// The first.
     pub(super) first: Option<String>,
-    /// The last, if it is another one: most sessions stay where they began.
+    /// The last, if it differs from the first.
     pub(super) elsewhere: Option<String>,
-    /// The one of the last `relocated` record.
+    /// The one that Claude Code recorded when it moved the session.
     pub(super) moved_to: Option<String>,
 }
 
@@ -265,15 +276,16 @@ impl Cwds {
         Self { first, elsewhere, moved_to }
     }
 
-    /// Returns those of a transcript of which these tell the beginning.
+    /// Returns those of a transcript whose beginning has these and whose rest has `rest`.
     fn then(&self, rest: &Cwds) -> Self {
         let last = [&rest.elsewhere, &rest.first, &self.elsewhere].into_iter().flatten().next();
         let moved_to = rest.moved_to.as_ref().or(self.moved_to.as_ref());
         Self::new(self.first.clone().or(rest.first.clone()), last.cloned(), moved_to.cloned())
     }
 
-    /// Returns the working directory of a session (LISTS 2.2): the one that it was moved to, else the first one; but the last
-    /// one if the folder of the transcript is named after the last one only, because then the session was moved there.
+    /// Returns the working directory of a session: the one that it was moved to, or else the first one. If the folder of the
+    /// transcript is named after the last one and not after the first, the session was moved without a record, and the last
+    /// one counts (LISTS 2.2).
     pub(super) fn of_session(&self, path: &Path) -> Option<String> {
         let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let names_folder =
@@ -284,12 +296,12 @@ impl Cwds {
     }
 }
 
-/// Returns a time as exactly as lists tell it and the catalogue remembers it, so that both are in the same order.
+/// Rounds a time to what the store keeps, so that stored and newly read facts are sorted alike.
 fn to_the_millisecond(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.as_millisecond()).ok()
 }
 
-/// How many characters of a prompt lists show (LISTS 2.7).
+/// The number of characters of a prompt that lists show (LISTS 2.7).
 const LONGEST_PROMPT: usize = 300;
 
 /// Returns as much of a prompt as lists show.
@@ -302,36 +314,38 @@ fn beginning(prompt: &str) -> String {
 }
 
 /// Returns what a file holds (LISTS 6.2).
-fn standing(lite: &Lite) -> Standing {
+fn kind(lite: &Lite) -> TranscriptKind {
     match (lite.has_main_messages, lite.has_messages, lite.size) {
-        (true, ..) => Standing::Conversation,
-        (false, true, _) => Standing::SidechainOnly,
-        (false, false, 0) => Standing::Empty,
-        (false, false, _) => Standing::RecordsOnly,
+        (true, ..) => TranscriptKind::Conversation,
+        (false, true, _) => TranscriptKind::SidechainOnly,
+        (false, false, 0) => TranscriptKind::Empty,
+        (false, false, _) => TranscriptKind::RecordsOnly,
     }
 }
 
-/// Returns whether all of a file has to be read, because its ends leave open what it is, when it was last active, what its
-/// first prompt is, or whether the user gave it a title (LISTS 1.7).
-fn leaves_a_question(lite: &Lite, file: &File, path: &Path) -> bool {
-    let is_open = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
-    let is_asked = || is_open || may_hide_a_title(lite) && title_beside(path).is_none();
-    !lite.whole && is_asked() && !is_hollow(file)
+/// Returns whether the two ends of a file lack a fact that may be found between them: its kind, its times, its first prompt
+/// or its title (LISTS 1.7).
+fn lacks_facts(lite: &Lite, file: &File, path: &Path) -> bool {
+    let lacks_any = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
+    let may_lack_title = || may_hide_a_title(lite) && title_beside(path).is_none();
+    !lite.whole && (lacks_any || may_lack_title()) && !is_hollow(file)
 }
 
-/// Returns whether a line starts at a place in a file, and not just goes on there.
-fn starts_a_line(file: &mut File, at: u64) -> io::Result<bool> {
-    Ok(at == 0 || read_span(file, at - 1, 1)? == b"\n")
+/// Returns whether a line starts at an offset of a file.
+fn starts_a_line(file: &mut File, offset: u64) -> io::Result<bool> {
+    Ok(offset == 0 || read_span(file, offset - 1, 1)? == b"\n")
 }
 
-/// Returns whether a title of the user's may stand between the ends of a file (LISTS 3.5).
+/// Returns whether a custom title may be between the ends of a file. Claude Code before 2.1.23 had no titles (LISTS 3.5).
 fn may_hide_a_title(lite: &Lite) -> bool {
-    !tells_title(lite) && !lite.version.as_deref().is_some_and(|version| is_before(version, [2, 1, 23]))
+    !decides_title(lite) && !lite.version.as_deref().is_some_and(|version| is_before(version, [2, 1, 23]))
 }
 
-/// Returns whether the tail of a file has the title that the user gave, or shows that there is none (LISTS 3.5): versions
-/// that write `last-prompt` repeat the title beside it.
-fn tells_title(lite: &Lite) -> bool {
+/// Returns whether the end of a file decides which title the user gave, or that there is none (LISTS 3.5).
+///
+/// Versions of Claude Code that write `last-prompt` repeat the custom title with it after every turn. So an end with
+/// `last-prompt` and without a title means that there is no title.
+fn decides_title(lite: &Lite) -> bool {
     lite.newest::<CustomTitle>().is_some() || lite.newest::<LastPrompt>().is_some()
 }
 
@@ -340,19 +354,19 @@ pub(crate) fn listed_title(path: &Path) -> Option<Title> {
     Facts::of_session(path).ok()?.title
 }
 
-/// Returns the title from the session's own folder, where no amount of text hides it (LISTS 3.2).
+/// Returns the title in the file beside the transcript, which is found however long the transcript is (LISTS 3.2).
 pub(crate) fn title_beside(path: &Path) -> Option<String> {
     let bytes = small_file(&SessionPaths::of(path).custom_title())?;
     Value::new(&bytes)?.text("customTitle").map(String::from)
 }
 
-/// Returns whether a session is archived.
+/// Returns whether a session is archived in Claude Code.
 pub(crate) fn is_archived(path: &Path) -> bool {
     small_file(&SessionPaths::of(path).archived())
         .is_some_and(|bytes| Value::new(&bytes).is_some_and(|value| value.flag("archived")))
 }
 
-/// Reads a side file; what is not a small file is none.
+/// Reads a side file. Returns `None` for anything but a small regular file.
 fn small_file(path: &Path) -> Option<Vec<u8>> {
     let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20);
     if is_small { fs::read(path).ok() } else { None }

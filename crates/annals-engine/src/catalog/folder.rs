@@ -1,4 +1,4 @@
-//! A project's folder: which files in it are sessions, by their names and states alone (LISTS 6.1).
+//! The folder of a project: which files in it are sessions, decided by their names and metadata alone (LISTS 6.1).
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirEntry};
@@ -13,12 +13,12 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 
-/// What lies in a project's folder.
+/// The transcripts in the folder of a project.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
     /// Transcripts of sessions.
     sessions: Vec<Candidate>,
-    /// Transcripts of subagents that lie beside them, as those of old versions do.
+    /// Transcripts of subagents beside them, where old versions of Claude Code put them.
     agents: Vec<Candidate>,
     /// Why the rest could not be read.
     error: Option<io::Error>,
@@ -65,7 +65,7 @@ impl Folder {
         }
     }
 
-    /// Sorts what lies in a folder, up to an error.
+    /// Takes the transcripts from the entries of a folder, up to the first error.
     fn of(entries: impl Iterator<Item = io::Result<DirEntry>>) -> Self {
         let mut found = Self::default();
         let mut folders = HashSet::new();
@@ -86,7 +86,7 @@ impl Folder {
                 _ => {}
             }
         }
-        // In the order of the catalogue, which is fastest to fill so.
+        // The store is filled fastest in the order of its key.
         found.sessions.sort_unstable_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
         for session in &mut found.sessions {
             session.has_folder =
@@ -97,14 +97,15 @@ impl Folder {
 }
 
 impl Candidate {
-    /// Describes the transcript at a path; none if there is no file.
+    /// Describes the transcript at a path. Returns `None` if there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let state = State::of(path).ok().flatten()?;
         Some(Self { path: path.to_owned(), state, has_folder: false, is_link: path.is_symlink() })
     }
 
-    /// Describes what a folder's entry leads to; none if that is gone, or something that one would wait for in vain. A
-    /// folder, a link that leads nowhere and what cannot be looked at are kept, so that reading them says what is wrong.
+    /// Describes the file of a folder's entry. Returns `None` if it is gone or is a FIFO, socket or device, which could block
+    /// on open. A folder, a dangling link and a file without readable metadata are kept: the error of reading them is
+    /// reported.
     fn at(entry: &DirEntry) -> Option<Self> {
         let path = entry.path();
         let itself = entry.metadata();
@@ -127,7 +128,7 @@ impl Candidate {
         TranscriptFile { path: self.path, session, agent: None }
     }
 
-    /// Returns whether it is a subagent's.
+    /// Returns whether it is the transcript of a subagent.
     pub(super) fn is_agent(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
     }

@@ -1,7 +1,8 @@
-//! Projects: the working directories that sessions are about.
+//! Projects: the working directories of sessions.
 //!
-//! A folder's name says nothing for certain: two paths may share it. Projects are named by the working directory that
-//! their sessions tell, so a folder that two paths share is two projects, and one path in two folders is one.
+//! The name of a folder does not identify a project, because two paths may give the same name. Projects are identified by
+//! the working directory that their sessions record: a folder that two paths share is two projects, and one path with two
+//! folders is one project.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,26 +11,27 @@ use std::path::{Path, PathBuf};
 use annals_transcript::project::{folder_name, resolve};
 use jiff::Timestamp;
 
-use super::contents;
-use super::{Listed, Wanted};
+use super::activity;
+use super::{ListOptions, SessionRow};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::git;
 
 /// A working directory with sessions.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Project {
-    /// Its path, as its sessions tell it; none if they do not.
+    /// Its path, as its sessions record it; `None` if they do not.
     pub path: Option<String>,
-    /// The names of the folders that its sessions lie in.
+    /// The names of the folders that hold its sessions.
     pub keys: Vec<String>,
     /// How many sessions it has.
     pub sessions: usize,
     /// How many bytes their transcripts have.
     pub size: u64,
-    /// When something was said last.
+    /// The time of the last entry of any of its sessions.
     pub updated_at: Option<Timestamp>,
-    /// Other paths whose sessions lie in one of the same folders.
+    /// Other paths whose sessions are in one of the same folders.
     pub shares_folder_with: Vec<String>,
     /// The repository that it is a worktree of, if it is one.
     pub worktree: Option<Worktree>,
@@ -37,73 +39,74 @@ pub struct Project {
 
 /// What a worktree belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Worktree {
     /// The path of the repository.
     pub of: String,
 }
 
 impl Engine {
-    /// Returns the projects of sessions, the newest first with worktrees behind their repository, and what could not be
-    /// read.
-    pub fn projects(&self, wanted: &Wanted) -> (Vec<Project>, Vec<Error>) {
-        let listing = self.list(wanted);
+    /// Returns the projects of sessions, most recent first with worktrees after their repository, and what could not be read.
+    pub fn projects(&self, options: &ListOptions) -> (Vec<Project>, Vec<Error>) {
+        let listing = self.list(options);
         let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
         let mut paths_of_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for listed in &listing.sessions {
-            let path = project_path(listed);
-            let place = path.as_deref().map(place);
-            if let Some(place) = &place {
-                paths_of_key.entry(listed.project_key.clone()).or_default().insert(place.clone());
+        for row in &listing.sessions {
+            let path = project_path(row);
+            let normalized = path.as_deref().map(normalize);
+            if let Some(normalized) = &normalized {
+                paths_of_key.entry(row.project_key.clone()).or_default().insert(normalized.clone());
             }
-            by_path.entry(place).or_insert_with(|| Project::at(path)).add(listed);
+            by_path.entry(normalized).or_insert_with(|| Project::at(path)).add(row);
         }
-        // Each path as its newest session spells it.
+        // Each path as its most recent session spells it.
         let spelled: BTreeMap<_, _> = by_path
             .iter()
-            .filter_map(|(place, project)| Some((place.clone()?, project.path.clone()?)))
+            .filter_map(|(normalized, project)| Some((normalized.clone()?, project.path.clone()?)))
             .collect();
-        for (place, project) in &mut by_path {
+        for (normalized, project) in &mut by_path {
             let others = project.keys.iter().filter_map(|key| paths_of_key.get(key)).flatten();
-            let others = others.filter(|other| Some(*other) != place.as_ref());
+            let others = others.filter(|other| Some(*other) != normalized.as_ref());
             project.shares_folder_with = others.filter_map(|other| spelled.get(other)).cloned().collect();
             if let Some(worktree) = &mut project.worktree
-                && let Some(of) = spelled.get(&self::place(&worktree.of))
+                && let Some(of) = spelled.get(&normalize(&worktree.of))
             {
                 worktree.of.clone_from(of);
             }
         }
         let projects = by_path.into_values().collect();
-        (grouped(projects), listing.errors)
+        (group_worktrees(projects), listing.errors)
     }
 
-    /// Returns the folders that may hold sessions of a working directory and of its worktrees: by the name that the
-    /// client would give it, as typed, with links resolved, and with the other case of a drive's letter; if none of them
-    /// is there, those in which a session tells that path.
+    /// Returns the folders that may hold sessions of a working directory and of its worktrees. They have the name that Claude
+    /// Code gives to the path as typed, with links resolved, or with a drive letter in the other case. If there is none, the
+    /// folders in which a session records that path are returned.
     pub(crate) fn folders_of(&self, path: &Path, errors: &mut Vec<Error>) -> Vec<PathBuf> {
-        let asked = Asked::new(path);
-        let Asked { typed, resolved } = &asked;
+        let asked = ProjectFilter::new(path);
+        let ProjectFilter { typed, resolved } = &asked;
         let spellings = [typed, resolved].into_iter().flat_map(|path| drive_cases(path));
         let mut names: BTreeSet<String> = spellings.map(|path| folder_name(&path)).collect();
-        // Those that the client made may be gone, but their sessions are not.
-        let made_by_client: Vec<_> = names.iter().map(|name| format!("{name}{MADE_BY_CLIENT}")).collect();
+        // Worktrees that Claude Code made may be gone, but their sessions are not.
+        let made_by_claude_code: Vec<_> =
+            names.iter().map(|name| format!("{name}{MADE_BY_CLAUDE_CODE}")).collect();
         names.extend(git::worktrees(path).iter().map(|tree| folder_name(&resolve(tree).to_string_lossy())));
         let mut folders = self.project_folders(errors);
         folders.retain(|folder| {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            names.contains(&*name) || made_by_client.iter().any(|start| name.starts_with(start))
+            names.contains(&*name) || made_by_claude_code.iter().any(|start| name.starts_with(start))
         });
         if !folders.is_empty() {
             return folders;
         }
-        let listing = self.list(&Wanted { all: true, ..Wanted::default() });
-        // It has looked at the same folders once more.
+        let listing = self.list(&ListOptions { all: true, ..ListOptions::default() });
+        // The list has read the same folders again, and has the same errors.
         *errors = listing.errors;
-        let tells = |listed: &&Listed| listed.facts.cwd.as_ref().is_some_and(|cwd| asked.is(cwd));
+        let records_path = |row: &&SessionRow| row.facts.cwd.as_ref().is_some_and(|cwd| asked.matches(cwd));
         folders = listing
             .sessions
             .iter()
-            .filter(tells)
-            .filter_map(|listed| Some(listed.file.path.parent()?.to_owned()))
+            .filter(records_path)
+            .filter_map(|row| Some(row.file.path.parent()?.to_owned()))
             .collect();
         folders.sort();
         folders.dedup();
@@ -125,29 +128,30 @@ impl Project {
         }
     }
 
-    fn add(&mut self, listed: &Listed) {
+    fn add(&mut self, row: &SessionRow) {
         self.sessions += 1;
-        self.size += listed.size;
-        self.updated_at = self.updated_at.max(listed.facts.updated_at);
-        if !self.keys.contains(&listed.project_key) {
-            self.keys.push(listed.project_key.clone());
+        self.size += row.size;
+        self.updated_at = self.updated_at.max(row.facts.updated_at);
+        if !self.keys.contains(&row.project_key) {
+            self.keys.push(row.project_key.clone());
         }
     }
 }
 
-/// Returns what all spellings of a path have in common: on a drive, slashes of either kind and its letter in either case.
-fn place(path: &str) -> String {
-    let plain = contents::plain(path);
+/// Returns the one spelling under which a project is grouped: on a drive, slashes of either kind and its letter in either case
+/// are the same.
+fn normalize(path: &str) -> String {
+    let plain = activity::plain(path);
     match plain.as_bytes() {
         [letter, b':', ..] if letter.is_ascii_uppercase() => plain,
         _ => path.to_owned(),
     }
 }
 
-/// Returns a path from the root on. One of another system is one already.
-fn whole(path: &Path) -> String {
+/// Returns an absolute path. One of another operating system is absolute already.
+fn absolute(path: &Path) -> String {
     let typed = path.to_string_lossy();
-    if contents::is_from_root(&contents::plain(&typed)) {
+    if activity::is_from_root(&activity::plain(&typed)) {
         return typed.into_owned();
     }
     std::path::absolute(path).map_or(typed.into_owned(), |path| path.to_string_lossy().into_owned())
@@ -155,40 +159,40 @@ fn whole(path: &Path) -> String {
 
 /// Returns whether two paths are spelled alike, whatever their slashes and the case of a drive's letter.
 fn is_same(one: &str, other: &str) -> bool {
-    contents::plain(one) == contents::plain(other)
+    activity::plain(one) == activity::plain(other)
 }
 
-/// A working directory whose sessions are asked for: as it was typed, and with links resolved.
+/// Selects the sessions of a working directory: as it was typed, and with links resolved.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ProjectFilter {
     typed: String,
     resolved: String,
 }
 
-impl Asked {
+impl ProjectFilter {
     /// Takes a path, of this system or another.
     pub fn new(path: &Path) -> Self {
-        Self { typed: whole(path), resolved: resolve(path).to_string_lossy().into_owned() }
+        Self { typed: absolute(path), resolved: resolve(path).to_string_lossy().into_owned() }
     }
 
     /// Returns whether a path is this working directory, whatever its slashes and the case of a drive's letter.
-    pub fn is(&self, path: &str) -> bool {
+    pub fn matches(&self, path: &str) -> bool {
         is_same(path, &self.typed) || is_same(path, &self.resolved)
     }
 
-    /// Returns whether a session that lies in a folder of the name is this project's or a worktree's, and not that of
-    /// another path with the same name. Where nothing tells, it is.
-    pub(super) fn has(&self, listed: &Listed) -> bool {
-        let cwd = listed.facts.cwd.as_deref();
-        let path = cwd.and_then(|cwd| project_above(cwd, &listed.project_key));
+    /// Returns whether a session in a folder of this name belongs to this working directory or to one of its worktrees, and
+    /// not to another path with the same name. A session that records no path does.
+    pub(super) fn includes(&self, row: &SessionRow) -> bool {
+        let cwd = row.facts.cwd.as_deref();
+        let path = cwd.and_then(|cwd| project_above(cwd, &row.project_key));
         path.is_none_or(|path| {
-            self.is(path) || worktree_of(path).is_some_and(|worktree| self.is(&worktree.of))
+            self.matches(path) || worktree_of(path).is_some_and(|worktree| self.matches(&worktree.of))
         })
     }
 }
 
-/// Puts worktrees behind their repository, and the group with the newest session first.
-fn grouped(mut projects: Vec<Project>) -> Vec<Project> {
+/// Puts worktrees after their repository, and the group with the most recent session first.
+fn group_worktrees(mut projects: Vec<Project>) -> Vec<Project> {
     let group = |project: &Project| {
         project.worktree.as_ref().map(|worktree| worktree.of.clone()).or_else(|| project.path.clone())
     };
@@ -211,21 +215,21 @@ fn grouped(mut projects: Vec<Project>) -> Vec<Project> {
     projects
 }
 
-/// Returns the working directory that a session is about. One that began in a folder below belongs to the project whose
-/// folder it lies in.
-pub(super) fn project_path(listed: &Listed) -> Option<String> {
-    let cwd = listed.facts.cwd.as_deref()?;
-    Some(project_above(cwd, &listed.project_key).unwrap_or(cwd).to_owned())
+/// Returns the path of the project of a session. A session that began in a subdirectory belongs to the project whose folder
+/// it is in.
+pub(super) fn project_path(row: &SessionRow) -> Option<String> {
+    let cwd = row.facts.cwd.as_deref()?;
+    Some(project_above(cwd, &row.project_key).unwrap_or(cwd).to_owned())
 }
 
-/// Returns the path, of a folder and those above it, that has its sessions in a folder of the name given.
+/// Returns the working directory, or the one above it, whose sessions are in a folder of this name.
 pub(super) fn project_above<'a>(cwd: &'a str, key: &str) -> Option<&'a str> {
     let is_separator = |c: char| c == '/' || c == '\\';
     let ends = cwd.char_indices().rev().filter(|(_, c)| is_separator(*c)).map(|(at, _)| at);
     [cwd.len()].into_iter().chain(ends).map(|end| &cwd[..end]).find(|path| folder_name(path) == key)
 }
 
-/// Returns a path with both cases of its drive's letter; other paths as they are.
+/// Returns a path with its drive letter in both cases; other paths as they are.
 fn drive_cases(path: &str) -> Vec<String> {
     match path.as_bytes() {
         [letter, b':', ..] if letter.is_ascii_alphabetic() => {
@@ -240,11 +244,12 @@ fn drive_cases(path: &str) -> Vec<String> {
     }
 }
 
-/// Where the client makes worktrees: in paths, and in the names of folders.
+/// Where Claude Code makes worktrees: in paths, and in the names of folders.
 const WORKTREES: [&str; 2] = ["/.claude/worktrees/", "\\.claude\\worktrees\\"];
-const MADE_BY_CLIENT: &str = "--claude-worktrees-";
+const MADE_BY_CLAUDE_CODE: &str = "--claude-worktrees-";
 
-/// Returns the repository that a path is a worktree of: by the place that the client makes them in, or by what git says.
+/// Returns the repository that a path is a worktree of: by the directory in which Claude Code makes worktrees, or as git
+/// records it.
 fn worktree_of(path: &str) -> Option<Worktree> {
     let by_place = WORKTREES.iter().find_map(|place| Some(path.split_once(place)?.0.to_owned()));
     let by_git = || Some(git::repository_of_worktree(Path::new(path))?.to_string_lossy().into_owned());

@@ -11,7 +11,7 @@ use annals_transcript::entry::Problem;
 use annals_transcript::write::fs::State;
 use annals_transcript::{Entry, Kind, Position, Reader};
 
-use super::{Happening, Tell};
+use super::{Event, OnEvent};
 use crate::catalog::listed_title;
 use crate::files::{TranscriptFile, is_hollow};
 use crate::tail::{Lines, Tail};
@@ -59,10 +59,10 @@ impl Progress {
         self.report.get_or_insert_with(|| Box::new(Report { file: TranscriptFile::at(path), title: None }))
     }
 
-    /// Reports what happened to the file. One that cannot be read now is read when it is looked at again.
-    pub(super) fn look(&mut self, path: &Path, state: &State, tell: Tell<'_>) {
+    /// Reports what happened to the file. One that cannot be read now is read when it is checked again.
+    pub(super) fn check(&mut self, path: &Path, state: &State, on_event: OnEvent<'_>) {
         if !self.is_up_to_date(state) {
-            let _ = self.read(path, tell);
+            let _ = self.read(path, on_event);
         }
     }
 
@@ -71,16 +71,16 @@ impl Progress {
     }
 
     /// Reports the entries behind those that were reported. A line without its newline waits.
-    fn read(&mut self, path: &Path, tell: Tell<'_>) -> io::Result<()> {
+    fn read(&mut self, path: &Path, on_event: OnEvent<'_>) -> io::Result<()> {
         let mut file = File::open(path)?;
         let state = State::from(file.metadata()?);
         if self.tail.compare(&mut file, &state)? == Change::Replaced {
-            tell(&self.report(path).file, Happening::Replaced);
+            on_event(&self.report(path).file, Event::Replaced);
         }
         self.stamp = None;
         // All lines are read together: an object may span several of them.
         if let Some(lines) = self.tail.find_lines(&mut file, state.length, u64::MAX)? {
-            let hash = self.report_lines(path, &mut file, &lines, tell)?;
+            let hash = self.report_lines(path, &mut file, &lines, on_event)?;
             if !self.tail.advance(&mut file, &state, &lines, hash)? {
                 return Ok(());
             }
@@ -95,7 +95,7 @@ impl Progress {
         path: &Path,
         file: &mut File,
         lines: &Lines,
-        tell: Tell<'_>,
+        on_event: OnEvent<'_>,
     ) -> io::Result<u64> {
         let start = Position { offset: lines.start(), line: 1 };
         let mut reader = Reader::resume(lines.open(file)?, start);
@@ -114,21 +114,21 @@ impl Progress {
             reported += entry.bytes().len() as u64;
             // A hole is nothing that anybody wrote.
             if entry.problem() != Some(Problem::Nul) {
-                self.report_entry(path, &entry, tell);
+                self.report_entry(path, &entry, on_event);
             }
         }
     }
 
-    fn report_entry(&mut self, path: &Path, entry: &Entry<'_>, tell: Tell<'_>) {
+    fn report_entry(&mut self, path: &Path, entry: &Entry<'_>, on_event: OnEvent<'_>) {
         let report = self.report(path);
-        tell(&report.file, Happening::Entry { offset: entry.at().offset, bytes: entry.bytes() });
+        on_event(&report.file, Event::Entry { offset: entry.at().offset, bytes: entry.bytes() });
         // Claude Code records titles again after every turn, so only a title that differs is reported. Which of several
         // titles counts is decided as in lists.
         if gives_title(entry.bytes())
             && let Some(title) = listed_title(path).map(|title| title.text)
             && report.title.as_ref() != Some(&title)
         {
-            tell(&report.file, Happening::Title { title: &title });
+            on_event(&report.file, Event::Title { title: &title });
             report.title = Some(title);
         }
     }

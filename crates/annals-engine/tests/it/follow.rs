@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, Home, Roots, TranscriptFile};
+use annals_engine::{Engine, Event, FollowOptions, Follower, Home, Roots, TranscriptFile};
 
 const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
@@ -29,7 +29,7 @@ impl Place {
     }
 
     fn follow(&self, poll: bool) -> Follower {
-        self.engine().follow(&Following { only: None, poll })
+        self.engine().follow(&FollowOptions { only: None, poll })
     }
 
     fn engine(&self) -> Engine {
@@ -63,15 +63,15 @@ fn name(file: &TranscriptFile) -> String {
     file.agent.clone().unwrap_or_else(|| file.session.as_deref().unwrap_or("-")[..4].to_owned())
 }
 
-fn spelled(happening: &Happening<'_>) -> String {
+fn spelled(happening: &Event<'_>) -> String {
     match happening {
-        Happening::Created => "created".to_owned(),
-        Happening::Entry { offset, bytes } => {
+        Event::Created => "created".to_owned(),
+        Event::Entry { offset, bytes } => {
             format!("{offset}: {}", String::from_utf8_lossy(bytes).trim_end())
         }
-        Happening::Title { title } => format!("title {title}"),
-        Happening::Replaced => "replaced".to_owned(),
-        Happening::Removed => "removed".to_owned(),
+        Event::Title { title } => format!("title {title}"),
+        Event::Replaced => "replaced".to_owned(),
+        Event::Removed => "removed".to_owned(),
     }
 }
 
@@ -169,7 +169,7 @@ fn one_session_is_followed_alone() {
     let place = Place::new();
     append(&place.session(), "{}\n");
     let only = Some(TranscriptFile::at(&place.session()));
-    let mut follower = place.engine().follow(&Following { only, poll: false });
+    let mut follower = place.engine().follow(&FollowOptions { only, poll: false });
     append(&place.path("-p/0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"), "{}\n");
     append(&place.session(), "{\"a\":1}\n");
     assert_eq!(happened(&mut follower, 1), ["3e11 3: {\"a\":1}"]);
@@ -233,14 +233,14 @@ fn a_long_line_is_told_once_when_its_end_is_there() {
         assert_eq!(lengths, [] as [usize; 0]);
         file.write_all(piece).unwrap();
         let _ = follower.wait(Duration::ZERO, |_, happening| {
-            let Happening::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
+            let Event::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
             lengths.push(bytes.len());
         });
     }
     let deadline = Instant::now() + Duration::from_secs(9);
     while lengths.is_empty() && Instant::now() < deadline {
         follower.wait(Duration::from_millis(200), |_, happening| {
-            let Happening::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
+            let Event::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
             lengths.push(bytes.len());
         });
     }
@@ -281,12 +281,12 @@ fn a_file_that_is_written_over_while_it_is_read_is_told_as_replaced() {
         let whole = after.clone() + then;
         while told.concat() != whole && Instant::now() < deadline {
             follower.wait(Duration::from_millis(200), |_, happening| match happening {
-                Happening::Entry { .. } if !is_written_over => {
+                Event::Entry { .. } if !is_written_over => {
                     is_written_over = true;
                     fs::write(place.session(), &after).unwrap();
                 }
-                Happening::Entry { bytes, .. } => told.push(String::from_utf8_lossy(bytes).into_owned()),
-                Happening::Replaced => told.clear(),
+                Event::Entry { bytes, .. } => told.push(String::from_utf8_lossy(bytes).into_owned()),
+                Event::Replaced => told.clear(),
                 _ => panic!("{happening:?}"),
             });
             if is_written_over && fs::metadata(place.session()).unwrap().len() == after.len() as u64 {
@@ -387,7 +387,7 @@ fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
         let root = place.root.path().join("deep/down");
         let session = root.join(format!("projects/-p/{SESSION}.jsonl"));
         let engine = Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at(&root));
-        let mut follower = engine.follow(&Following { only: None, poll });
+        let mut follower = engine.follow(&FollowOptions { only: None, poll });
         for gone in [root.join("projects"), root.clone(), place.root.path().join("deep")] {
             fs::create_dir_all(session.parent().unwrap()).unwrap();
             append(&session, "{\"a\":1}\n");

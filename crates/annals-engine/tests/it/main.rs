@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+#[cfg(feature = "catalog")]
+mod catalogue;
 mod faults;
+#[cfg(feature = "follow")]
 mod follow;
 mod lists;
 mod operations;

@@ -124,7 +124,7 @@ impl Follow {
         let mut updates = Vec::new();
         // What leads out of the client's folders is not looked at.
         if self.engine.symlink_guard().allows_now(&self.file.path)
-            && let Ok(listed) = self.engine.listed(&self.file)
+            && let Ok(listed) = self.engine.session_row(&self.file)
         {
             let info = InfoUpdate {
                 title: listed.facts.title.as_ref().map(|title| title.text.clone()),

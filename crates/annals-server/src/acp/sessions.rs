@@ -1,6 +1,6 @@
 //! Lists of sessions, the trash, and what has to be done elsewhere.
 
-use annals_engine::{Listed, Wanted};
+use annals_engine::{ListOptions, SessionRow};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
 
@@ -17,15 +17,15 @@ impl Server {
     pub(super) fn acp_list(&self, params: &Params) -> Outcome {
         let params: ListParams = params.read()?;
         let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
-        let mut listing = self.api.engine().list(&Wanted {
+        let mut listing = self.api.engine().list(&ListOptions {
             project: cwd.as_deref().map(directory).transpose()?.flatten(),
-            behind: params.cursor.as_deref().map(read_place).transpose()?,
+            after: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(PAGE + 1),
             inside: true,
-            ..Wanted::default()
+            ..ListOptions::default()
         });
         let next_cursor = end_page(&mut listing.sessions, PAGE);
-        let info = |listed: Listed| {
+        let info = |listed: SessionRow| {
             let place = place_of(&listed)?;
             let session = to_wire::session(listed);
             let is_asked_for = cwd.as_ref().is_none_or(|cwd| is_same(cwd, &place));
@@ -57,7 +57,7 @@ impl Server {
                 "an agent knows sessions by their ids alone, without `claude:`",
             ));
         }
-        let listed = self.api.engine().listed(&self.api.session(session, None)?)?;
+        let listed = self.api.engine().session_row(&self.api.session(session, None)?)?;
         place_of(&listed).ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
     }
 
@@ -66,7 +66,7 @@ impl Server {
         let params: SessionParams = params.read()?;
         let file = self.api.session(&params.session_id, None)?;
         let id = file.session.clone().unwrap_or_default();
-        let cwd = self.api.engine().listed(&file).ok().as_ref().and_then(place_of);
+        let cwd = self.api.engine().session_row(&file).ok().as_ref().and_then(place_of);
         let message = format!(
             "annals keeps histories and asks no model; to go on, run `claude --resume {id}` in the session's folder"
         );
@@ -107,7 +107,7 @@ impl Server {
 }
 
 /// Returns the folder in which the client would resume a session. Editors want no sessions without one.
-fn place_of(listed: &Listed) -> Option<String> {
+fn place_of(listed: &SessionRow) -> Option<String> {
     let is_fine = |path: &String| is_absolute(path);
     listed.project_path().filter(is_fine).or_else(|| listed.facts.cwd.clone().filter(is_fine))
 }

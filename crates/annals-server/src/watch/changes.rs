@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use annals_engine::{Engine, Standing, TranscriptFile};
+use annals_engine::{Engine, TranscriptFile, TranscriptKind};
 use annals_proto::ChangedNotice;
 use annals_transcript::paths::SessionPaths;
 
@@ -124,13 +124,13 @@ pub(super) fn tell(
             continue;
         }
         // What cannot be read now, or is gone again, is told when it is touched again.
-        let Ok(listed) = engine.listed(&file) else { continue };
+        let Ok(listed) = engine.session_row(&file) else { continue };
         if !guard.allows(&path) {
             continue;
         }
         bytes += to_wire::weight(&listed);
         match change {
-            _ if listed.facts.standing != Standing::Conversation => {
+            _ if listed.facts.kind != TranscriptKind::Conversation => {
                 left.unborn.extend((change == Change::Added).then_some(path));
             }
             Change::Added => notice.added.push(to_wire::session(listed)),

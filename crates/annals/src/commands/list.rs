@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, Listed, Sort, Wanted};
+use annals_engine::{Engine, ListOptions, SessionRow, Sort};
 use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};
@@ -18,7 +18,7 @@ const LONGEST_TITLE: usize = 80;
 pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitCode, Failure> {
     let here = args.here.then(std::env::current_dir).transpose();
     let here = here.map_err(|error| Failure::working_directory(&error))?;
-    let wanted = Wanted {
+    let wanted = ListOptions {
         project: args.project.clone().or(here),
         since: args.since,
         until: args.until,
@@ -33,13 +33,13 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
             SortBy::Size => Sort::Size,
         },
         limit: args.limit,
-        ..Wanted::default()
+        ..ListOptions::default()
     };
     if args.ghosts {
         return ghosts(engine, &wanted, global);
     }
     let progress = Progress::new();
-    let listing = engine.list_telling(&wanted, |done, total| {
+    let listing = engine.list_with_progress(&wanted, |done, total| {
         progress.at(done, total);
         ControlFlow::Continue(())
     });
@@ -80,19 +80,19 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.branch.is_some()
         || args.tool.is_some()
         || args.file.is_some();
-    let is_empty = || engine.places().iter().all(|place| place.sessions == 0);
+    let is_empty = || engine.root_summaries().iter().all(|place| place.sessions == 0);
     if asked && !is_empty() {
         return Failure::without_hint("no session matches".to_owned());
     }
     super::nothing_in(engine, "no sessions", "projects")
 }
 
-fn print(out: &mut impl Write, sessions: &[Listed]) -> Result<(), Failure> {
+fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
     for listed in sessions {
         let facts = &listed.facts;
-        let title = match (&facts.title, facts.standing.reason()) {
+        let title = match (&facts.title, facts.kind.reason()) {
             _ if listed.error.is_some() => "(cannot be read)".to_owned(),
             (Some(title), reason) => {
                 let text =
@@ -115,7 +115,7 @@ fn print(out: &mut impl Write, sessions: &[Listed]) -> Result<(), Failure> {
 }
 
 /// Lists sessions that only the prompt history knows.
-fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode, Failure> {
+fn ghosts(engine: &Engine, wanted: &ListOptions, global: &Global) -> Result<ExitCode, Failure> {
     let (ghosts, errors) = engine.ghosts(wanted);
     for error in &errors {
         output::complain(&error.to_string());
@@ -148,11 +148,11 @@ fn ghosts(engine: &Engine, wanted: &Wanted, global: &Global) -> Result<ExitCode,
 }
 
 /// Says why there are none.
-fn no_ghosts(engine: &Engine, wanted: &Wanted) -> Failure {
+fn no_ghosts(engine: &Engine, wanted: &ListOptions) -> Failure {
     if engine.prompts().prompts.is_empty() {
         return super::nothing_in(engine, "no prompt history", "history.jsonl");
     }
-    let (any, _) = engine.ghosts(&Wanted { limit: Some(1), ..Wanted::default() });
+    let (any, _) = engine.ghosts(&ListOptions { limit: Some(1), ..ListOptions::default() });
     let is_asked = !any.is_empty() && wanted.limit != Some(0);
     Failure::without_hint(if is_asked {
         "no session that is gone matches".to_owned()
@@ -162,7 +162,7 @@ fn no_ghosts(engine: &Engine, wanted: &Wanted) -> Failure {
 }
 
 /// Returns what else is to be said of a session.
-fn marks(listed: &Listed) -> String {
+fn marks(listed: &SessionRow) -> String {
     let mut marks = Vec::new();
     if listed.is_live {
         marks.push("open".to_owned());

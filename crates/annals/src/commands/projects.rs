@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, Project, Wanted};
+use annals_engine::{Engine, ListOptions, Project};
 use jiff::Timestamp;
 
 use crate::args::Global;
@@ -12,7 +12,7 @@ use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let (projects, errors) = engine.projects(&Wanted::default());
+    let (projects, errors) = engine.projects(&ListOptions::default());
     for error in &errors {
         output::complain(&error.to_string());
     }
@@ -64,7 +64,7 @@ fn name(project: &Project, projects: &[Project]) -> String {
 }
 
 pub(crate) fn roots(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
-    let places = engine.places();
+    let places = engine.root_summaries();
     let mut out = output::stdout();
     let mut table = Table::new(&["~/folder", "?>projects", ">sessions", "~notes"]);
     for place in &places {

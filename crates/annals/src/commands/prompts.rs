@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Asked, Engine, Prompt, Typed};
+use annals_engine::{Engine, ProjectFilter, Prompt, Typed};
 use jiff::Timestamp;
 
 use crate::args::{Global, Prompts};
@@ -21,7 +21,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
         output::note(&format!("{lines} of history.jsonl passed over: no prompt can be read there"));
     }
     let are_any = !prompts.is_empty();
-    let project = args.project.as_deref().map(Asked::new);
+    let project = args.project.as_deref().map(ProjectFilter::new);
     prompts.retain(|prompt| fits(prompt, args, project.as_ref()));
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
@@ -51,14 +51,14 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     }
 }
 
-fn fits(prompt: &Prompt, args: &Prompts, project: Option<&Asked>) -> bool {
+fn fits(prompt: &Prompt, args: &Prompts, project: Option<&ProjectFilter>) -> bool {
     let says = |words: &String| {
         let words = words.to_lowercase();
         let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());
         std::iter::once(&prompt.text).chain(pasted).any(|text| text.to_lowercase().contains(&words))
     };
     args.text.as_ref().is_none_or(says)
-        && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.is(path)))
+        && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.matches(path)))
         && args.since.is_none_or(|since| prompt.time >= Some(since))
         && args.until.is_none_or(|until| prompt.time.is_some_and(|time| time < until))
 }

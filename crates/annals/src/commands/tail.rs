@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Follower, Following, Happening, TranscriptFile, open_regular};
+use annals_engine::{Engine, Event, FollowOptions, Follower, TranscriptFile, open_regular};
 use annals_proto::Followed;
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
     if let Some(file) = &only {
         can_be_read(file)?;
     }
-    let mut follower = engine.follow(&Following { only: only.clone(), poll: args.poll });
+    let mut follower = engine.follow(&FollowOptions { only: only.clone(), poll: args.poll });
     let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
     if !global.json {
         let all = || format!("all sessions in {}", super::places(engine));
@@ -26,7 +26,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
     if only.is_none() {
-        for error in engine.places().iter().flat_map(|place| &place.errors) {
+        for error in engine.root_summaries().iter().flat_map(|place| &place.errors) {
             output::complain(&error.to_string());
         }
     }
@@ -72,21 +72,21 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn print(&mut self, file: &TranscriptFile, happening: &Happening<'_>) -> Result<(), Failure> {
+    fn print(&mut self, file: &TranscriptFile, happening: &Event<'_>) -> Result<(), Failure> {
         if self.json {
             return output::json_line(&mut self.out, &to_wire(file, happening));
         }
         let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
         let name = super::change::name(file) + &agent.unwrap_or_default();
         match happening {
-            Happening::Created => self.remark(&format!("new: {name}"))?,
-            Happening::Title { title } => {
+            Event::Created => self.remark(&format!("new: {name}"))?,
+            Event::Title { title } => {
                 let title = output::one_line(&output::without_escapes(title));
                 self.remark(&format!("{name} is called “{title}”"))?;
             }
-            Happening::Replaced => self.remark(&format!("replaced: {name}"))?,
-            Happening::Removed => self.remark(&format!("gone: {name}"))?,
-            Happening::Entry { bytes, .. } => {
+            Event::Replaced => self.remark(&format!("replaced: {name}"))?,
+            Event::Removed => self.remark(&format!("gone: {name}"))?,
+            Event::Entry { bytes, .. } => {
                 let entry = Entry::new(bytes);
                 if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
                     self.remark(&format!("{name}: a line that cannot be read"))?;
@@ -114,13 +114,13 @@ impl<W: Write> Printer<W> {
     }
 }
 
-fn to_wire(file: &TranscriptFile, happening: &Happening<'_>) -> Followed {
+fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> Followed {
     let (event, offset, bytes) = match happening {
-        Happening::Created => ("created", None, None),
-        Happening::Title { .. } => ("title", None, None),
-        Happening::Replaced => ("replaced", None, None),
-        Happening::Removed => ("removed", None, None),
-        Happening::Entry { offset, bytes } => ("appended", Some(*offset), Some(*bytes)),
+        Event::Created => ("created", None, None),
+        Event::Title { .. } => ("title", None, None),
+        Event::Replaced => ("replaced", None, None),
+        Event::Removed => ("removed", None, None),
+        Event::Entry { offset, bytes } => ("appended", Some(*offset), Some(*bytes)),
     };
     let json = |bytes: &[u8]| {
         let body = Entry::new(bytes).body()?.bytes().to_vec();
@@ -134,7 +134,7 @@ fn to_wire(file: &TranscriptFile, happening: &Happening<'_>) -> Followed {
         agent_id: file.agent.clone(),
         path: file.path.as_path().into(),
         title: match happening {
-            Happening::Title { title } => Some((*title).to_owned()),
+            Event::Title { title } => Some((*title).to_owned()),
             _ => None,
         },
         offset,

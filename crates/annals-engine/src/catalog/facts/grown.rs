@@ -1,4 +1,4 @@
-//! Facts of a session that has grown (LISTS 1.8): those of its old lines, joined with those of the appended ones.
+//! Facts of a session that has grown: the earlier facts, joined with those of what was appended (LISTS 1.8).
 
 use std::fs::File;
 use std::io;
@@ -7,10 +7,10 @@ use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, Tag};
 use annals_transcript::lite::Lite;
 
 use super::super::folder::Candidate;
-use super::{Facts, Standing, Title, TitleSource};
+use super::{Facts, Title, TitleSource, TranscriptKind};
 
-/// Returns the facts of all lines of a transcript: `known` are those of the old lines, `since` those of the appended ones.
-/// Returns `None` if the appended lines take back the title, because an older one may then count (LISTS 1.8).
+/// Returns the facts of all of a transcript, from the facts of its beginning and from what was appended. Returns `None` if
+/// the appended part removes a title, since an earlier title may count then (LISTS 1.8).
 pub(super) fn with(
     known: &Facts,
     since: Lite,
@@ -34,10 +34,10 @@ pub(super) fn with(
     if !tells_branch {
         facts.git_branch.clone_from(&known.git_branch);
     }
-    if matches!(known.standing, Standing::Conversation | Standing::SidechainOnly) {
+    if matches!(known.kind, TranscriptKind::Conversation | TranscriptKind::SidechainOnly) {
         facts.forked_from.clone_from(&known.forked_from);
     }
-    facts.standing = together(known.standing, facts.standing);
+    facts.kind = together(known.kind, facts.kind);
     facts.first_prompt = known.first_prompt.clone().or(facts.first_prompt);
     facts.entrypoint = known.entrypoint.clone().or(facts.entrypoint);
     facts.session = known.session.clone().or(facts.session);
@@ -49,15 +49,15 @@ pub(super) fn with(
     Ok(Some(facts))
 }
 
-/// Returns the title that counts: the one whose source comes first (LISTS 3.1), or else the later one. Of two prompts the
-/// first one counts (LISTS 2.7).
+/// Returns which of two titles counts: the one whose source has priority, or else the later one. Of two prompts the first
+/// counts (LISTS 3.1, LISTS 2.7).
 fn counts<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
     let (Some(before), Some(later)) = (known, since) else { return known.or(since) };
     let is_prompt = later.source == TitleSource::Prompt;
     if later.source as i64 > before.source as i64 || is_prompt { known } else { since }
 }
 
-/// Returns whether there is a record of the kind that a title comes from.
+/// Returns whether there is a record of the kind that is the source of a title.
 fn has_title(lite: &Lite, source: TitleSource) -> bool {
     match source {
         TitleSource::Custom | TitleSource::Earlier => lite.last::<CustomTitle>().is_some(),
@@ -67,8 +67,13 @@ fn has_title(lite: &Lite, source: TitleSource) -> bool {
     }
 }
 
-/// Returns what a file holds whose two parts hold these.
-fn together(before: Standing, since: Standing) -> Standing {
-    let order = [Standing::Conversation, Standing::SidechainOnly, Standing::RecordsOnly, Standing::Empty];
-    order.into_iter().find(|standing| [before, since].contains(standing)).unwrap_or_default()
+/// Returns the kind of a transcript whose two parts have these kinds.
+fn together(before: TranscriptKind, since: TranscriptKind) -> TranscriptKind {
+    let order = [
+        TranscriptKind::Conversation,
+        TranscriptKind::SidechainOnly,
+        TranscriptKind::RecordsOnly,
+        TranscriptKind::Empty,
+    ];
+    order.into_iter().find(|kind| [before, since].contains(kind)).unwrap_or_default()
 }

@@ -1,54 +1,30 @@
 //! What was done in a session: how many messages it has, which tools were used, which files were touched.
 //!
-//! Only reading all of a transcript tells. So it is read when a list asks for it, once, and from there on as it grows.
+//! That takes all of a transcript. So it is read when a list asks for it, once, and from there on as it grows.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
-use std::path::Path;
 
-use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::content::Block;
-use annals_transcript::entry::{Flag, Problem};
-use annals_transcript::write::fs::State;
-use annals_transcript::{Entry, Kind, Position, Reader, tool};
+use annals_transcript::entry::Flag;
+use annals_transcript::{Entry, Kind, tool};
 use memchr::memmem;
+
+use crate::fold::Fold;
 
 /// What was done in a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Contents {
+pub(super) struct Activity {
     /// Messages of the user and the model that are not a subagent's.
     pub(super) messages: u64,
     /// Names of tools that were called.
     pub(super) tools: BTreeSet<String>,
     /// Files that calls name.
     pub(super) files: BTreeSet<String>,
-    /// Behind the last line that was read.
-    pub(super) checkpoint: Checkpoint,
 }
 
-impl Contents {
-    /// Reads on from where the reading ended; from the start if what was read is no longer there.
-    pub(super) fn read_on(mut self, path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let state = State::from(file.metadata()?);
-        if self.checkpoint.compare(&mut file, &state)? == Change::Replaced {
-            self = Self::default();
-        }
-        let mut end = self.checkpoint.offset();
-        file.seek(SeekFrom::Start(end))?;
-        let mut reader = Reader::resume(&mut file, Position { offset: end, line: 1 });
-        while let Some(entry) = reader.read()? {
-            // The rest of a line that is being written comes later.
-            if entry.problem() == Some(Problem::Torn) {
-                break;
-            }
-            self.add(&entry);
-            end = reader.position().offset;
-        }
-        self.checkpoint = Checkpoint::at(&mut file, state.identity, end)?;
-        Ok(self)
-    }
+impl Fold for Activity {
+    const NAME: &'static str = "activity";
+    const VERSION: i64 = 1;
 
     fn add(&mut self, entry: &Entry<'_>) {
         let is_message = matches!(entry.kind(), Kind::User | Kind::Assistant);
@@ -62,9 +38,11 @@ impl Contents {
             self.files.extend(tool::files(&call));
         }
     }
+}
 
+impl Activity {
     /// Takes over what a subagent did.
-    pub(super) fn include(&mut self, agent: &Contents) {
+    pub(super) fn include(&mut self, agent: &Activity) {
         self.tools.extend(agent.tools.iter().cloned());
         self.files.extend(agent.files.iter().cloned());
     }
@@ -113,12 +91,13 @@ pub(super) fn is_from_root(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::{self, FileFold};
 
     #[test]
     fn files_are_found_by_place_by_end_and_by_folder() {
         let files = ["/srv/app/src/main.rs", r"c:\Work\App\lib.rs", "notes/todo.md", "/srv/天气/表.csv"];
-        let contents =
-            Contents { files: files.iter().map(ToString::to_string).collect(), ..Contents::default() };
+        let activity =
+            Activity { files: files.iter().map(ToString::to_string).collect(), ..Activity::default() };
         let cwd = Some("/srv/app");
         for (wanted, found) in [
             ("/srv/app/src/main.rs", true),
@@ -139,9 +118,9 @@ mod tests {
             ("天气", true),
             ("表.csv", true),
         ] {
-            assert_eq!(contents.has_file(wanted, cwd), found, "{wanted}");
+            assert_eq!(activity.has_file(wanted, cwd), found, "{wanted}");
         }
-        assert!(!contents.has_file("/srv/app/notes/todo.md", None));
+        assert!(!activity.has_file("/srv/app/notes/todo.md", None));
     }
 
     #[test]
@@ -153,13 +132,15 @@ mod tests {
         };
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = format!("{}\n{}\n", line("Read"), line("Write"));
-        let mut contents = Contents::default();
+        let mut activity = FileFold::<Activity>::default();
         for end in [0, 7, line("Read").len() + 1, line("Read").len() + 20, text.len() - 1, text.len()] {
             std::fs::write(file.path(), &text[..end]).unwrap();
-            contents = contents.read_on(file.path()).unwrap();
+            fold::update(file.path(), &mut [&mut activity]).unwrap();
         }
-        assert_eq!(contents, Contents::default().read_on(file.path()).unwrap());
-        assert_eq!(contents.messages, 2);
-        assert_eq!(contents.files.into_iter().collect::<Vec<_>>(), ["/Read", "/Write"]);
+        let mut at_once = FileFold::default();
+        fold::update(file.path(), &mut [&mut at_once]).unwrap();
+        assert_eq!(activity, at_once);
+        assert_eq!(activity.state.messages, 2);
+        assert_eq!(activity.state.files.into_iter().collect::<Vec<_>>(), ["/Read", "/Write"]);
     }
 }

@@ -1,0 +1,119 @@
+//! Facts and activity of transcripts: loaded from the store where a file is unchanged, read from the file where it is not.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::activity::Activity;
+use super::facts::Facts;
+use super::folder::Candidate;
+use super::store::{self, Freshness, Store, StoredValue};
+use crate::fold::{self, FileFold};
+
+/// Loads what is stored about transcripts, reads the rest, and saves what was read.
+pub(super) struct Loader {
+    store: Option<Box<dyn Store>>,
+    /// All facts of the store, for a list of all sessions; those of a file are taken out when they are used.
+    all_facts: Option<HashMap<OsString, StoredValue<Box<Facts>>>>,
+}
+
+/// A value of a transcript.
+struct Lookup<T> {
+    value: T,
+    /// Whether it was read from the file, and is to be saved.
+    is_new: bool,
+}
+
+impl Loader {
+    /// Opens the store in a folder. For a list of all sessions, all facts are loaded at once.
+    pub(super) fn open(folder: &Path, is_whole_list: bool) -> Self {
+        let store = store::open(folder);
+        let all_facts = store.as_ref().filter(|_| is_whole_list).map(|store| store.all_facts());
+        Self { store, all_facts }
+    }
+
+    /// Returns the facts of transcripts.
+    pub(super) fn facts(&mut self, candidates: &[Candidate]) -> Vec<io::Result<Box<Facts>>> {
+        let stored = candidates.iter().map(|candidate| match &mut self.all_facts {
+            Some(all_facts) => all_facts.remove(candidate.path.as_os_str()),
+            None => self.store.as_ref()?.facts(&candidate.path),
+        });
+        let lookups = look_up(candidates, stored.collect(), read_facts);
+        if let Some(store) = &mut self.store {
+            let new = to_save(candidates, &lookups).map(|(candidate, facts)| (candidate, &**facts));
+            store.save_facts(&new.collect::<Vec<_>>());
+        }
+        lookups.into_iter().map(|lookup| Ok(lookup?.value)).collect()
+    }
+
+    /// Returns what was done in transcripts: nothing in one that cannot be read.
+    pub(super) fn activities(&mut self, candidates: &[Candidate]) -> Vec<Activity> {
+        let stored = candidates.iter().map(|candidate| self.store.as_ref()?.activity(&candidate.path));
+        let lookups = look_up(candidates, stored.collect(), read_activity);
+        if let Some(store) = &mut self.store {
+            store.save_activity(&to_save(candidates, &lookups).collect::<Vec<_>>());
+        }
+        lookups
+            .into_iter()
+            .map(|lookup| lookup.map(|lookup| lookup.value.state).unwrap_or_default())
+            .collect()
+    }
+
+    /// Removes from the store what the list of all sessions did not use, if the files no longer exist.
+    pub(super) fn remove_missing(self) {
+        if let (Some(mut store), Some(unused)) = (self.store, self.all_facts) {
+            let missing = unused.keys().map(Path::new).filter(|path| !path.exists());
+            store.remove(&missing.collect::<Vec<_>>());
+        }
+    }
+}
+
+fn read_facts(candidate: &Candidate, older: Option<Box<Facts>>) -> io::Result<Box<Facts>> {
+    let facts = match older {
+        _ if candidate.is_agent() => Facts::of_ends(candidate),
+        Some(facts) => facts.read_again(candidate),
+        None => Facts::read(candidate),
+    };
+    facts.map(Box::new)
+}
+
+fn read_activity(candidate: &Candidate, older: Option<FileFold<Activity>>) -> io::Result<FileFold<Activity>> {
+    let mut activity = older.unwrap_or_default();
+    fold::update(&candidate.path, &mut [&mut activity])?;
+    Ok(activity)
+}
+
+/// Returns values of transcripts: the stored one of a file that is unchanged, or else what `read` returns. It gets the stored
+/// value of a file that has grown. Files are read on all cores.
+fn look_up<T: Send>(
+    candidates: &[Candidate],
+    stored: Vec<Option<StoredValue<T>>>,
+    read: impl Fn(&Candidate, Option<T>) -> io::Result<T> + Sync,
+) -> Vec<io::Result<Lookup<T>>> {
+    let lookups = candidates.par_iter().zip(stored).map(|(candidate, stored)| {
+        let freshness = stored.as_ref().map(|stored| stored.freshness(&candidate.state));
+        let older = match (stored, freshness) {
+            (Some(stored), Some(Freshness::Same)) => {
+                return Ok(Lookup { value: stored.value, is_new: false });
+            }
+            (Some(stored), Some(Freshness::Grown)) => Some(stored.value),
+            _ => None,
+        };
+        Ok(Lookup { value: read(candidate, older)?, is_new: true })
+    });
+    lookups.collect()
+}
+
+/// Returns the values that were read.
+fn to_save<'a, T>(
+    candidates: &'a [Candidate],
+    lookups: &'a [io::Result<Lookup<T>>],
+) -> impl Iterator<Item = (&'a Candidate, &'a T)> {
+    candidates.iter().zip(lookups).filter_map(|(candidate, lookup)| match lookup {
+        Ok(Lookup { value, is_new: true }) => Some((candidate, value)),
+        _ => None,
+    })
+}

@@ -1,0 +1,104 @@
+//! The store of the catalogue: what is kept from one list to the next, so that a file that has not changed is not read
+//! again.
+//!
+//! Everything in a store is derived from transcripts and may be deleted at any time. No failure of a store is an error: a
+//! list that cannot load something reads the transcripts instead.
+
+#[cfg(feature = "catalog")]
+mod sqlite;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use annals_transcript::write::fs::State;
+
+use super::activity::Activity;
+use super::facts::Facts;
+use super::folder::Candidate;
+use crate::fold::FileFold;
+
+/// What is kept of transcripts, by path.
+pub(super) trait Store: Send {
+    /// Loads the facts of all files.
+    fn all_facts(&self) -> HashMap<OsString, StoredValue<Box<Facts>>>;
+
+    /// Loads the facts of one file.
+    fn facts(&self, path: &Path) -> Option<StoredValue<Box<Facts>>>;
+
+    /// Loads what was done in one file.
+    fn activity(&self, path: &Path) -> Option<StoredValue<FileFold<Activity>>>;
+
+    /// Saves the facts of files.
+    fn save_facts(&mut self, rows: &[(&Candidate, &Facts)]);
+
+    /// Saves what was done in files.
+    fn save_activity(&mut self, rows: &[(&Candidate, &FileFold<Activity>)]);
+
+    /// Removes everything that is stored about files.
+    fn remove(&mut self, paths: &[&Path]);
+}
+
+/// Opens the store in a folder. Returns `None` if there can be none; lists are made without it then.
+#[cfg(feature = "catalog")]
+pub(super) fn open(folder: &Path) -> Option<Box<dyn Store>> {
+    Some(Box::new(sqlite::SqliteStore::open(folder)?))
+}
+
+/// Without the cargo feature `catalog` there is no store.
+#[cfg(not(feature = "catalog"))]
+pub(super) fn open(_: &Path) -> Option<Box<dyn Store>> {
+    None
+}
+
+/// Something that is stored about a file, and the state of the file that it describes.
+#[derive(Clone, Debug)]
+pub(super) struct StoredValue<T> {
+    pub(super) value: T,
+    stamp: Stamp,
+}
+
+/// The state of a file: as long as it is the same, so is the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stamp {
+    size: i64,
+    /// Nanoseconds since 1970.
+    modified: i64,
+    device: i64,
+    inode: i64,
+}
+
+/// How a stored value relates to the file as it is now.
+pub(super) enum Freshness {
+    /// The file is unchanged.
+    Same,
+    /// The file is longer. Whether it begins as it did is known once it is read.
+    Grown,
+    /// There is another file, or a shorter one.
+    Stale,
+}
+
+impl<T> StoredValue<T> {
+    pub(super) fn freshness(&self, state: &State) -> Freshness {
+        let now = Stamp::of(state);
+        if now == self.stamp {
+            return Freshness::Same;
+        }
+        let is_same_file = (now.device, now.inode) == (self.stamp.device, self.stamp.inode);
+        if is_same_file && now.size > self.stamp.size { Freshness::Grown } else { Freshness::Stale }
+    }
+}
+
+impl Stamp {
+    fn of(state: &State) -> Self {
+        let since_1970 = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let (device, inode) = state.identity;
+        Self {
+            size: i64::try_from(state.length).unwrap_or(i64::MAX),
+            modified: since_1970.map_or(0, |time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
+            device: device.cast_signed(),
+            inode: inode.cast_signed(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Folds: what is accumulated over the entries of a transcript, read on as the transcript grows.
+//!
+//! A [`Fold`] gets every entry once. A [`FileFold`] is the state of a fold over one file together with how far the file was
+//! read for it; whoever stores one stores both at the same time, so that no entry is counted twice or left out.
+//! [`update`] reads what was appended to a file once and feeds several folds, each from where it was.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use annals_transcript::checkpoint::{Change, Checkpoint};
+use annals_transcript::entry::Problem;
+use annals_transcript::write::fs::State;
+use annals_transcript::{Entry, Position, Reader};
+
+/// Something that is accumulated over the entries of a transcript, one after the other.
+pub trait Fold: Default {
+    /// The name that the fold is stored under.
+    const NAME: &'static str;
+    /// Raised whenever the same entries would give another state. A stored state of another version is not used.
+    const VERSION: i64;
+
+    /// Adds the next entry.
+    fn add(&mut self, entry: &Entry<'_>);
+}
+
+/// A fold over one file: what was accumulated so far, and how far the file was read for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileFold<F> {
+    /// What was accumulated.
+    pub state: F,
+    /// How far the file was read.
+    pub progress: Progress,
+}
+
+/// How far a file was read for a fold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Behind the last entry that was added.
+    pub checkpoint: Checkpoint,
+    /// The number of lines that end before the checkpoint.
+    pub lines: u64,
+}
+
+/// A [`FileFold`] of any fold, so that one pass over a file can feed different ones.
+pub trait AnyFold {
+    /// Returns how far the file was read for this fold.
+    fn progress(&mut self) -> &mut Progress;
+
+    /// Adds the next entry.
+    fn add(&mut self, entry: &Entry<'_>);
+
+    /// Starts again with nothing.
+    fn restart(&mut self);
+}
+
+impl<F: Fold> AnyFold for FileFold<F> {
+    fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.state.add(entry);
+    }
+
+    fn restart(&mut self) {
+        *self = Self { state: F::default(), progress: Progress::default() };
+    }
+}
+
+/// Reads what was appended to a file and feeds it to folds, each from its own checkpoint.
+///
+/// A fold of a file that was replaced starts again. An unfinished last line waits for its end. If reading fails, all of the
+/// folds start again: some may have got entries behind their checkpoint.
+///
+/// An object that spans several lines is one entry only if all of its lines are there when it is read.
+pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let state = State::from(file.metadata()?);
+    update_from(&mut file, &state, folds)
+}
+
+fn update_from(
+    file: &mut (impl Read + Seek),
+    state: &State,
+    folds: &mut [&mut dyn AnyFold],
+) -> io::Result<()> {
+    let updated = restart_replaced(file, state, folds).and_then(|()| feed(file, state, folds));
+    if updated.is_err() {
+        for fold in folds {
+            fold.restart();
+        }
+    }
+    updated
+}
+
+fn restart_replaced(
+    file: &mut (impl Read + Seek),
+    state: &State,
+    folds: &mut [&mut dyn AnyFold],
+) -> io::Result<()> {
+    for fold in folds {
+        if fold.progress().checkpoint.compare(file, state)? == Change::Replaced {
+            fold.restart();
+        }
+    }
+    Ok(())
+}
+
+/// Feeds entries from the earliest checkpoint on, and moves all checkpoints to the last one.
+fn feed(file: &mut (impl Read + Seek), state: &State, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
+    let progresses = folds.iter_mut().map(|fold| *fold.progress());
+    let Some(earliest) = progresses.min_by_key(|progress| progress.checkpoint.offset()) else {
+        return Ok(());
+    };
+    let mut end = Position { offset: earliest.checkpoint.offset(), line: earliest.lines + 1 };
+    // An entry never crosses a checkpoint, so that each fold gets every byte once: an object may be complete before its
+    // newline, and a fold may stand between the two.
+    let offsets: BTreeSet<_> = folds.iter_mut().map(|fold| fold.progress().checkpoint.offset()).collect();
+    for offset in offsets {
+        end = feed_up_to(file, end, offset, LastLine::Take, folds)?;
+    }
+    end = feed_up_to(file, end, state.length, LastLine::Leave, folds)?;
+    let checkpoint = Checkpoint::at(file, state.identity, end.offset)?;
+    for fold in folds {
+        *fold.progress() = Progress { checkpoint, lines: end.line - 1 };
+    }
+    Ok(())
+}
+
+/// What to do with an unfinished line: it is taken where another fold has taken it, and left at the end of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastLine {
+    Take,
+    Leave,
+}
+
+/// Feeds the entries between two offsets to the folds whose checkpoint is not behind the first. Returns where the entries
+/// end.
+fn feed_up_to(
+    file: &mut (impl Read + Seek),
+    start: Position,
+    stop: u64,
+    last_line: LastLine,
+    folds: &mut [&mut dyn AnyFold],
+) -> io::Result<Position> {
+    let mut end = start;
+    file.seek(SeekFrom::Start(start.offset))?;
+    let mut reader = Reader::resume(file.take(stop.saturating_sub(start.offset)), start);
+    while let Some(entry) = reader.read()? {
+        if last_line == LastLine::Leave && entry.problem() == Some(Problem::Torn) {
+            break;
+        }
+        for fold in folds.iter_mut() {
+            if fold.progress().checkpoint.offset() <= start.offset {
+                fold.add(&entry);
+            }
+        }
+        end = end_of(&entry);
+    }
+    Ok(end)
+}
+
+/// Returns where the next entry starts. An object may be complete before its newline is written; what follows then is
+/// still on the same line.
+fn end_of(entry: &Entry<'_>) -> Position {
+    let ends_line = entry.bytes().ends_with(b"\n");
+    Position {
+        offset: entry.at().offset + entry.bytes().len() as u64,
+        line: entry.last_line() + u64::from(ends_line),
+    }
+}
+
+#[cfg(test)]
+mod tests;
