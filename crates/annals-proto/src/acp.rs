@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::Session;
 use crate::method::methods;
+use crate::{InputKind, Session, ToolState};
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u16 = 1;
@@ -263,10 +263,9 @@ pub struct Origin {
     /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
-    /// What it is, where that is not just what a person typed or a model answered: `command`, `output`,
-    /// `task_notification` and so on.
+    /// What it is, if it is not just what a person typed or a model answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<&'static str>,
+    pub input: Option<InputKind>,
     /// The agent of a team that sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teammate_id: Option<String>,
@@ -276,9 +275,9 @@ pub struct Origin {
     /// The subagent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// How the call ended: `ok`, `error`, `interrupted` or `denied`.
+    /// How the call ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<&'static str>,
+    pub state: Option<ToolState>,
     /// Whether something was too long to be told.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,

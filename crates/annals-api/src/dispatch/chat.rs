@@ -6,17 +6,17 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use annals_engine::{Conversation, Error as Unread};
-use annals_proto::{self as wire, ChatBlock, ErrorCode, View};
+use annals_proto::{self as wire, ChatBlock, ChatRole, ChatToolStatus, ErrorCode, View};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::history::Step;
 use annals_transcript::item::{Item, Part, Visibility};
 use annals_transcript::json::Value;
-use annals_transcript::model::{self, Messages, Role, block_as_sent};
+use annals_transcript::model::{self, Messages, block_as_sent};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
-use annals_transcript::tool::{self, Call, State};
+use annals_transcript::tool::{self, Call};
 use annals_transcript::{Entry, Flag, Kind};
 
 use super::page::forward;
@@ -171,7 +171,7 @@ impl Spoken {
         if first.kind != Kind::Assistant {
             return came_in(open, nodes, &Entry::new(&open.snapshot.body(first)?), all);
         }
-        let mut composer = Composer::new(open, Role::Assistant.name(), nodes);
+        let mut composer = Composer::new(open, ChatRole::Assistant, nodes);
         for &index in nodes {
             for block in session.blocks(&session.nodes()[index]) {
                 composer.block(block, "")?;
@@ -197,7 +197,7 @@ fn came_in(
         None => item.visibility() <= limit,
     };
     let limit = if all { Visibility::Context } else { Visibility::Folded };
-    let mut composer = Composer::new(open, item.role.map_or("system", Role::name), nodes);
+    let mut composer = Composer::new(open, to_wire::chat_role(item.role), nodes);
     let mut inputs = Vec::new();
     let mut team = Vec::new();
     for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
@@ -210,23 +210,24 @@ fn came_in(
             Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),
             Part::Input(input) => {
                 composer.text(&input.typed());
-                inputs.push(to_wire::came_in(input));
+                inputs.push(to_wire::input(input));
             }
             Part::Image(media) | Part::Document(media) => composer.image(media),
             Part::Notice(notice) => {
-                composer.text(&notice.text());
-                inputs.push(to_wire::added("notice", &notice.text()));
+                let text = notice.text().into_owned();
+                composer.text(&text);
+                inputs.push(to_wire::text_input(wire::InputKind::Notice, text));
             }
             Part::Context(context) => {
                 composer.text(&context.name);
-                inputs.push(to_wire::added("context", &context.name));
+                inputs.push(to_wire::text_input(wire::InputKind::Context, context.name.to_string()));
             }
             _ => {}
         }
     }
     let Some(mut message) = composer.finish()? else { return Ok(None) };
     message.summary = entry.has(Flag::CompactSummary);
-    if !message.summary && inputs.iter().any(|input| input.kind != InputKind::Prompt.name()) {
+    if !message.summary && inputs.iter().any(|input| input.kind != wire::InputKind::Prompt) {
         message.inputs = inputs;
     }
     let team = team.into_iter().map(|input| team_message(input, message.timestamp.clone())).collect();
@@ -235,7 +236,7 @@ fn came_in(
 }
 
 fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessage {
-    let wire::CameIn { teammate_id, color, summary, text, .. } = to_wire::came_in(input);
+    let wire::Input { teammate_id, color, summary, text, .. } = to_wire::input(input);
     let content = text.trim().to_owned();
     wire::TeamMessage { teammate_id: teammate_id.unwrap_or_default(), color, summary, content, timestamp }
 }
@@ -275,7 +276,7 @@ fn sent_message(
     if message.parts.iter().all(is_result) {
         return Ok(None);
     }
-    let mut composer = Composer::new(reading, message.role.name(), message.entries);
+    let mut composer = Composer::new(reading, to_wire::chat_role(Some(message.role)), message.entries);
     for part in message.parts {
         match part {
             model::Part::Found(block) => composer.sent_block(block)?,
@@ -302,8 +303,20 @@ struct Composer<'r, 'a> {
 }
 
 impl<'r, 'a> Composer<'r, 'a> {
-    fn new(reading: &'r OpenSession<'a>, role: &str, nodes: &'r [NodeIndex]) -> Self {
-        let message = wire::ChatMessage { role: role.to_owned(), ..wire::ChatMessage::default() };
+    fn new(reading: &'r OpenSession<'a>, role: ChatRole, nodes: &'r [NodeIndex]) -> Self {
+        let message = wire::ChatMessage {
+            id: String::new(),
+            role,
+            content: String::new(),
+            thought: None,
+            tool_calls: Vec::new(),
+            content_blocks: Vec::new(),
+            timestamp: None,
+            model: None,
+            inputs: Vec::new(),
+            summary: false,
+            cut: false,
+        };
         Self {
             reading,
             nodes,
@@ -405,15 +418,15 @@ impl<'r, 'a> Composer<'r, 'a> {
             input: call.input().filter(|input| input.is_valid()).map(value_as_found),
             result: None,
             error: None,
-            status: "pending".to_owned(),
+            status: ChatToolStatus::Pending,
         });
     }
 
     fn server_result(&mut self, result: &ToolResult<'_>) {
         let place = self.server_calls.get(&*result.tool_use_id().unwrap_or_default());
         let Some(call) = place.map(|&place| &mut self.message.tool_calls[place]) else { return };
-        let status = if tool::server_call_failed(result) { "failed" } else { "completed" };
-        status.clone_into(&mut call.status);
+        let failed = tool::server_call_failed(result);
+        call.status = if failed { ChatToolStatus::Failed } else { ChatToolStatus::Completed };
         call.result = result.content().value().filter(|value| value.is_valid()).map(value_as_found);
     }
 
@@ -439,7 +452,7 @@ impl<'r, 'a> Composer<'r, 'a> {
             input: read.input().filter(|input| input.is_valid()).map(value_as_found),
             result: None,
             error: None,
-            status: "pending".to_owned(),
+            status: ChatToolStatus::Pending,
             id,
         };
         let made = call.map_or(Ok(made.clone()), |call| self.ended(made, call))?;
@@ -449,18 +462,13 @@ impl<'r, 'a> Composer<'r, 'a> {
 
     /// Says what came of a call.
     fn ended(&mut self, made: wire::ChatToolCall, call: &Call) -> Result<wire::ChatToolCall, Unread> {
-        let state = self.reading.conversation.state(call)?;
-        let status = match state {
-            State::Ok => "completed",
-            State::Error | State::Denied | State::Interrupted => "failed",
-            State::Pending => "pending",
-        };
-        let made = wire::ChatToolCall { status: status.to_owned(), ..made };
+        let status = to_wire::chat_tool_status(self.reading.conversation.state(call)?);
+        let made = wire::ChatToolCall { status, ..made };
         let Some((_, block)) = call.result else { return Ok(made) };
         let Some(bytes) = self.read(&block)? else { return Ok(made) };
         let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(made) };
         let content = result.content();
-        let error = (status == "failed").then(|| content.text().into_owned());
+        let error = (status == ChatToolStatus::Failed).then(|| content.text().into_owned());
         // What failed says why in words; they are not said twice.
         let is_said = error.is_some() && content.value().is_some_and(|value| value.as_str().is_some());
         let value = content.value().filter(|value| value.is_valid() && !is_said);
@@ -471,7 +479,7 @@ impl<'r, 'a> Composer<'r, 'a> {
     fn finish(mut self) -> Result<Option<wire::ChatMessage>, Unread> {
         let session = self.reading.snapshot.session();
         let message = &mut self.message;
-        let is_reply = message.role == "assistant";
+        let is_reply = message.role == ChatRole::Assistant;
         if is_reply && !message.cut && message.content_blocks.is_empty() {
             return Ok(None);
         }

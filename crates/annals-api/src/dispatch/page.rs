@@ -65,14 +65,15 @@ pub(super) trait Weigh {
 /// What every item takes besides its texts.
 const FRAME: usize = 500;
 
-fn weight(input: &wire::CameIn) -> usize {
+fn weight(input: &wire::Input) -> usize {
     FRAME + input.text.len()
 }
 
 impl Weigh for wire::HistoryItem {
     fn size(&self) -> usize {
-        let parts = self.parts.iter().map(|part| part.get().len());
-        FRAME + parts.chain(self.inputs.iter().map(weight)).sum::<usize>()
+        let Some(entry) = self.body.entry() else { return FRAME };
+        let parts = entry.parts.iter().map(|part| part.get().len());
+        FRAME + parts.chain(entry.inputs.iter().map(weight)).sum::<usize>()
     }
 }
 
