@@ -1,4 +1,4 @@
-//! What changes sessions: titles, tags, copies, the trash.
+//! Methods that change sessions: titles, tags, copies, the trash.
 
 use annals_engine::{Fork, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Operation};
@@ -7,7 +7,7 @@ use super::{Api, session_id};
 use crate::rpc::Error;
 use crate::to_wire;
 
-/// How many sessions of the trash are listed.
+/// The most entries of the trash that are listed.
 const MOST_TRASHED: usize = 1000;
 /// The longest title or tag, in bytes.
 const LONGEST_NAME: usize = 4096;
@@ -55,7 +55,7 @@ impl Api {
         let is_missing = |found: &Result<_, Error>| {
             found.as_ref().is_err_and(|error: &Error| error.code == ErrorCode::NotFound)
         };
-        // Restoring it may have been interrupted.
+        // An interrupted restore may have left it half way.
         if is_missing(&found) && self.engine.finish_interrupted(session_id(session)?)? {
             found = self.session(session, workspace);
         }
@@ -63,7 +63,7 @@ impl Api {
             return Ok(false);
         }
         match self.engine.delete(&found?, false) {
-            // Somebody else was faster.
+            // Another process has deleted it meanwhile.
             Err(error) if error.is_not_found() => Ok(false),
             deleted => Ok(deleted.map(|_| true)?),
         }
@@ -92,7 +92,7 @@ impl Api {
     }
 }
 
-/// Returns a title or a tag without blanks around it.
+/// Returns a title or a tag without surrounding white space.
 fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, Error> {
     let text = text.trim();
     if text.is_empty() || text.len() > LONGEST_NAME {
