@@ -25,13 +25,9 @@ pub struct HistoryItem {
     pub body: ItemBody,
 }
 
-/// What an item is: `kind` in JSON.
+/// What an item is: `kind` in JSON. Entries are not boxed, because nearly every item is one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "nearly every item is an entry, and boxes would cost an allocation each"
-)]
 pub enum ItemBody {
     /// A prompt, a reply or a tool result.
     Message(EntryBody),

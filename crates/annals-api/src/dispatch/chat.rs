@@ -225,7 +225,7 @@ fn user_message(
             }
             Part::Context(context) => {
                 composer.text(&context.name);
-                inputs.push(to_wire::text_input(wire::InputKind::Context, context.name.to_string()));
+                inputs.push(to_wire::text_input(wire::InputKind::Context, context.name.clone()));
             }
             _ => {}
         }
@@ -466,7 +466,11 @@ impl<'r, 'a> Composer<'r, 'a> {
     }
 
     /// Adds the result of a call.
-    fn with_result(&mut self, made: wire::ChatToolCall, call: &Call) -> Result<wire::ChatToolCall, ReadError> {
+    fn with_result(
+        &mut self,
+        made: wire::ChatToolCall,
+        call: &Call,
+    ) -> Result<wire::ChatToolCall, ReadError> {
         let status = to_wire::chat_tool_status(self.reading.conversation.state(call)?);
         let made = wire::ChatToolCall { status, ..made };
         let Some((_, block)) = call.result else { return Ok(made) };

@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
             | ItemBody::Meta(entry)
             | ItemBody::Damage(entry) => common.with_entry(entry),
             ItemBody::Branch(Branch { leaf, entries }) => {
-                Self { leaf: text(leaf), entries: Some(*entries), ..common }
+                Self { leaf: text(leaf.as_deref()), entries: Some(*entries), ..common }
             }
             ItemBody::Root(cause) => Self { subtype: Some(Cow::Borrowed(cause.word())), ..common },
             ItemBody::Gap => common,
@@ -137,12 +137,12 @@ impl<'a> Fields<'a> {
             entry_type: None,
             subtype: None,
             uuid: None,
-            parent: text(&item.parent),
+            parent: text(item.parent.as_deref()),
             timestamp: None,
             turn: None,
             live: item.live,
             sidechain: item.sidechain,
-            agent_id: text(&item.agent_id),
+            agent_id: text(item.agent_id.as_deref()),
             parts: Cow::default(),
             inputs: Cow::default(),
             tool: None,
@@ -162,19 +162,19 @@ impl<'a> Fields<'a> {
     fn with_entry(self, entry: &'a EntryBody) -> Self {
         Self {
             role: entry.role,
-            entry_type: text(&entry.entry_type),
-            subtype: text(&entry.subtype),
-            uuid: text(&entry.uuid),
-            timestamp: text(&entry.timestamp),
+            entry_type: text(entry.entry_type.as_deref()),
+            subtype: text(entry.subtype.as_deref()),
+            uuid: text(entry.uuid.as_deref()),
+            timestamp: text(entry.timestamp.as_deref()),
             turn: entry.turn,
             parts: Cow::Borrowed(&entry.parts),
             inputs: Cow::Borrowed(&entry.inputs),
             tool: entry.tool.as_ref().map(Cow::Borrowed),
             usage: entry.usage.as_deref().map(Cow::Borrowed),
-            model: text(&entry.model),
+            model: text(entry.model.as_deref()),
             forked_from: entry.forked_from.as_ref().map(Cow::Borrowed),
             compaction: entry.compaction.as_ref().map(Cow::Borrowed),
-            problem: text(&entry.problem),
+            problem: text(entry.problem.as_deref()),
             line: entry.line,
             other_lines: Cow::Borrowed(&entry.other_lines),
             superseded: Cow::Borrowed(&entry.superseded),
@@ -235,8 +235,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn text(text: &Option<String>) -> Option<Cow<'_, str>> {
-    text.as_deref().map(Cow::Borrowed)
+fn text(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(Cow::Borrowed)
 }
 
 #[cfg(test)]
