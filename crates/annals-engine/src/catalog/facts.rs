@@ -120,16 +120,6 @@ impl TitleSource {
         TitleSource::Summary,
         TitleSource::Prompt,
     ];
-
-    /// Returns its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            TitleSource::Custom | TitleSource::Earlier | TitleSource::Agent => "custom",
-            TitleSource::Ai => "ai",
-            TitleSource::Summary => "summary",
-            TitleSource::Prompt => "prompt",
-        }
-    }
 }
 
 impl Facts {
