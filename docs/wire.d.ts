@@ -6,13 +6,13 @@ export interface AppendedNotice {
   gone?: boolean;
   /** The new items, in the order of the file. */
   items: Array<HistoryItem>;
-  /** Where they end: what comes next begins here. */
+  /** The offset at which they end; the next notification continues from here. */
   nextOffset: number;
-  /** Where they begin in the transcript. */
+  /** The offset at which they begin in the transcript. */
   offset: number;
   /**
-   * Whether the transcript was replaced or cut off: what was received before no longer holds, and is sent again from
-   * its start.
+   * Whether the transcript was replaced or truncated: earlier items no longer hold, and the transcript is sent again
+   * from its start.
    */
   reset?: boolean;
   /** The session. */
@@ -21,31 +21,11 @@ export interface AppendedNotice {
   subscription: string;
 }
 
-/** Something that came in with a message. */
-export interface CameIn {
-  /** In which colour the client shows that agent. */
-  color?: string | null;
-  /** The name of a command. */
-  command?: string | null;
-  /**
-   * What it is: `prompt`, `queued`, `command`, `bash`, `output`, `ide_selection`, `ide_opened_file`,
-   * `task_notification`, `compact_summary`, `skill`, `teammate`, `hook`, `interrupt` or `injected`; with `all`, also
-   * `notice` (a notice of Claude Code) and `context` (the name of what it added for the model).
-   */
-  kind: string;
-  /** What the agent says in a few words. */
-  summary?: string | null;
-  /** The agent of a team that sent it. */
-  teammateId?: string | null;
-  /** What it says; of a command, its arguments. */
-  text: string;
-}
-
-/** A session that was changed, or would be: `rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`, `delete`. */
-export interface Changed {
-  /** What was done: the name of the command. */
-  done: string;
-  /** Whether it was only said what would be done. */
+/** The result of an operation that changes a session, or would change it. */
+export interface ChangeResult {
+  /** What was done. */
+  done: Operation;
+  /** Whether nothing was changed, and this is what would be done. */
   dryRun: boolean;
   /** How many entries the session has now. */
   entries?: number | null;
@@ -53,7 +33,7 @@ export interface Changed {
   entry?: string | null;
   /** Files and folders that were moved or removed. */
   moved?: Array<Text>;
-  /** The transcript; for a deleted session, where it was. */
+  /** The path of the transcript; for a deleted session, where it was. */
   path: Text;
   /** Whether it was removed permanently. */
   purged?: boolean;
@@ -61,11 +41,11 @@ export interface Changed {
   replaced?: string | null;
   /** The session. */
   session: string | null;
-  /** Its new tag, if it was given one; empty if the old one was taken away. */
+  /** Its new tag; empty if the tag was removed. */
   tag?: string | null;
-  /** Its new title, if it was given one. */
+  /** Its new title. */
   title?: string | null;
-  /** The entry that was taken out. */
+  /** The uuid of the entry that was removed. */
   uuid?: string | null;
 }
 
@@ -77,60 +57,63 @@ export interface ChangedNotice {
   removed: Array<string>;
   /** The subscription. */
   subscription: string;
-  /** Sessions that went on or were changed. One that a client does not know was without conversation until now. */
+  /** Sessions that grew or were changed. A session that the peer has not seen before had no conversation until now. */
   updated: Array<Session>;
 }
 
 /** A run of text, thinking or calls in a reply. */
 export type ChatBlock = { content: string; type: "text"; } | { content: string; isComplete: boolean; type: "thought"; } | { toolCallIds: Array<string>; type: "tools"; } | { data?: string | null; mimeType?: string | null; type: "image"; url?: string | null; };
 
-/** One message, as people see it: a prompt, or a reply with the calls that it made and what came of them. */
+/** One message as people see it: a prompt, or a reply with its tool calls and their results. */
 export interface ChatMessage {
   /**
-   * Its text blocks, joined by line breaks. In the full view, a prompt is as it was typed, without the tags that the
-   * client has put around it.
+   * Its text blocks, joined by line breaks. In the full view, a prompt is as it was typed, without the tags that
+   * Claude Code puts around it.
    */
   content: string;
   /** The order of text, thinking, calls and images in a reply, and of text and images in a prompt that has images. */
   contentBlocks?: Array<ChatBlock>;
-  /** Whether something in it was too long to be sent and was cut. */
+  /** Whether parts of it were left out because the message is too long. */
   cut?: boolean;
-  /** The uuid of its first entry; for an entry without one, `line-` and its line. */
+  /** The uuid of its first entry; for an entry without one, `line-` and its line number. */
   id: string;
-  /**
-   * What came in with it, one after the other and without the tags around it, where that is not just what a person
-   * typed.
-   */
-  inputs?: Array<CameIn>;
+  /** The inputs of the message in order, without the tags around them; absent if a person typed all of it. */
+  inputs?: Array<Input>;
   /** The model of a reply. */
   model?: string | null;
-  /** `user` or `assistant`; with `all`, also `system` for notices and context. */
-  role: string;
-  /** Whether it is the summary that stands for what was compacted away. */
+  /** Who speaks. */
+  role: ChatRole;
+  /** Whether it is the summary that replaces the messages before a compaction. */
   summary?: boolean;
   /** Its thinking, joined by line breaks. */
   thought?: string | null;
   /** When its first entry was written. */
   timestamp?: string | null;
-  /** The calls that it makes. */
+  /** The tool calls that it makes. */
   toolCalls?: Array<ChatToolCall>;
 }
 
-/** A call, and what came of it. */
+/** Who speaks in a message of `history/load`. */
+export type ChatRole = "user" | "assistant" | "system";
+
+/** A tool call with its result. */
 export interface ChatToolCall {
-  /** The text of the answer, if the call failed. */
+  /** The text of the result, if the call failed. */
   error?: string | null;
-  /** The call. */
+  /** The id of the call. */
   id: string;
-  /** Its arguments, as they stand in the file. */
+  /** Its arguments, as they are in the file. */
   input?: unknown;
-  /** The tool. */
+  /** The name of the tool. */
   name: string;
-  /** What the tool answered, as it stands in the file: text or blocks. */
+  /** The result, as it is in the file: text or blocks. */
   result?: unknown;
-  /** `completed`, `failed` or `pending`. */
-  status: string;
+  /** Whether it has ended, and how. */
+  status: ChatToolStatus;
 }
+
+/** Whether a call has ended, and how. */
+export type ChatToolStatus = "completed" | "failed" | "pending";
 
 /** What a compaction did. */
 export interface Compaction {
@@ -140,40 +123,48 @@ export interface Compaction {
   preTokens: number | null;
   /** How many messages it kept. */
   preserved: number;
-  /** `auto` or `manual`. */
+  /** What caused it, as Claude Code wrote it: `auto` or `manual`. */
   trigger: string | null;
 }
 
 /** Result of `history/delete`. */
 export interface DeleteResult {
-  /** Whether there was such a session; it is in the trash now. */
+  /** Whether the session existed; it is now in the trash. */
   deleted: boolean;
 }
 
 /** An entry: its uuid, or the number of its line from 1. */
 export type EntryRef = number | string;
 
+/** The session and the message that an entry was copied from. */
+export interface ForkOrigin {
+  /** The message. */
+  messageUuid: string;
+  /** The session. */
+  sessionId: string;
+}
+
 /** Parameters of `history/fork`. */
 export interface ForkParams {
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** The title of the copy; that of the session with `(fork)` behind it unless given. */
+  /** The title of the copy; by default the session's title followed by `(fork)`. */
   title?: string | null;
-  /** The last message to copy, by its uuid or the beginning of it; all of them unless given. */
+  /** The last message to copy, by its uuid or a prefix of it; by default all are copied. */
   upTo?: string | null;
-  /** Whether subagents, long tool output and backups of files are copied too. */
+  /** Whether to copy subagents, long tool output and backups of files too. */
   withSideFiles?: boolean | null;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
-/** A fork that was made. */
-export interface Forked {
+/** A new session that is a copy of another. */
+export interface ForkResult {
   /** How many entries were copied. */
   entries: number;
   /** The session that it was copied from. */
   forkedFrom: string | null;
-  /** Its transcript. */
+  /** The path of its transcript. */
   path: Text;
   /** The new session. */
   session: string;
@@ -181,113 +172,121 @@ export interface Forked {
   title: string;
 }
 
-/** Where a copied entry comes from. */
-export interface ForkedFrom {
-  /** The message. */
-  messageUuid: string;
-  /** The session. */
-  sessionId: string;
-}
-
 /**
  * One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
  *
- * In `history/appended` items are made from their entries alone: what only the whole conversation tells (`turn`, `live`,
- * `line`) is null there, and calls are `pending`, as their results are yet to come. An item whose `uuid` came before takes the
- * place of that one.
+ * In `history/appended` items are made from their entries alone: fields that need the whole conversation (`turn`, `live`,
+ * `line`) are null, and calls are `pending`, because their results follow later. An item replaces an earlier item with the
+ * same `uuid`.
  */
 export interface HistoryItem {
-  /** The subagent. */
+  /** The subagent that wrote it. */
   agentId: string | null;
   /** What a compaction did. */
   compaction: Compaction | null;
   /** How many entries a branch has. */
   entries: number | null;
-  /** The session and the message that the entry was copied from. */
-  forkedFrom: ForkedFrom | null;
-  /**
-   * What came in with it, one after the other and without the tags around it, where that is not just what a person
-   * typed.
-   */
-  inputs?: Array<CameIn>;
-  /** `message`, `compaction`, `branch`, `gap`, `root`, `salvaged`, `meta` or `damage`. */
-  kind: string;
+  /** Where the entry was copied from. */
+  forkedFrom: ForkOrigin | null;
+  /** The inputs of the entry in order, without the tags around them; absent if a person typed all of it. */
+  inputs?: Array<Input>;
+  /** What it is. */
+  kind: ItemKind;
   /** The last entry of a branch: `annals show --leaf` shows the conversation that ends in it. */
   leaf: string | null;
-  /** The line in the file, from 1; none for branches, gaps and roots. */
+  /** The line in the file, from 1; null for branches, gaps and roots. */
   line: number | null;
   /** Whether it belongs to the live conversation. */
   live: boolean | null;
   /** The model of a reply. */
   model: string | null;
   /**
-   * The other lines of the file with the same `uuid`. Such lines are one item, at the place of the first line and with the
-   * content of the last.
+   * The other lines of the file with the same `uuid`. Such lines are one item, at the position of the first line and with
+   * the content of the last.
    */
   otherLines?: Array<number>;
-  /** What it hangs on; of a gap, the entry that is missing; of a branch, the entry that it leaves from. */
+  /** The entry that it follows; of a gap, the missing entry; of a branch, the entry that it leaves from. */
   parent: string | null;
-  /** The content blocks as they stand in the file; a string that is not UTF-8 is `{"bytes": <base64>}`. */
+  /** The content blocks as they are in the file; a string that is not UTF-8 is `{"bytes": <base64>}`. */
   parts: Array<unknown>;
   /** What is wrong with the line. */
   problem: string | null;
-  /** `user` or `assistant`, for those that speak. */
-  role: string | null;
-  /** Whether it is a subagent's. */
+  /** Who speaks; null where Claude Code does. */
+  role: Role | null;
+  /** Whether a subagent wrote it. */
   sidechain: boolean;
   /**
-   * What divides the type further. Of a root, why the next entry hangs on nothing although others stand before it:
+   * The entry's `subtype`. Of a root, why the next entry has no parent although other entries precede it:
    * `context_cleared`, `parentless_prompts`, `rewind_to_start`, `copy_of_first_prompt` or `lost_link`.
    */
   subtype: string | null;
-  /** What other lines with the same `uuid` say, where that is something else. */
-  superseded?: Array<Superseded>;
+  /** The content of other lines with the same `uuid`, where it differs. */
+  superseded?: Array<SupersededLine>;
   /** When it was written. */
   timestamp: string | null;
-  /** The call that it makes, with how it ended. */
+  /** The tool call that it makes. */
   tool: HistoryTool | null;
-  /** The number of the turn that it belongs to; none for subagents shown with their session. */
+  /** The number of its turn; null for subagents shown with their session. */
   turn: number | null;
   /** The entry's `type`. */
   type: string | null;
-  /** The token counters of a reply as they stand in the file. */
+  /** The token counters of a reply as they are in the file. */
   usage: unknown;
-  /** The entry. */
+  /** The entry's uuid. */
   uuid: string | null;
-  /**
-   * Who should see it: `conversation` (everybody), `folded` (people, folded: output of commands, messages of other agents,
-   * notifications, hooks), `context` (on request: what Claude Code added for the model) or `hidden` (records).
-   */
-  visibility: string;
+  /** Who should see it. */
+  visibility: Visibility;
 }
 
-/** A call and how it ended. */
+/** A tool call and how it ended. */
 export interface HistoryTool {
-  /** The call. */
+  /** The id of the call. */
   id: string | null;
-  /** The tool. */
+  /** The name of the tool. */
   name: string | null;
-  /** The entry with the result. */
+  /** The uuid of the entry with the result. */
   resultUuid: string | null;
-  /** `ok`, `error`, `pending`, `interrupted` or `denied`. */
-  state: string;
+  /** How it ended. */
+  state: ToolState;
 }
+
+/** One thing that a user message or an attachment says to the model, without the tags around it. */
+export interface Input {
+  /** The colour in which Claude Code shows that agent. */
+  color?: string | null;
+  /** The name of a command. */
+  command?: string | null;
+  /** What it is. */
+  kind: InputKind;
+  /** The agent's own short summary of the message. */
+  summary?: string | null;
+  /** The agent of a team that sent it. */
+  teammateId?: string | null;
+  /** What it says; of a command, its arguments. */
+  text: string;
+}
+
+/** What an input is. */
+export type InputKind = "prompt" | "queued" | "command" | "bash" | "output" | "ide_selection" | "ide_opened_file" | "task_notification" | "compact_summary" | "skill" | "teammate" | "hook" | "tool_result" | "interrupt" | "injected" | "notice" | "context";
+
+/** What an item is. */
+export type ItemKind = "message" | "compaction" | "branch" | "gap" | "root" | "salvaged" | "meta" | "damage";
 
 /** Parameters of `history/list`. */
 export interface ListParams {
-  /** Also files without a conversation. */
+  /** Whether to list files without a conversation too. */
   all?: boolean | null;
-  /** Where the page before ended. */
+  /** The `nextCursor` of the previous page. */
   cursor?: string | null;
   /** Only sessions active at this time or later: RFC 3339, or a day in UTC. */
   dateFrom?: string | null;
-  /** Only sessions begun before this time: RFC 3339, or a day in UTC, which is included. */
+  /** Only sessions that began before this time: RFC 3339, or a day in UTC, which is included. */
   dateTo?: string | null;
   /** Only sessions whose tools read or wrote this file. */
   filePath?: string | null;
-  /** At most so many; 1000 unless given, and at most. */
+  /** The most sessions to return: 1000 by default and at most. */
   limit?: number | null;
-  /** Only sessions with this text in their title or first prompt, whatever its case. */
+  /** Only sessions with this text in their title or first prompt, ignoring case. */
   query?: string | null;
   /** Only sessions that called this tool. */
   toolName?: string | null;
@@ -297,59 +296,59 @@ export interface ListParams {
 
 /** Result of `history/list`. */
 export interface ListResult {
-  /** Where the next page begins; absent behind the last. */
+  /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
-  /** What could not be read; absent if all could. */
+  /** What could not be read; absent if everything could. */
   problems?: Array<string>;
-  /** The sessions, the last active first. */
+  /** The sessions, most recently active first. */
   sessions: Array<Session>;
 }
 
 /** Parameters of `history/load`. */
 export interface LoadParams {
-  /**
-   * Also, among all that were said, what the client has put in by itself: output of commands, reminders, messages of
-   * other agents.
-   */
+  /** Whether the full view also has what Claude Code added: output of commands, reminders, messages of other agents. */
   all?: boolean | null;
-  /** Where the page before ended. */
+  /** The `nextCursor` of the previous page. */
   cursor?: string | null;
-  /** At most so many messages; 10000 unless given, and at most. */
+  /** The most messages to return: 10000 by default and at most. */
   limit?: number | null;
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** Which messages; all that were said unless given. */
+  /** Which messages; by default `full`. */
   view?: View | null;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
 /** Result of `history/load`. */
 export interface LoadResult {
-  /** The messages, in the order in which they were said. */
+  /** The messages, in the order of the conversation. */
   messages: Array<ChatMessage>;
-  /** Where the next page begins; absent behind the last. */
+  /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
-  /** What other agents of a team have said meanwhile. */
+  /** Messages of other agents of a team that fall on this page. */
   teamMessages?: Array<TeamMessage>;
 }
 
-/** Parameters of methods that need none. */
+/** Parameters of methods that take none. */
 export type NoParams = Record<string, never>;
+
+/** What was done to a session: the name of the command. */
+export type Operation = "rename" | "tag" | "archive" | "unarchive" | "tombstone" | "hydrate" | "delete" | "restore";
 
 /** A project: a line of `annals projects --json`. */
 export interface Project {
-  /** The names of the folders that its sessions lie in. */
+  /** The names of the folders with its sessions. */
   keys: Array<string>;
-  /** Its path, as its sessions tell it. */
+  /** Its path, as its sessions name it. */
   path: string | null;
   /** How many sessions it has. */
   sessions: number;
-  /** Other paths whose sessions lie in one of the same folders. */
+  /** Other projects whose sessions are in one of the same folders. */
   sharesFolderWith: Array<string>;
-  /** How many bytes their transcripts have. */
+  /** The size of their transcripts in bytes. */
   size: number;
-  /** When something was said last. */
+  /** When one of its sessions was last active. */
   updatedAt: string | null;
   /** The repository that it is a worktree of. */
   worktreeOf: string | null;
@@ -357,40 +356,40 @@ export interface Project {
 
 /** Parameters of `history/projects`. */
 export interface ProjectsParams {
-  /** At most so many; 1000 unless given, at most 10000. */
+  /** The most to return: 1000 by default, at most 10000. */
   limit?: number | null;
 }
 
 /** Result of `history/projects`. */
 export interface ProjectsResult {
-  /** What could not be read; absent if all could. */
+  /** What could not be read; absent if everything could. */
   problems?: Array<string>;
-  /** The projects, the last active first. */
+  /** The projects, most recently active first. */
   projects: Array<Project>;
-  /** How many there are. */
+  /** How many projects there are, listed or not. */
   total: number;
 }
 
 /**
- * Parameters of `history/read`. At most one of `around`, `before`, `after`, `last` and `cursor` is given; without any of
+ * Parameters of `history/read`. At most one of `around`, `before`, `after`, `last` and `cursor` may be given; without
  * them the history is read from its start.
  */
 export interface ReadParams {
-  /** Items behind this entry. */
+  /** Read the items after this entry. */
   after?: EntryRef | null;
-  /** Items on both sides of this entry, and the entry. */
+  /** Read this entry and the items on both sides of it. */
   around?: EntryRef | null;
-  /** Items before this entry. */
+  /** Read the items before this entry. */
   before?: EntryRef | null;
-  /** A page before or behind another. */
+  /** The `previousCursor` or `nextCursor` of another page. */
   cursor?: string | null;
-  /** The last items. */
+  /** Read the last items. */
   last?: boolean | null;
-  /** At most so many items; 200 unless given, at most 5000. */
+  /** The most items to return: 200 by default, at most 5000. */
   limit?: number | null;
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
@@ -398,103 +397,109 @@ export interface ReadParams {
 export interface ReadResult {
   /** The items, in the order of the conversation. */
   items: Array<HistoryItem>;
-  /** Leads to the page behind; absent on the last. */
+  /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
-  /** The length of the transcript that was read, up to its last whole line: `history/watch` goes on from here. */
+  /** The end of the last whole line that was read, in bytes: `history/watch` continues from this offset. */
   offset: number;
-  /** Leads to the page before; absent on the first. */
+  /** Cursor of the previous page; absent on the first. */
   previousCursor?: string | null;
-  /** The place of the first item of this page among them, from 0. */
+  /** The index of the first item of this page among them, from 0. */
   start: number;
-  /** How many items the history has. */
+  /** How many items the whole history has. */
   total: number;
 }
 
 /** Parameters of `history/rename`. */
 export interface RenameParams {
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Its new title. */
   title: string;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
 /** Parameters of `history/restore`. */
 export interface RestoreParams {
-  /** Which of the session's entries, as `history/trash` names them; the newest unless given. */
+  /** The entry of the trash, as `history/trash` names it; by default the most recent of the session. */
   entry?: string | null;
-  /** The id of a session in the trash, with or without `claude:` before it. */
+  /** The id of a session in the trash, with or without the prefix `claude:`. */
   sessionId: string;
 }
+
+/** Who speaks. */
+export type Role = "user" | "assistant";
 
 /** A session: a line of `annals list --json`. */
 export interface Session {
-  /** Whether it is in the client's archive. */
+  /** Whether it is in the archive of Claude Code. */
   archived: boolean;
-  /** The first entry's time. */
+  /** The time of its first entry. */
   createdAt: string | null;
   /** The working directory. */
   cwd: string | null;
-  /** How the client was started. */
+  /** How Claude Code was started, as it wrote it. */
   entrypoint: string | null;
-  /** Why it could not be read; then nothing is known of what is in it. */
+  /** Why it could not be read; then the fields about its content are null. */
   error?: string | null;
-  /** The first words of a person. */
+  /** The first text that a person typed. */
   firstPrompt: string | null;
   /** The session that it was forked from. */
   forkedFrom: string | null;
-  /** Whether only the prompt history knows it; then times are those of its prompts. */
+  /** Whether only the prompt history mentions it; then its times are those of its prompts. */
   ghost?: boolean;
-  /** The branch that was checked out last. */
+  /** The git branch that was checked out last. */
   gitBranch: string | null;
   /** Its id. */
   id: string;
-  /** Whether a client has it open. */
+  /** Whether Claude Code has it open. */
   live: boolean;
-  /** How many messages it has; null where only the ends of the file were read. */
+  /** How many messages it has; null if only the head and the tail of the file were read. */
   messages: number | null;
-  /** Its transcript; null if it is gone. */
+  /** The path of its transcript; null if there is none. */
   path: Text | null;
-  /** The permission mode that it was left in. */
+  /** Its last permission mode, as Claude Code wrote it. */
   permissionMode: string | null;
-  /** The name of the folder that it lies in. */
+  /** The name of its folder below `projects/`. */
   projectKey: string;
   /** The path of its project. */
   projectPath: string | null;
-  /** How many bytes its transcript has. */
+  /** The size of its transcript in bytes. */
   size: number;
-  /** How many subagents have a transcript. */
+  /** How many of its subagents have a transcript. */
   subagents: number;
   /** The user's tag. */
   tag: string | null;
-  /** What it is called. */
+  /** Its title. */
   title: string | null;
-  /** Where the title comes from: `custom`, `ai`, `summary`, `prompt` or `none`. */
-  titleSource: string;
-  /** The last entry's time. */
+  /** Where the title comes from. */
+  titleSource: TitleSource;
+  /** The time of its last entry. */
   updatedAt: string | null;
-  /** The version of the client that wrote last. */
+  /** The version of Claude Code that wrote its last entry. */
   version: string | null;
-  /** Why it is no conversation, for files that `--all` lists. */
+  /** Why it is not a conversation, in words; only with `--all`. */
   withoutConversation?: string | null;
 }
 
-/** Names one session: parameters of `history/delete` and `history/stats`. */
+/** One session: parameters of `history/delete` and `history/stats`. */
 export interface SessionParams {
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
-/** What a transcript is made of: a line of `annals stats --json`. */
+/** What started a turn. */
+export type StartedBy = "prompt" | "queued" | "command" | "bash" | "ide_selection" | "ide_opened_file" | "task_notification" | "compact_summary" | "skill" | "teammate" | "hook" | "other";
+
+/** Counts of what is in a transcript: a line of `annals stats --json`. */
 export interface Stats {
-  /** The subagent whose transcript it is. */
+  /** The subagent that the transcript belongs to. */
   agentId: string | null;
   /** Content blocks by `type`. */
   blocks: Record<string, number>;
-  /** Lines of conversation that were left behind. */
+  /** Branches of the conversation that a rewind left behind. */
   branches: number;
   /** Bytes of the file. */
   bytes: number;
@@ -510,51 +515,51 @@ export interface Stats {
   lines: number;
   /** Replies by model. */
   models: Record<string, number>;
-  /** The transcript. */
+  /** The path of the transcript. */
   path: Text;
   /** How many problems `annals check` reports. */
   problems: number;
-  /** The session, where the file's place tells it. */
+  /** The session, if the path of the file names it. */
   session: string | null;
   /** Subagents with a transcript of their own. */
   subagents: number;
   /** Entries by `type:subtype`. */
   subtypes: Record<string, number>;
-  /** Calls by tool. */
+  /** Tool calls by tool. */
   tools: Record<string, ToolCount>;
-  /** Rounds of the conversation. */
+  /** Turns of the conversation. */
   turns: number;
   /** Entries by `type`. */
   types: Record<string, number>;
-  /** Client versions, in the order first seen. */
+  /** The versions of Claude Code that wrote it, in order of first appearance. */
   versions: Array<string>;
 }
 
 /** Result of `history/status`. */
 export interface StatusResult {
-  /** The folder of annals itself: catalogue and trash. */
+  /** The folder of annals itself, with the catalogue and the trash. */
   home: Text;
-  /** The methods that are answered. */
+  /** The methods that the server answers. */
   methods: Array<string>;
   /** Always `annals`. */
   name: string;
-  /** The version of this protocol: it grows when something changes its meaning. */
+  /** The version of this protocol: it increases when something changes its meaning. */
   protocolVersion: number;
   /** Whether changes are refused. */
   readOnly: boolean;
-  /** The client's folders that are looked at. */
+  /** The config folders of Claude Code that the server reads. */
   roots: Array<Text>;
-  /** How many subscriptions there are, of all clients. */
+  /** How many subscriptions all peers have together. */
   subscriptions: number;
   /** The version of annals. */
   version: string;
 }
 
-/** The content of a line that another line with the same `uuid` has replaced. */
-export interface Superseded {
+/** The content of a line that another line with the same uuid replaces. */
+export interface SupersededLine {
   /** The line in the file, from 1. */
   line: number;
-  /** The content blocks as they stand in the file. */
+  /** The content blocks as they are in the file. */
   parts: Array<unknown>;
   /** When this line was written. */
   timestamp: string | null;
@@ -564,30 +569,33 @@ export interface Superseded {
 
 /** Parameters of `history/tag`. */
 export interface TagParams {
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** Its new tag; null takes the old one away. */
+  /** Its new tag; null removes the tag. */
   tag?: string | null;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
-/** What another agent of a team has said. */
+/** A message of another agent of a team. */
 export interface TeamMessage {
-  /** In which colour the client shows it. */
+  /** The colour in which Claude Code shows that agent. */
   color?: string | null;
-  /** In all words. */
+  /** The text of the message. */
   content: string;
-  /** In a few words. */
+  /** The agent's own short summary of the message. */
   summary?: string | null;
-  /** Who has said it. */
+  /** The agent that sent it. */
   teammateId: string;
-  /** When it came. */
+  /** When it was received. */
   timestamp?: string | null;
 }
 
 /** Text, or `{"bytes": <base64>}` where it is not UTF-8. */
 export type Text = string | { bytes: string; };
+
+/** Where the title of a session comes from. */
+export type TitleSource = "custom" | "ai" | "summary" | "prompt" | "none";
 
 /** Tokens of replies. */
 export interface Tokens {
@@ -605,27 +613,27 @@ export interface Tokens {
 export interface ToolCall {
   /** The subagent that made the call. */
   agentId: string | null;
-  /** From the call to its result. */
+  /** The time from the call to its result. */
   durationMs: number | null;
-  /** Files that the call reads or writes, as far as its arguments say for certain. */
+  /** Files that the call reads or writes, as far as its arguments name them. */
   files: Array<string>;
-  /** The call. */
+  /** The id of the call. */
   id: string | null;
-  /** The line of the call. */
+  /** The line of the call in the file, from 1. */
   line: number;
-  /** The tool. */
+  /** The name of the tool. */
   name: string | null;
-  /** The entry with the result. */
+  /** The uuid of the entry with the result. */
   resultUuid: string | null;
-  /** The session, where the file's place tells it. */
+  /** The session, if the path of the file names it. */
   session: string | null;
-  /** `ok`, `error`, `pending`, `interrupted` or `denied`. */
-  state: string;
-  /** What the call is about. */
+  /** How it ended. */
+  state: ToolState;
+  /** What the call is about: a command, a file, a pattern. */
   subject: string;
   /** When it was made. */
   timestamp: string | null;
-  /** The entry that makes the call. */
+  /** The uuid of the entry that makes the call. */
   uuid: string | null;
 }
 
@@ -637,80 +645,83 @@ export interface ToolCount {
   errors: number;
 }
 
+/** How a tool call ended. */
+export type ToolState = "ok" | "error" | "pending" | "interrupted" | "denied";
+
 /** Parameters of `history/tools`. */
 export interface ToolsParams {
-  /** Where the page before ended. */
+  /** The `nextCursor` of the previous page. */
   cursor?: string | null;
   /** Only calls whose result says that they failed. */
   errors?: boolean | null;
-  /** At most so many; 1000 unless given, at most 10000. */
+  /** The most to return: 1000 by default, at most 10000. */
   limit?: number | null;
   /** Only calls of this tool. */
   name?: string | null;
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
 /** Result of `history/tools`. */
 export interface ToolsResult {
-  /** The calls, in the order of the file. */
+  /** The tool calls, in the order of the file. */
   calls: Array<ToolCall>;
-  /** Where the next page begins; absent behind the last. */
+  /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
 }
 
-/** Result of `history/trash`. */
-export interface TrashResult {
-  /** The sessions in the trash, the last deleted first; at most 1000. */
-  sessions: Array<Trashed>;
-}
-
-/** An entry of the trash, a session as it was deleted at one time: a line of `annals restore --json`. */
-export interface Trashed {
+/** An entry of the trash, which is a session as it was when it was deleted: a line of `annals restore --json`. */
+export interface TrashEntry {
   /** When it was deleted. */
   deletedAt: string;
-  /** Which of the session's entries it is; the ids of later ones sort behind those of earlier ones. */
+  /** The id of the entry among those of the session; ids sort by time. */
   entry: string;
   /**
-   * Whether deleting or restoring it was interrupted, or is going on right now. The next operation that changes the session
+   * Whether deleting or restoring it was interrupted, or is still running. The next operation that changes the session
    * puts its files back.
    */
   interrupted?: boolean;
   /** Where its transcript was. */
   path: Text;
-  /** The working directory that it is about, if that is known. */
+  /** The working directory of the session, if it is known. */
   project: Text | null;
   /** The session. */
   session: string;
-  /** How many bytes it has, with all that belongs to it. */
+  /** Its size in bytes, side files included. */
   size: number;
   /** Its title. */
   title: string | null;
 }
 
-/** One round of a conversation: a line of `annals turns --json`. */
+/** Result of `history/trash`. */
+export interface TrashResult {
+  /** The entries of the trash, most recently deleted first; at most 1000. */
+  sessions: Array<TrashEntry>;
+}
+
+/** One turn of a conversation: a line of `annals turns --json`. */
 export interface Turn {
   /** Whether the conversation was compacted in it. */
   compacted: boolean;
-  /** From its start to its last entry. */
+  /** The time from its start to its last entry. */
   durationMs: number | null;
-  /** Calls that failed. */
+  /** How many of the calls failed. */
   errors: number;
-  /** `new_session`, `new_round`, `resume` or `continue`. */
-  kind: string;
-  /** User and assistant entries. */
+  /** How it relates to the turn before. */
+  kind: TurnKind;
+  /** How many user and assistant entries it has. */
   messages: number;
-  /** The words or the command that started it. */
+  /** The text or the command that started it. */
   prompt: string;
-  /** How long nothing had happened before it, if that makes it a resumption. */
+  /** The pause before it, if it is a `resume`. */
   resumedAfterMs: number | null;
   /** When it started. */
   startedAt: string | null;
   /** What started it. */
-  startedBy: string;
-  /** Calls made in it. */
+  startedBy: StartedBy;
+  /** How many tool calls were made in it. */
   toolCalls: number;
   /** Its number, from 1. */
   turn: number;
@@ -718,72 +729,78 @@ export interface Turn {
   usage: Tokens;
 }
 
+/** How a turn relates to the turn before. */
+export type TurnKind = "new_session" | "new_round" | "resume" | "continue";
+
 /** Parameters of `history/turns`. */
 export interface TurnsParams {
-  /** Where the page before ended. */
+  /** The `nextCursor` of the previous page. */
   cursor?: string | null;
-  /** At most so many; 1000 unless given, at most 10000. */
+  /** The most to return: 1000 by default, at most 10000. */
   limit?: number | null;
-  /** The session's id, with or without `claude:` before it. */
+  /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
 /** Result of `history/turns`. */
 export interface TurnsResult {
-  /** Where the next page begins; absent behind the last. */
+  /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
-  /** The rounds. */
+  /** The turns, in order. */
   turns: Array<Turn>;
 }
 
 /** Parameters of `history/unwatch`. */
 export interface UnwatchParams {
-  /** The subscription, as `history/watch` named it. */
+  /** The name that `history/watch` returned. */
   subscription: string;
 }
 
 /** Result of `history/unwatch`. */
 export interface UnwatchResult {
-  /** Always true: what is not there is an error. */
+  /** Always true: an unknown subscription is an error. */
   unwatched: boolean;
 }
 
-/** Which messages of a session are loaded. */
+/** Which messages of a session to load. */
 export type View = "full" | "model";
+
+/** Who should see an item. */
+export type Visibility = "conversation" | "folded" | "context" | "hidden";
 
 /** Parameters of `history/watch`. */
 export interface WatchParams {
-  /** From where in the transcript on: `nextOffset` of what was received last. From its present end unless given. */
+  /** The offset in the transcript to start from: the last `nextOffset` received. By default its current end. */
   offset?: number | null;
-  /** The session whose new entries are wanted; without it, changes of all sessions are. */
+  /** The session whose new entries to send; without it, changes of all sessions are sent. */
   sessionId?: string | null;
-  /** Where several have that id: the working directory, or the transcript as lists have it in `path`. */
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
 }
 
 /** Result of `history/watch`. */
 export interface WatchResult {
-  /** From where in the transcript on entries are sent; null for all sessions. */
+  /** The offset in the transcript from which entries are sent; null when all sessions are watched. */
   offset: number | null;
-  /** Names the subscription. */
+  /** The name of the subscription, for `history/unwatch`. */
   subscription: string;
 }
 
 /** What can be asked. */
 export interface Methods {
   "history/delete": { params: SessionParams; result: DeleteResult };
-  "history/fork": { params: ForkParams; result: Forked };
+  "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };
   "history/projects": { params: ProjectsParams; result: ProjectsResult };
   "history/read": { params: ReadParams; result: ReadResult };
-  "history/rename": { params: RenameParams; result: Changed };
-  "history/restore": { params: RestoreParams; result: Changed };
+  "history/rename": { params: RenameParams; result: ChangeResult };
+  "history/restore": { params: RestoreParams; result: ChangeResult };
   "history/stats": { params: SessionParams; result: Stats };
   "history/status": { params: NoParams; result: StatusResult };
-  "history/tag": { params: TagParams; result: Changed };
+  "history/tag": { params: TagParams; result: ChangeResult };
   "history/tools": { params: ToolsParams; result: ToolsResult };
   "history/trash": { params: NoParams; result: TrashResult };
   "history/turns": { params: TurnsParams; result: TurnsResult };

@@ -1,7 +1,7 @@
-//! Cursors: where a page ends, in a word that means something to the server only.
+//! Cursors: opaque text that says where a page ends.
 //!
-//! They hold all that the next page needs, so that the server remembers nothing. Whatever a client makes of one is refused
-//! or leads to some page of a session that it may read anyway.
+//! A cursor holds everything that the next page needs, so that the server keeps no state. A forged cursor is refused or
+//! leads to some page of a session that the peer may read anyway.
 
 use annals_engine::ListPosition;
 use annals_proto::ErrorCode;
@@ -12,30 +12,30 @@ use jiff::Timestamp;
 
 use crate::rpc::Error;
 
-/// Parts of a cursor stand one behind the other with this between them. No id, key or number has it.
+/// Separates the parts of a cursor. No id, key or number contains it.
 const BETWEEN: char = '\n';
 
 /// A position in a list of a session at a length: pages stay the same while the file grows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageCursor {
-    /// What is paged: its letter.
+    /// The letter of the list that is paged.
     pub list: char,
-    /// The file, as long as it was.
+    /// The file at the length that the list was made from.
     pub checkpoint: Checkpoint,
-    /// Behind what was sent, or with `back` where that began.
+    /// The index at which the page begins, or with `back` the index at which it ends.
     pub at: usize,
-    /// Whether the page goes before that place.
+    /// Whether the page is before that index.
     pub back: bool,
 }
 
 impl PageCursor {
-    /// Spells the cursor.
+    /// Returns the cursor as text.
     pub fn write(&self) -> String {
         let Self { list, checkpoint, at, back } = self;
         seal(&[&list.to_string(), &checkpoint.to_string(), &at.to_string(), &back.to_string()])
     }
 
-    /// Reads a cursor of a list; refuses those of other lists.
+    /// Reads a cursor of a list, and refuses cursors of other lists.
     pub fn read(cursor: &str, list: char) -> Result<Self, Error> {
         let parts = open(cursor)?;
         let [found, checkpoint, at, back] = &parts[..] else { return Err(unreadable()) };
@@ -47,13 +47,13 @@ impl PageCursor {
     }
 }
 
-/// Writes a place in the list of sessions.
+/// Returns the cursor of a position in the list of sessions.
 pub(crate) fn write_place(place: &ListPosition) -> String {
     let updated = place.updated.map(|time| time.to_string()).unwrap_or_default();
     seal(&["s", &updated, place.session.as_deref().unwrap_or_default(), &place.project_key])
 }
 
-/// Reads a place in the list of sessions.
+/// Reads the cursor of a position in the list of sessions.
 pub fn read_place(cursor: &str) -> Result<ListPosition, Error> {
     let parts = open(cursor)?;
     let [kind, updated, session, project_key] = &parts[..] else { return Err(unreadable()) };
@@ -64,7 +64,7 @@ pub fn read_place(cursor: &str) -> Result<ListPosition, Error> {
     Ok(ListPosition { updated, session: Some(session.clone()), project_key: project_key.clone() })
 }
 
-/// Says that a cursor belongs to a file that is no longer there.
+/// Returns the error of a cursor whose file was replaced.
 pub(crate) fn stale() -> Error {
     Error::new(ErrorCode::StaleCursor, "the session was replaced or cut off: begin again without a cursor")
 }

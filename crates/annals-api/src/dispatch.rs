@@ -31,8 +31,8 @@ pub struct Options {
     pub read_only: bool,
 }
 
-/// Answers requests of the history protocol, whatever the transport. It keeps nothing about who asks: a request carries
-/// all that it needs.
+/// Answers requests of the history protocol for every transport. It keeps no state of a peer: a request carries
+/// everything that it needs.
 #[derive(Debug)]
 pub struct Api {
     engine: Engine,
@@ -123,7 +123,7 @@ impl Api {
     }
 }
 
-/// Returns whether a method reads the transcript of one session, which takes long where that is large.
+/// Returns whether a method reads the transcript of one session, which may take long.
 pub fn reads_one_session(method: Method) -> bool {
     matches!(
         method,
@@ -144,7 +144,7 @@ pub fn session_id(id: &str) -> Result<&str, Error> {
     Err(Error::invalid_params("`sessionId` is not the id of a session"))
 }
 
-/// Returns how many are sent at most.
+/// Returns the limit of a page: the requested one, within bounds.
 fn limit(given: Option<usize>, usual: usize, most: usize) -> Result<usize, Error> {
     match given {
         Some(0) => Err(Error::invalid_params("`limit` is at least 1")),
@@ -152,7 +152,7 @@ fn limit(given: Option<usize>, usual: usize, most: usize) -> Result<usize, Error
     }
 }
 
-/// Spells a result as JSON.
+/// Serializes a result.
 pub fn spell(result: &impl Serialize) -> Outcome {
     serde_json::value::to_raw_value(result).map_err(|_| internal())
 }
@@ -161,7 +161,7 @@ fn internal() -> Error {
     Error::new(ErrorCode::Internal, "the result could not be spelled")
 }
 
-/// Refuses a request that only a connection that stays open can answer.
+/// Returns the error of a request that needs a connection that stays open.
 pub fn needs_connection() -> Error {
     Error::new(ErrorCode::InvalidRequest, "this needs a connection that stays open")
 }

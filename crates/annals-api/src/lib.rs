@@ -1,7 +1,7 @@
 //! The JSON that annals speaks, without a transport and without async.
 //!
 //! [`Api::dispatch`] answers a request of the history protocol; the command line, the server on standard input and output
-//! and the server over HTTP all call it. [`to_wire`] turns the engine's types into those of `annals-proto`. Work that
+//! and the server over HTTP all call it. [`to_wire`] converts the engine's types to those of `annals-proto`. Work that
 //! takes long checks a [`Cancelled`] flag between steps. Start reading at `dispatch.rs`.
 //!
 //! ```

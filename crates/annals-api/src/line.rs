@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-/// Spells a value as JSON on one line, in the same bytes for the command line and for every transport.
+/// Returns a value as JSON on one line, with the same bytes for the command line and for every transport.
 ///
-/// What could steer a terminal or break the line is escaped, which means the same in JSON: transcripts come from
-/// strangers, and there are readers that take U+2028 for the end of a line.
+/// Characters that could control a terminal or break the line are escaped, which is equivalent in JSON: transcripts are
+/// untrusted, and some readers take U+2028 for the end of a line.
 pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     let json = serde_json::to_string(value)?;
     Ok(match escaped(&json) {
@@ -17,32 +17,32 @@ pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     })
 }
 
-/// Returns JSON in which harmful characters are spelled as escapes. Only white space between tokens may be one outside
-/// of strings, where JSON allows no escapes: it becomes a blank.
+/// Returns JSON in which harmful characters are escaped. Outside of strings, where JSON allows no escapes, only white space
+/// between tokens can be harmful: it becomes a blank.
 fn escaped(json: &str) -> Cow<'_, str> {
     if !has_harmful(json) {
         return Cow::Borrowed(json);
     }
-    let mut spelled = String::with_capacity(json.len() + 64);
+    let mut out = String::with_capacity(json.len() + 64);
     for (character, is_harmful) in judged(json) {
         match character {
-            '\t' | '\n' | '\r' => spelled.push(' '),
+            '\t' | '\n' | '\r' => out.push(' '),
             harmful if is_harmful => {
                 for unit in harmful.encode_utf16(&mut [0; 2]) {
-                    write!(spelled, "\\u{unit:04x}").expect("text takes more text");
+                    write!(out, "\\u{unit:04x}").expect("text takes more text");
                 }
             }
-            other => spelled.push(other),
+            other => out.push(other),
         }
     }
-    Cow::Owned(spelled)
+    Cow::Owned(out)
 }
 
-/// Returns each character of a text, and whether it is harmful where it stands.
+/// Returns each character of a text, and whether it is harmful at its position.
 ///
-/// Harmful are: control characters, which steer the terminal; marks of direction, which make text read as what it is not;
-/// separators, which break lines where none should break; and characters that nobody can see, in which a text can hide
-/// another one: zero-width characters and tags. Some invisible characters are needed in good text and stay there:
+/// Harmful are: control characters, which control the terminal; marks of direction, which change the order in which text is
+/// displayed; separators, which break lines; and invisible characters, in which other text can be hidden: zero-width
+/// characters and tags. Some invisible characters are needed in legitimate text and are kept:
 ///
 /// - A joiner or non-joiner alone between two characters beyond ASCII. Families and professions among the emoji are made in
 ///   this way, and Persian and the scripts of India need them inside words. ASCII text does not.
@@ -117,9 +117,9 @@ fn is_always_harmful(character: char) -> bool {
     character.is_control() || reorders_or_breaks || is_invisible
 }
 
-/// Returns whether there is a harmful character in a text. Most have not even a byte with which the spelling of one begins.
-/// The first two passes look at every byte, as the compiler makes loops without an early end much faster; the third one looks
-/// only at characters that may be harmful.
+/// Returns whether a text contains a harmful character. Most texts do not even contain a byte that one begins with. The
+/// first two passes look at every byte, because the compiler vectorises loops without an early exit; the third looks only at
+/// characters that may be harmful.
 pub fn has_harmful(text: &str) -> bool {
     let is_plain = |byte: &u8| (0x20..0x7F).contains(byte);
     let begins =
@@ -129,7 +129,7 @@ pub fn has_harmful(text: &str) -> bool {
         && text.bytes().enumerate().filter(|(_, byte)| begins(byte)).any(|(at, _)| is_harmful_at(text, at))
 }
 
-/// Returns whether the character that begins at a place of a text is harmful.
+/// Returns whether the character at an offset of a text is harmful.
 fn is_harmful_at(text: &str, at: usize) -> bool {
     let (before, from) = text.split_at(at);
     let mut from = from.chars();

@@ -48,7 +48,7 @@ pub struct OpenSession<'a> {
     pub snapshot: &'a Snapshot,
     /// Its conversation.
     pub conversation: Conversation<'a>,
-    /// Turns what is in it into wire types.
+    /// Converts its entries to wire types.
     pub to_wire: ToWire<'a>,
     pub(crate) chat: Chat<'a>,
     /// How many bytes of the file were read.

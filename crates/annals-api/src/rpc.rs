@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0, one message a line.
+//! JSON-RPC 2.0, one message per line.
 
 use std::io::{self, BufRead};
 
@@ -10,54 +10,54 @@ use serde_json::value::RawValue;
 
 use crate::line::json_line;
 
-/// The longest message that is taken.
+/// The longest message that is accepted, in bytes.
 pub const LONGEST_FRAME: usize = 16 << 20;
-/// How many characters are said of a wrong parameter.
+/// The most characters of an error message about a parameter.
 const LONGEST_COMPLAINT: usize = 200;
 
-/// One line of a peer.
+/// One line from a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// A line without its end.
+    /// A line without its newline.
     Line(Vec<u8>),
-    /// A line that was longer than [`LONGEST_FRAME`] and was passed over.
+    /// A line longer than [`LONGEST_FRAME`], which was skipped.
     TooLong,
 }
 
-/// Reads lines of bounded length. Blank ones are passed over.
+/// Reads lines of bounded length, skipping blank ones.
 #[derive(Debug)]
 pub struct Frames<R> {
     source: R,
 }
 
-/// A message of a peer.
+/// A message from a peer.
 #[derive(Clone, Debug)]
 pub enum Incoming {
-    /// Wants an answer.
+    /// A message that needs an answer.
     Request(Request),
-    /// Wants none.
+    /// A message that needs no answer.
     Notification {
-        /// What it is about.
+        /// Its method.
         method: String,
         /// Its parameters.
         params: Params,
     },
-    /// Answers something. This server asks nothing itself.
+    /// An answer. This server sends no requests, so answers are ignored.
     Response,
 }
 
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Names it in the answer.
+    /// Its id, which the answer repeats.
     pub id: Id,
-    /// What is asked.
+    /// The method.
     pub method: String,
-    /// With which parameters.
+    /// The parameters.
     pub params: Params,
 }
 
-/// What names a request.
+/// The id of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
@@ -65,36 +65,36 @@ pub enum Id {
     Number(Number),
     /// Text.
     Text(String),
-    /// Nothing: where the request could not be read.
+    /// No id, because the request could not be read.
     Null,
 }
 
-/// Parameters, not read yet.
+/// Parameters that are not deserialized yet.
 #[derive(Clone, Debug, Default)]
 pub struct Params(Option<Box<RawValue>>);
 
-/// Why a request failed. Never has text of a transcript in it.
+/// Why a request failed. It never contains text of a transcript.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// The number of the reason.
+    /// The code of the reason.
     pub code: ErrorCode,
     /// The reason in words.
     pub message: String,
-    /// More of it, for programs.
+    /// Details for programs.
     pub data: Option<Box<RawValue>>,
 }
 
-/// What comes of a request: the result, or why there is none.
+/// The outcome of a request: its result, or why it failed.
 pub type Outcome = Result<Box<RawValue>, Error>;
 
 impl<R: BufRead> Frames<R> {
-    /// Reads from a source.
+    /// Reads lines from a source.
     pub fn new(source: R) -> Self {
         Self { source }
     }
 
-    /// Returns the next line; none at the end.
+    /// Returns the next line, or `None` at the end.
     pub fn read(&mut self) -> io::Result<Option<Frame>> {
         let mut line = Vec::new();
         let mut is_too_long = false;
@@ -130,9 +130,9 @@ impl<R: BufRead> Frames<R> {
     }
 }
 
-/// A message as it is spelled. What is there although it is null is told from what is not there.
+/// The fields of a message. A field that is null is `Some`; an absent field is `None`.
 #[derive(Deserialize)]
-struct Spelled<'a> {
+struct RawMessage<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -152,7 +152,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 }
 
 impl Incoming {
-    /// Reads a message. What cannot be read is answered with the error, to the id as far as it is known.
+    /// Reads a message. An error comes with the id that it is answered to, which is null if it could not be read.
     pub fn read(line: &[u8]) -> Result<Self, (Id, Error)> {
         let fail = |id, code, message: &str| Err((id, Error::new(code, message)));
         let Ok(text) = std::str::from_utf8(line) else {
@@ -165,8 +165,8 @@ impl Incoming {
                 "batches are not supported: send one message a line",
             );
         }
-        let spelled: Spelled<'_> = match serde_json::from_str(text) {
-            Ok(spelled) => spelled,
+        let message: RawMessage<'_> = match serde_json::from_str(text) {
+            Ok(message) => message,
             Err(error) if error.is_data() => {
                 return fail(Id::Null, ErrorCode::InvalidRequest, "the message is not a request");
             }
@@ -175,7 +175,7 @@ impl Incoming {
                 return fail(Id::Null, ErrorCode::Parse, &place);
             }
         };
-        let id = match spelled.id.map(|id| serde_json::from_str::<Id>(id.get())) {
+        let id = match message.id.map(|id| serde_json::from_str::<Id>(id.get())) {
             None => None,
             Some(Ok(id)) => Some(id),
             Some(Err(_)) => {
@@ -183,11 +183,11 @@ impl Incoming {
             }
         };
         let known = || id.clone().unwrap_or(Id::Null);
-        if spelled.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        if message.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
             return fail(known(), ErrorCode::InvalidRequest, "`jsonrpc` is not \"2.0\"");
         }
-        let Some(method) = spelled.method else {
-            return match spelled.result.or(spelled.error) {
+        let Some(method) = message.method else {
+            return match message.result.or(message.error) {
                 Some(_) => Ok(Incoming::Response),
                 None => fail(known(), ErrorCode::InvalidRequest, "there is no `method`"),
             };
@@ -195,7 +195,7 @@ impl Incoming {
         let Ok(method) = serde_json::from_str::<String>(method.get()) else {
             return fail(known(), ErrorCode::InvalidRequest, "`method` is not a string");
         };
-        let params = Params(spelled.params.map(RawValue::to_owned));
+        let params = Params(message.params.map(RawValue::to_owned));
         Ok(match id {
             Some(id) => Incoming::Request(Request { id, method, params }),
             None => Incoming::Notification { method, params },
@@ -204,48 +204,49 @@ impl Incoming {
 }
 
 impl Params {
-    /// Spells parameters.
+    /// Serializes parameters.
     pub fn of(params: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::value::to_raw_value(params).map(|params| Self(Some(params)))
     }
 
-    /// Returns the parameters as they came.
+    /// Returns the parameters as they were received.
     pub fn raw(&self) -> Option<&RawValue> {
         self.0.as_deref()
     }
 
-    /// Reads the parameters; those that are left out are as if there were none in them.
+    /// Deserializes the parameters; missing or null parameters are an empty object.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let json = self.0.as_ref().map_or("null", |params| params.get());
         let json = if json == "null" { "{}" } else { json };
         if !json.starts_with('{') {
             return Err(Error::invalid_params("parameters are an object, by name"));
         }
-        let mut spelled = serde_json::Deserializer::from_str(json);
-        serde_path_to_error::deserialize(&mut spelled).map_err(|error| Error::wrong_params(&error))
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| Error::wrong_params(&error))
     }
 }
 
 impl Error {
-    /// Says why a request failed.
+    /// Returns an error with a code and a message.
     pub fn new(code: ErrorCode, message: &str) -> Self {
         Self { code, message: message.to_owned(), data: None }
     }
 
-    /// Says what is wrong with parameters.
+    /// Returns an error about parameters.
     pub fn invalid_params(message: &str) -> Self {
         Self::new(ErrorCode::InvalidParams, message)
     }
 
-    /// Says which parameter is not what it should be, and how. What was given may be long.
+    /// Returns an error that names the wrong parameter. The message is cut, because it quotes the value.
     fn wrong_params(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let told = error.inner().to_string();
-        // Where it stands in the line is said by its name.
-        let told = told.rsplit_once(" at line ").map_or(&*told, |(told, _)| told);
-        let told =
-            told.replace("expected usize", "expected a number").replace("expected u64", "expected a number");
-        let cut: String = told.chars().take(LONGEST_COMPLAINT).collect();
-        let more = if cut.len() < told.len() { "…" } else { "" };
+        let message = error.inner().to_string();
+        // The path of the parameter says where it is, so the line and column are left out.
+        let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+        let message = message
+            .replace("expected usize", "expected a number")
+            .replace("expected u64", "expected a number");
+        let cut: String = message.chars().take(LONGEST_COMPLAINT).collect();
+        let more = if cut.len() < message.len() { "…" } else { "" };
         let place: String = error.path().to_string().chars().take(LONGEST_COMPLAINT).collect();
         Self::invalid_params(&match &*place {
             "." => format!("{cut}{more}"),
@@ -253,27 +254,27 @@ impl Error {
         })
     }
 
-    /// Says that the request was cancelled.
+    /// Returns the error of a cancelled request.
     pub fn cancelled() -> Self {
         Self::new(ErrorCode::Cancelled, "the request was cancelled")
     }
 
-    /// Says that there is no such method.
+    /// Returns the error of an unknown method.
     pub fn method_not_found() -> Self {
         Self::new(ErrorCode::MethodNotFound, "there is no such method")
     }
 
-    /// Says that the peer that sent the request has gone.
+    /// Returns the error of a request whose peer has disconnected.
     pub fn gone() -> Self {
         Self::new(ErrorCode::Cancelled, "the peer has gone")
     }
 
-    /// Says that the thread that worked on something ended.
+    /// Returns the error of a request whose thread ended early.
     pub fn broken_off() -> Self {
         Self::new(ErrorCode::Internal, "the work broke off")
     }
 
-    /// Adds something for programs.
+    /// Adds details for programs.
     #[must_use]
     pub fn with_data(self, data: &impl Serialize) -> Self {
         Self { data: serde_json::value::to_raw_value(data).ok(), ..self }
@@ -313,11 +314,11 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Told<'a>>,
+    error: Option<ErrorFields<'a>>,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ErrorFields<'a> {
     code: i64,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -331,18 +332,18 @@ struct Notice<'a, P> {
     params: &'a P,
 }
 
-/// Spells an answer on one line.
+/// Returns an answer as JSON on one line.
 pub fn answer(id: &Id, outcome: &Outcome) -> String {
     let (result, error) = match outcome {
         Ok(result) => (Some(&**result), None),
         Err(Error { code, message, data }) => {
-            (None, Some(Told { code: code.number(), message, data: data.as_deref() }))
+            (None, Some(ErrorFields { code: code.number(), message, data: data.as_deref() }))
         }
     };
     json_line(&Answer { jsonrpc: "2.0", id, result, error }).expect("an answer is made of JSON")
 }
 
-/// Spells a notification on one line.
+/// Returns a notification as JSON on one line.
 pub fn notification(method: &str, params: &impl Serialize) -> serde_json::Result<String> {
     json_line(&Notice { jsonrpc: "2.0", method, params })
 }

@@ -1,7 +1,8 @@
-//! From the engine's types to the wire's: the one place, for the command line and for every transport.
+//! Conversions from the engine's types to the wire's, for the command line and for every transport.
 
 mod conversation;
 mod utf8;
+mod word;
 
 use annals_engine::{
     Finding, Forked, Ghost, Pasted, Project, Prompt, Relation, Report, RootSummary, SessionRow,
@@ -13,9 +14,11 @@ use jiff::Timestamp;
 
 pub use conversation::ToWire;
 pub use conversation::value_as_found;
-pub(crate) use conversation::{added, came_in};
+pub(crate) use conversation::{input, text_input};
+pub(crate) use word::{chat_role, chat_tool_status};
+pub use word::{input_kind, tool_state};
 
-/// What a transcript is made of.
+/// Returns the counts of what is in a transcript.
 pub fn stats(report: &Report) -> wire::Stats {
     let (file, stats) = (&report.file, &report.stats);
     let tool = |(name, count): (&String, &annals_engine::ToolCount)| {
@@ -44,7 +47,7 @@ pub fn stats(report: &Report) -> wire::Stats {
     }
 }
 
-/// Returns how many bytes a session of a list takes, near enough.
+/// Returns about how many bytes a session of a list takes in JSON.
 pub fn weight(listed: &SessionRow) -> usize {
     let facts = &listed.facts;
     let title = facts.title.as_ref().map_or(0, |title| title.text.len());
@@ -58,17 +61,17 @@ pub fn weight(listed: &SessionRow) -> usize {
         &facts.forked_from,
     ];
     let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
-    // The working directory stands in several places.
+    // The working directory is in several fields.
     1000 + title + texts + 3 * facts.cwd.as_ref().map_or(0, String::len)
 }
 
-/// A session of a list.
+/// Returns a session of a list.
 pub fn session(listed: SessionRow) -> wire::Session {
     let project_path = listed.project_path();
     let facts = *listed.facts;
     wire::Session {
         id: listed.file.session.unwrap_or_default(),
-        title_source: facts.title.as_ref().map_or("none", |title| title.source.name()).to_owned(),
+        title_source: word::title_source(facts.title.as_ref().map(|title| title.source)),
         title: facts.title.map(|title| title.text),
         first_prompt: facts.first_prompt,
         created_at: facts.created_at.map(time),
@@ -94,12 +97,12 @@ pub fn session(listed: SessionRow) -> wire::Session {
     }
 }
 
-/// A session that only the prompt history knows.
+/// Returns a session that only the prompt history mentions.
 pub fn ghost(ghost: &Ghost) -> wire::Session {
     wire::Session {
         id: ghost.session.clone(),
         title: Some(ghost.first_prompt.clone()),
-        title_source: "prompt".to_owned(),
+        title_source: wire::TitleSource::Prompt,
         first_prompt: Some(ghost.first_prompt.clone()),
         created_at: ghost.first_at.map(time),
         updated_at: ghost.last_at.map(time),
@@ -124,23 +127,22 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
     }
 }
 
-/// A prompt that was typed.
+/// Returns a prompt that was typed.
 pub fn prompt(prompt: &Prompt) -> wire::Prompt {
-    let pasted = |pasted: &Pasted| wire::Pasted {
-        id: pasted.id.clone(),
-        kind: pasted.kind.clone(),
-        content: pasted.content.clone(),
-    };
     wire::Prompt {
         text: prompt.text.clone(),
         timestamp: prompt.time.map(time),
         project: prompt.project.clone(),
         session: prompt.session.clone(),
-        pasted: prompt.pasted.iter().map(pasted).collect(),
+        pasted: prompt.pasted.iter().map(paste).collect(),
     }
 }
 
-/// A project.
+fn paste(pasted: &Pasted) -> wire::Paste {
+    wire::Paste { id: pasted.id.clone(), kind: pasted.kind.clone(), content: pasted.content.clone() }
+}
+
+/// Returns a project.
 pub fn project(project: &Project) -> wire::Project {
     wire::Project {
         path: project.path.clone(),
@@ -153,7 +155,7 @@ pub fn project(project: &Project) -> wire::Project {
     }
 }
 
-/// A folder of the client.
+/// Returns a config folder of Claude Code.
 pub fn root(place: &RootSummary) -> wire::Root {
     wire::Root {
         path: place.path.as_path().into(),
@@ -163,7 +165,7 @@ pub fn root(place: &RootSummary) -> wire::Root {
     }
 }
 
-/// Something wrong in a transcript.
+/// Returns a problem of a transcript.
 pub fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
     wire::Problem {
         session: file.session.clone(),
@@ -171,27 +173,27 @@ pub fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
         line: finding.line,
         lines: finding.lines,
         problem: finding.issue.title(),
-        severity: finding.issue.severity().name().to_owned(),
+        severity: word::severity(finding.issue.severity()),
         effect: finding.issue.effect().to_owned(),
         repairable: finding.issue.is_repairable(),
     }
 }
 
-/// A related session.
+/// Returns a related session.
 pub fn relation(relation: &Relation) -> wire::Relation {
     wire::Relation {
         session: relation.other.session.clone(),
         path: relation.other.path.as_path().into(),
-        kinship: relation.kinship.name().to_owned(),
+        kinship: word::kinship(relation.kinship),
         shared: relation.shared,
         last_shared: relation.last_shared.clone(),
     }
 }
 
-/// A session that was changed: what was done, and to which; callers add the rest.
-pub fn changed(done: &str, file: &TranscriptFile) -> wire::Changed {
-    wire::Changed {
-        done: done.to_owned(),
+/// Returns the result of an operation on a session; callers set the fields that the operation has besides.
+pub fn change_result(done: wire::Operation, file: &TranscriptFile) -> wire::ChangeResult {
+    wire::ChangeResult {
+        done,
         dry_run: false,
         session: file.session.clone(),
         path: file.path.as_path().into(),
@@ -206,9 +208,9 @@ pub fn changed(done: &str, file: &TranscriptFile) -> wire::Changed {
     }
 }
 
-/// A fork that was made.
-pub fn forked(forked: &Forked, from: &TranscriptFile) -> wire::Forked {
-    wire::Forked {
+/// Returns a new fork of a session.
+pub fn fork_result(forked: &Forked, from: &TranscriptFile) -> wire::ForkResult {
+    wire::ForkResult {
         session: forked.session.clone(),
         path: forked.path.as_path().into(),
         title: forked.title.clone(),
@@ -217,9 +219,9 @@ pub fn forked(forked: &Forked, from: &TranscriptFile) -> wire::Forked {
     }
 }
 
-/// An entry of the trash.
-pub fn trashed(trashed: &Trashed) -> wire::Trashed {
-    wire::Trashed {
+/// Returns an entry of the trash.
+pub fn trash_entry(trashed: &Trashed) -> wire::TrashEntry {
+    wire::TrashEntry {
         session: trashed.session.clone(),
         entry: trashed.entry.clone(),
         title: trashed.title.clone(),
@@ -231,7 +233,7 @@ pub fn trashed(trashed: &Trashed) -> wire::Trashed {
     }
 }
 
-/// Spells a time with milliseconds.
+/// Returns a time in RFC 3339, in UTC with milliseconds.
 pub fn time(time: Timestamp) -> String {
     format!("{time:.3}")
 }

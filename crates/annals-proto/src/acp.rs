@@ -1,47 +1,47 @@
-//! The Agent Client Protocol, version 1, as far as a keeper of histories speaks it.
+//! The Agent Client Protocol, version 1, as far as a server of histories needs it.
 //!
-//! Names and meanings are the protocol's; what is ours stands in `_meta` under `annals`. Values that come from transcripts
-//! are passed on as they are found, so they are raw JSON here.
+//! Names and meanings are the protocol's; additions of annals are in `_meta` under `annals`. Values from transcripts are
+//! passed on unchanged, so they are raw JSON here.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::Session;
 use crate::method::methods;
+use crate::{InputKind, Session, ToolState};
 
 /// The version of the protocol.
 pub const PROTOCOL_VERSION: u16 = 1;
 
-/// The notification that says something of a session.
+/// The notification about what happens in a session.
 pub const UPDATE: &str = "session/update";
 
-/// The notification by which a client stops what is being done for a session.
+/// The notification by which an editor stops the work on a session.
 pub const CANCEL: &str = "session/cancel";
 
 methods! {
-    /// Agrees on a version and says what is possible.
+    /// Negotiates the version and returns the capabilities.
     Initialize "initialize" reads,
-    /// Nobody has to say who he is.
+    /// Succeeds: no authentication is needed.
     Authenticate "authenticate" reads,
-    /// Nobody is known.
+    /// Succeeds: there is no login.
     Logout "logout" reads,
     /// Lists sessions.
     List "session/list" reads,
-    /// Tells everything that was said in a session, and what is said from now on.
+    /// Replays a session from its start, and then follows it.
     Load "session/load" reads,
-    /// Tells what is said in a session from now on.
+    /// Follows a session without replaying it.
     Resume "session/resume" reads,
-    /// Ends that.
+    /// Stops following a session.
     Close "session/close" reads,
     /// Moves a session to the trash.
     Delete "session/delete" changes,
-    /// Begins a session: not here.
+    /// Starts a session: only with an agent program.
     New "session/new" reads,
-    /// Asks the model: not here.
+    /// Sends a prompt to the model: only with an agent program.
     Prompt "session/prompt" reads,
-    /// Chooses a mode: not here.
+    /// Sets a mode: only with an agent program.
     SetMode "session/set_mode" reads,
-    /// Chooses an option: not here.
+    /// Sets an option: only with an agent program.
     SetConfigOption "session/set_config_option" reads,
 }
 
@@ -49,9 +49,9 @@ methods! {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
-    /// The newest version that the client speaks.
+    /// The newest version that the editor supports.
     pub protocol_version: u64,
-    /// What the client can do.
+    /// The capabilities of the editor.
     #[serde(default)]
     pub client_capabilities: serde_json::Value,
 }
@@ -62,11 +62,11 @@ pub struct InitializeParams {
 pub struct ListParams {
     /// Only sessions of exactly this working directory.
     pub cwd: Option<String>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// Parameters of `session/load` and `session/resume`. Servers of tools are of no use to a history.
+/// Parameters of `session/load` and `session/resume`. MCP servers are ignored, because a history runs no tools.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenParams {
@@ -84,7 +84,7 @@ pub struct SessionParams {
     pub session_id: String,
 }
 
-/// Something for which there is nothing to say but that it can be done, or was.
+/// An empty object: a capability, or a result without content.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Empty {}
 
@@ -92,17 +92,17 @@ pub struct Empty {}
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
-    /// The version that is spoken from now on.
+    /// The negotiated version.
     pub protocol_version: u16,
-    /// What can be done here.
+    /// The capabilities of this server.
     pub agent_capabilities: AgentCapabilities,
-    /// Who answers.
+    /// The name and version of this server.
     pub agent_info: Implementation,
-    /// How a client says who it is: it need not.
+    /// Ways to authenticate: always empty, because none is needed.
     pub auth_methods: [Empty; 0],
 }
 
-/// A program.
+/// The name and version of a program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Implementation {
     /// Its name.
@@ -111,19 +111,19 @@ pub struct Implementation {
     pub version: &'static str,
 }
 
-/// What can be done here.
+/// The capabilities of this server.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCapabilities {
     /// Whether `session/load` is answered.
     pub load_session: bool,
-    /// What a prompt may have in it besides text.
+    /// What a prompt may contain besides text.
     pub prompt_capabilities: PromptCapabilities,
-    /// Which methods for sessions are answered besides.
+    /// Which other methods of sessions are answered.
     pub session_capabilities: SessionCapabilities,
 }
 
-/// What a prompt may have in it besides text.
+/// What a prompt may contain besides text.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptCapabilities {
@@ -135,7 +135,7 @@ pub struct PromptCapabilities {
     pub embedded_context: bool,
 }
 
-/// Which methods for sessions are answered.
+/// Which methods of sessions are answered.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SessionCapabilities {
     /// `session/list`.
@@ -144,7 +144,7 @@ pub struct SessionCapabilities {
     pub resume: Empty,
     /// `session/close`.
     pub close: Empty,
-    /// `session/delete`; not where nothing may be changed.
+    /// `session/delete`; absent on a read-only server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete: Option<Empty>,
 }
@@ -153,9 +153,9 @@ pub struct SessionCapabilities {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResult {
-    /// The sessions, the last active first.
+    /// The sessions, most recently active first.
     pub sessions: Vec<SessionInfo>,
-    /// Where the next page begins.
+    /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -166,40 +166,40 @@ pub struct ListResult {
 pub struct SessionInfo {
     /// Its id.
     pub session_id: String,
-    /// The working directory in which the client would resume it: an absolute path.
+    /// The working directory in which Claude Code would resume it: an absolute path.
     pub cwd: String,
-    /// What it is called.
+    /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// When something was said last.
+    /// When it was last active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-    /// What `history/list` says of it.
+    /// The session as `history/list` returns it.
     #[serde(rename = "_meta")]
     pub meta: Meta<Session>,
 }
 
-/// What is ours in a message.
+/// The additions of annals to a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Meta<T> {
-    /// What it is.
+    /// The addition.
     pub annals: T,
 }
 
 /// The result of `session/load` and `session/resume`.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpenResult {
-    /// Where in the transcript the following begins.
+    /// The state of the session when it was opened.
     #[serde(rename = "_meta")]
     pub meta: Meta<Opened>,
 }
 
-/// How a session was opened.
+/// The state of a session when it was opened.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Opened {
-    /// Everything before this place in the transcript was told, or was not asked for; everything behind it will be told.
+    /// The offset in the transcript at which following starts: updates about entries after it are sent as they are appended.
     pub offset: u64,
-    /// How many subagents have a transcript of their own, which `history/read` does not mix in either.
+    /// How many subagents have a transcript of their own, which is not replayed.
     pub subagents: u64,
 }
 
@@ -207,35 +207,35 @@ pub struct Opened {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateParams<'a> {
-    /// The session, as the client has named it.
+    /// The session, by the id that the editor used.
     pub session_id: &'a str,
-    /// What is said of it.
+    /// The update.
     pub update: Update,
 }
 
-/// What is said of a session.
+/// An update about a session.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case")]
 pub enum Update {
-    /// A piece of what the user said.
+    /// A piece of a message of the user.
     UserMessageChunk(Chunk),
-    /// A piece of what the agent said.
+    /// A piece of a message of the agent.
     AgentMessageChunk(Chunk),
-    /// A piece of what the agent thought.
+    /// A piece of the thinking of the agent.
     AgentThoughtChunk(Chunk),
     /// The agent called a tool.
     ToolCall(ToolCall),
-    /// Something came of a call.
+    /// News of a tool call, such as its result.
     ToolCallUpdate(ToolCall),
-    /// What the agent means to do.
+    /// The plan of the agent.
     Plan(Plan),
-    /// What the session is called, and when something was said last.
+    /// The title of the session, and when it was last active.
     SessionInfoUpdate(InfoUpdate),
-    /// How much of the model's context is taken.
+    /// How much of the context of the model is used.
     UsageUpdate(UsageUpdate),
     /// The conversation was compacted.
     CompactionUpdate(CompactionUpdate),
-    /// A piece of the summary that stands for what was compacted away.
+    /// A piece of the summary that replaces the messages before a compaction.
     CompactionSummaryChunk(CompactionSummaryChunk),
 }
 
@@ -243,48 +243,47 @@ pub enum Update {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk {
-    /// What it says.
+    /// The content.
     pub content: ContentBlock,
     /// The message that it is a piece of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// Where it comes from.
+    /// The entry that it comes from.
     #[serde(rename = "_meta")]
     pub meta: Meta<Origin>,
 }
 
-/// Where something that is told comes from.
+/// The entry that an update comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
-    /// The entry.
+    /// The uuid of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
-    /// What it is, where that is not just what a person typed or a model answered: `command`, `output`,
-    /// `task_notification` and so on.
+    /// What it is, if it is not just what a person typed or a model answered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<&'static str>,
+    pub input: Option<InputKind>,
     /// The agent of a team that sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teammate_id: Option<String>,
-    /// Whether it is the summary that stands for what was compacted away.
+    /// Whether it is the summary that replaces the messages before a compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summary: bool,
     /// The subagent that the call started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// How the call ended: `ok`, `error`, `interrupted` or `denied`.
+    /// How the call ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<&'static str>,
-    /// Whether something was too long to be told.
+    pub state: Option<ToolState>,
+    /// Whether parts of it were left out because they are too long.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
-/// Something that can be shown.
+/// A block of content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ContentBlock {
@@ -297,54 +296,54 @@ pub enum ContentBlock {
     Image {
         /// The image in base64.
         data: String,
-        /// What kind of image it is.
+        /// Its media type.
         mime_type: String,
     },
-    /// Something that lies elsewhere.
+    /// A link to content elsewhere.
     ResourceLink {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// Where it lies.
+        /// Its address.
         uri: String,
     },
 }
 
-/// A call of a tool, or what is new about it: then what is left out is as before.
+/// A tool call, or an update of one, in which absent fields are unchanged.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// The call.
+    /// The id of the call.
     pub tool_call_id: String,
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What kind of tool that is.
+    /// What kind of tool it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    /// How far it is.
+    /// Whether it has ended, and how.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ToolStatus>,
-    /// What it shows.
+    /// The content to show for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<ToolContent>>,
     /// The files that it touches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locations: Option<Vec<Location>>,
-    /// Its arguments as they stand in the transcript.
+    /// Its arguments as they are in the transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Box<RawValue>>,
-    /// What it returned, as it stands in the transcript.
+    /// Its result as it is in the transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_output: Option<Box<RawValue>>,
-    /// Where it comes from.
+    /// The entry that it comes from.
     #[serde(rename = "_meta")]
     pub meta: Meta<Origin>,
 }
 
-/// What kind of tool is called.
+/// What kind of tool a call uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -360,50 +359,50 @@ pub enum ToolKind {
     Search,
     /// Runs commands.
     Execute,
-    /// Thinks, plans, has others think.
+    /// Thinks, plans or delegates.
     Think,
-    /// Gets something from elsewhere.
+    /// Fetches data from elsewhere.
     Fetch,
-    /// Goes into another mode.
+    /// Switches the mode.
     SwitchMode,
     /// Anything else.
     Other,
 }
 
-/// How far a call is.
+/// Whether a call has ended, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
-    /// Nothing has come of it yet.
+    /// There is no result yet.
     InProgress,
-    /// The tool did its work.
+    /// The tool succeeded.
     Completed,
-    /// It failed, or was stopped or forbidden.
+    /// It failed, or was interrupted or denied.
     Failed,
 }
 
-/// What a call shows.
+/// Content to show for a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ToolContent {
     /// Text or an image.
     Content {
-        /// What it is.
+        /// The content.
         content: ContentBlock,
     },
     /// A change of a file.
     Diff {
         /// The file: an absolute path.
         path: String,
-        /// What stood there; none if nothing is known to have stood there.
+        /// The old text; absent if there was none or it is unknown.
         #[serde(skip_serializing_if = "Option::is_none")]
         old_text: Option<String>,
-        /// What stands there now.
+        /// The new text.
         new_text: String,
     },
 }
 
-/// A place in a file.
+/// A file, and a line in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Location {
     /// The file: an absolute path.
@@ -413,44 +412,44 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
-/// What the agent means to do.
+/// The plan of the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// One thing after another.
+    /// The steps, in order.
     pub entries: Vec<PlanEntry>,
 }
 
-/// One thing that the agent means to do.
+/// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlanEntry {
-    /// What it is.
+    /// What is to be done.
     pub content: String,
-    /// How much it matters: transcripts do not say.
+    /// Always `medium`, because transcripts have no priorities.
     pub priority: &'static str,
-    /// How far it is.
+    /// Whether it is done.
     pub status: PlanStatus,
 }
 
-/// How far one thing of a plan is.
+/// Whether a step of a plan is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Begun.
+    /// Started.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// What a session is called, and when something was said last.
+/// The title of a session, and when it was last active.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InfoUpdate {
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// When something was said last.
+    /// When it was last active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
     /// What happened to its transcript.
@@ -461,20 +460,20 @@ pub struct InfoUpdate {
 /// What happened to a transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fate {
-    /// It was replaced or cut off: what was told may not be true any more. Load the session again.
+    /// It was replaced or truncated: earlier updates no longer hold. The editor should load the session again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub reset: bool,
-    /// It is not there any more.
+    /// It was removed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
 }
 
-/// How much of the model's context is taken.
+/// How much of the context of the model is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UsageUpdate {
-    /// How many tokens.
+    /// The tokens in use.
     pub used: u64,
-    /// Of how many. Transcripts do not say, so it is what the model usually has.
+    /// The size of the context in tokens. It is not in transcripts, so this is the usual size of the model.
     pub size: u64,
 }
 
@@ -482,36 +481,36 @@ pub struct UsageUpdate {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionUpdate {
-    /// The compaction.
+    /// The id of the compaction.
     pub compaction_id: String,
-    /// How far it is.
+    /// Always `completed`.
     pub status: &'static str,
-    /// Where it comes from.
+    /// The entry that it comes from.
     #[serde(rename = "_meta")]
     pub meta: Meta<Origin>,
 }
 
-/// A piece of the summary that stands for what was compacted away.
+/// A piece of the summary that replaces the messages before a compaction.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryChunk {
-    /// The compaction.
+    /// The id of the compaction.
     pub compaction_id: String,
     /// What it says.
     pub content: ContentBlock,
-    /// Where it comes from.
+    /// The entry that it comes from.
     #[serde(rename = "_meta")]
     pub meta: Meta<Origin>,
 }
 
-/// What an error says to programs where something has to be done elsewhere.
+/// The data of an error about an operation that another program has to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Elsewhere {
     /// Always `history-only`.
     pub reason: &'static str,
-    /// The command that does it, word by word.
+    /// The command that does it, as a list of arguments.
     pub command: Vec<String>,
-    /// The folder to run it in, where it is known.
+    /// The folder to run it in, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }

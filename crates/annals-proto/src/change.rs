@@ -1,27 +1,28 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
+use crate::word::words;
 
-/// A session that was changed, or would be: `rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`, `delete`.
+/// The result of an operation that changes a session, or would change it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Changed {
-    /// What was done: the name of the command.
-    pub done: String,
-    /// Whether it was only said what would be done.
+pub struct ChangeResult {
+    /// What was done.
+    pub done: Operation,
+    /// Whether nothing was changed, and this is what would be done.
     pub dry_run: bool,
     /// The session.
     pub session: Option<String>,
-    /// The transcript; for a deleted session, where it was.
+    /// The path of the transcript; for a deleted session, where it was.
     pub path: Text,
-    /// Its new title, if it was given one.
+    /// Its new title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its new tag, if it was given one; empty if the old one was taken away.
+    /// Its new tag; empty if the tag was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// The entry that was taken out.
+    /// The uuid of the entry that was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// How many entries the session has now.
@@ -41,14 +42,36 @@ pub struct Changed {
     pub moved: Vec<Text>,
 }
 
-/// A fork that was made.
+words! {
+    /// What was done to a session: the name of the command.
+    Operation {
+        /// It has a new title.
+        Rename "rename",
+        /// It has a new tag, or none.
+        Tag "tag",
+        /// It was moved to the archive of Claude Code.
+        Archive "archive",
+        /// It was moved out of the archive of Claude Code.
+        Unarchive "unarchive",
+        /// One entry was removed from it.
+        Tombstone "tombstone",
+        /// Its transcript was replaced by a log from elsewhere.
+        Hydrate "hydrate",
+        /// It was moved to the trash, or removed permanently.
+        Delete "delete",
+        /// It was restored from the trash.
+        Restore "restore",
+    }
+}
+
+/// A new session that is a copy of another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Forked {
+pub struct ForkResult {
     /// The new session.
     pub session: String,
-    /// Its transcript.
+    /// The path of its transcript.
     pub path: Text,
     /// Its title.
     pub title: String,
@@ -58,26 +81,26 @@ pub struct Forked {
     pub entries: usize,
 }
 
-/// An entry of the trash, a session as it was deleted at one time: a line of `annals restore --json`.
+/// An entry of the trash, which is a session as it was when it was deleted: a line of `annals restore --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Trashed {
+pub struct TrashEntry {
     /// The session.
     pub session: String,
-    /// Which of the session's entries it is; the ids of later ones sort behind those of earlier ones.
+    /// The id of the entry among those of the session; ids sort by time.
     pub entry: String,
     /// Its title.
     pub title: Option<String>,
     /// When it was deleted.
     pub deleted_at: String,
-    /// The working directory that it is about, if that is known.
+    /// The working directory of the session, if it is known.
     pub project: Option<Text>,
-    /// How many bytes it has, with all that belongs to it.
+    /// Its size in bytes, side files included.
     pub size: u64,
     /// Where its transcript was.
     pub path: Text,
-    /// Whether deleting or restoring it was interrupted, or is going on right now. The next operation that changes the session
+    /// Whether deleting or restoring it was interrupted, or is still running. The next operation that changes the session
     /// puts its files back.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub interrupted: bool,

@@ -1,84 +1,187 @@
+mod json;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::CameIn;
+use crate::word::words;
+use crate::{Input, Role, ToolState};
 
 /// One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
 ///
-/// In `history/appended` items are made from their entries alone: what only the whole conversation tells (`turn`, `live`,
-/// `line`) is null there, and calls are `pending`, as their results are yet to come. An item whose `uuid` came before takes the
-/// place of that one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+/// In JSON an item is one flat object that has every field whatever its kind, with null for those of other kinds.
+#[derive(Clone, Debug)]
 pub struct HistoryItem {
-    /// `message`, `compaction`, `branch`, `gap`, `root`, `salvaged`, `meta` or `damage`.
-    pub kind: String,
-    /// `user` or `assistant`, for those that speak.
-    pub role: Option<String>,
-    /// Who should see it: `conversation` (everybody), `folded` (people, folded: output of commands, messages of other agents,
-    /// notifications, hooks), `context` (on request: what Claude Code added for the model) or `hidden` (records).
-    pub visibility: String,
-    /// The entry's `type`.
-    #[serde(rename = "type")]
-    pub entry_type: Option<String>,
-    /// What divides the type further. Of a root, why the next entry hangs on nothing although others stand before it:
-    /// `context_cleared`, `parentless_prompts`, `rewind_to_start`, `copy_of_first_prompt` or `lost_link`.
-    pub subtype: Option<String>,
-    /// The entry.
-    pub uuid: Option<String>,
-    /// What it hangs on; of a gap, the entry that is missing; of a branch, the entry that it leaves from.
+    /// Who should see it.
+    pub visibility: Visibility,
+    /// The entry that it follows; of a gap, the missing entry; of a branch, the entry that it leaves from.
     pub parent: Option<String>,
+    /// Whether it belongs to the live conversation; `None` if only its own entry was read.
+    pub live: Option<bool>,
+    /// Whether a subagent wrote it.
+    pub sidechain: bool,
+    /// The subagent that wrote it.
+    pub agent_id: Option<String>,
+    /// What it is, with the fields that only such items have.
+    pub body: ItemBody,
+}
+
+/// What an item is: `kind` in JSON. Entries are not boxed, because nearly every item is one.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ItemBody {
+    /// A prompt, a reply or a tool result.
+    Message(EntryBody),
+    /// The entry at which the conversation was compacted.
+    Compaction(EntryBody),
+    /// Entries that a rewind left behind, or a subagent's; they follow this item.
+    Branch(Branch),
+    /// An entry that others name as their parent is not in the file.
+    Gap,
+    /// The next entry has no parent although other entries precede it.
+    Root(RootCause),
+    /// An entry recovered from a damaged line.
+    Salvaged(EntryBody),
+    /// Any other entry: notices, context and records.
+    Meta(EntryBody),
+    /// A line from which no entry could be read.
+    Damage(EntryBody),
+}
+
+impl ItemBody {
+    /// Returns the word for it in JSON.
+    pub fn kind(&self) -> ItemKind {
+        match self {
+            ItemBody::Message(_) => ItemKind::Message,
+            ItemBody::Compaction(_) => ItemKind::Compaction,
+            ItemBody::Branch(_) => ItemKind::Branch,
+            ItemBody::Gap => ItemKind::Gap,
+            ItemBody::Root(_) => ItemKind::Root,
+            ItemBody::Salvaged(_) => ItemKind::Salvaged,
+            ItemBody::Meta(_) => ItemKind::Meta,
+            ItemBody::Damage(_) => ItemKind::Damage,
+        }
+    }
+
+    /// Returns the entry; `None` for branches, gaps and roots.
+    pub fn entry(&self) -> Option<&EntryBody> {
+        match self {
+            ItemBody::Message(entry)
+            | ItemBody::Compaction(entry)
+            | ItemBody::Salvaged(entry)
+            | ItemBody::Meta(entry)
+            | ItemBody::Damage(entry) => Some(entry),
+            ItemBody::Branch(_) | ItemBody::Gap | ItemBody::Root(_) => None,
+        }
+    }
+}
+
+/// What an item that stands for an entry has besides the fields of every item.
+#[derive(Clone, Debug)]
+pub struct EntryBody {
+    /// Who speaks; `None` where Claude Code does.
+    pub role: Option<Role>,
+    /// The entry's `type`.
+    pub entry_type: Option<String>,
+    /// The entry's `subtype`.
+    pub subtype: Option<String>,
+    /// The entry's uuid.
+    pub uuid: Option<String>,
     /// When it was written.
     pub timestamp: Option<String>,
-    /// The number of the turn that it belongs to; none for subagents shown with their session.
+    /// The number of its turn; `None` for subagents shown with their session.
     pub turn: Option<usize>,
-    /// Whether it belongs to the live conversation.
-    pub live: Option<bool>,
-    /// Whether it is a subagent's.
-    pub sidechain: bool,
-    /// The subagent.
-    pub agent_id: Option<String>,
-    /// The content blocks as they stand in the file; a string that is not UTF-8 is `{"bytes": <base64>}`.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
+    /// The content blocks as they are in the file.
     pub parts: Vec<Box<RawValue>>,
-    /// What came in with it, one after the other and without the tags around it, where that is not just what a person
-    /// typed.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub inputs: Vec<CameIn>,
-    /// The call that it makes, with how it ended.
+    /// The inputs of the entry in order, without the tags around them; empty if a person typed all of it.
+    pub inputs: Vec<Input>,
+    /// The tool call that it makes.
     pub tool: Option<HistoryTool>,
-    /// The token counters of a reply as they stand in the file.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    /// The token counters of a reply as they are in the file.
     pub usage: Option<Box<RawValue>>,
     /// The model of a reply.
     pub model: Option<String>,
-    /// The session and the message that the entry was copied from.
-    pub forked_from: Option<ForkedFrom>,
+    /// Where the entry was copied from.
+    pub forked_from: Option<ForkOrigin>,
     /// What a compaction did.
     pub compaction: Option<Compaction>,
     /// What is wrong with the line.
     pub problem: Option<String>,
-    /// The last entry of a branch: `annals show --leaf` shows the conversation that ends in it.
-    pub leaf: Option<String>,
-    /// How many entries a branch has.
-    pub entries: Option<usize>,
-    /// The line in the file, from 1; none for branches, gaps and roots.
+    /// The line in the file, from 1.
     pub line: Option<u64>,
-    /// The other lines of the file with the same `uuid`. Such lines are one item, at the place of the first line and with the
-    /// content of the last.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    /// The other lines of the file with the same uuid.
     pub other_lines: Vec<u64>,
-    /// What other lines with the same `uuid` say, where that is something else.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub superseded: Vec<Superseded>,
+    /// The content of other lines with the same uuid, where it differs.
+    pub superseded: Vec<SupersededLine>,
 }
 
-/// The content of a line that another line with the same `uuid` has replaced.
+/// Entries that are not on the live conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The uuid of its last entry: `annals show --leaf` shows the conversation that ends in it.
+    pub leaf: Option<String>,
+    /// How many entries it has.
+    pub entries: usize,
+}
+
+words! {
+    /// What an item is.
+    ItemKind {
+        /// A prompt, a reply or a tool result.
+        Message "message",
+        /// The entry at which the conversation was compacted.
+        Compaction "compaction",
+        /// Entries that a rewind left behind, or a subagent's; they follow this item.
+        Branch "branch",
+        /// An entry that others name as their parent is not in the file.
+        Gap "gap",
+        /// The next entry has no parent although other entries precede it.
+        Root "root",
+        /// An entry recovered from a damaged line.
+        Salvaged "salvaged",
+        /// Any other entry: notices, context and records.
+        Meta "meta",
+        /// A line from which no entry could be read.
+        Damage "damage",
+    }
+}
+
+words! {
+    /// Who should see an item.
+    Visibility {
+        /// Everybody: prompts, replies, images, tool calls.
+        Conversation "conversation",
+        /// People, folded: output of commands, messages of other agents, notifications, hooks.
+        Folded "folded",
+        /// People on request: what Claude Code added for the model.
+        Context "context",
+        /// Nobody: records.
+        Hidden "hidden",
+    }
+}
+
+words! {
+    /// Why an entry in the middle of a file has no parent: `subtype` of a root in JSON.
+    RootCause {
+        /// Its parent is not in the file, or it should name one and does not.
+        LostLink "lost_link",
+        /// A compaction starts with it.
+        Boundary "boundary",
+        /// Claude Code cleared the context and continued in the same file, to carry out a plan.
+        ContextCleared "context_cleared",
+        /// The conversation was written again from its first prompt on, with new uuids.
+        CopyOfFirstPrompt "copy_of_first_prompt",
+        /// The user went back to the start and typed another first prompt.
+        RewindToStart "rewind_to_start",
+        /// The program that wrote the file gives prompts no parents.
+        ParentlessPrompts "parentless_prompts",
+    }
+}
+
+/// The content of a line that another line with the same uuid replaces.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Superseded {
+pub struct SupersededLine {
     /// The line in the file, from 1.
     pub line: u64,
     /// The entry's `type` in this line.
@@ -86,34 +189,34 @@ pub struct Superseded {
     pub entry_type: Option<String>,
     /// When this line was written.
     pub timestamp: Option<String>,
-    /// The content blocks as they stand in the file.
+    /// The content blocks as they are in the file.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
     pub parts: Vec<Box<RawValue>>,
 }
 
-/// Where a copied entry comes from.
+/// The session and the message that an entry was copied from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct ForkedFrom {
+pub struct ForkOrigin {
     /// The session.
     pub session_id: String,
     /// The message.
     pub message_uuid: String,
 }
 
-/// A call and how it ended.
+/// A tool call and how it ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryTool {
-    /// The call.
+    /// The id of the call.
     pub id: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub name: Option<String>,
-    /// `ok`, `error`, `pending`, `interrupted` or `denied`.
-    pub state: String,
-    /// The entry with the result.
+    /// How it ended.
+    pub state: ToolState,
+    /// The uuid of the entry with the result.
     pub result_uuid: Option<String>,
 }
 
@@ -122,7 +225,7 @@ pub struct HistoryTool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
-    /// `auto` or `manual`.
+    /// What caused it, as Claude Code wrote it: `auto` or `manual`.
     pub trigger: Option<String>,
     /// Tokens in context before.
     pub pre_tokens: Option<u64>,

@@ -1,14 +1,18 @@
 //! The JSON that annals speaks: types only.
 //!
-//! Fields are added freely and never change their meaning. Unknown values are null, never invented. Times are
+//! Fields and words are added over time and never change their meaning. Unknown values are null, never invented. Times are
 //! RFC 3339 in UTC with milliseconds.
+//!
+//! Words that annals chooses are enums. Words that Claude Code chooses, such as the type of an entry or the permission mode,
+//! are text, passed on as they are in the transcript.
 
 pub mod acp;
 mod answer;
 mod change;
+mod chat;
 mod check;
-mod follow;
 mod history;
+mod input;
 mod lineage;
 mod method;
 mod model;
@@ -18,36 +22,42 @@ mod record;
 mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
-mod serving;
+mod serve;
 mod session;
 mod stats;
+mod tail;
 mod text;
 mod turn;
+mod word;
 
 pub use answer::{
-    AppendedNotice, CameIn, ChangedNotice, ChatBlock, ChatMessage, ChatToolCall, DeleteResult, ListResult,
-    LoadResult, ProjectsResult, ReadResult, StatusResult, TeamMessage, ToolsResult, TrashResult, TurnsResult,
-    UnwatchResult, WatchResult,
+    AppendedNotice, ChangedNotice, DeleteResult, ListResult, LoadResult, ProjectsResult, ReadResult,
+    StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
 };
-pub use change::{Changed, Forked, Trashed};
-pub use check::Problem;
-pub use follow::Followed;
-pub use history::{Compaction, ForkedFrom, HistoryItem, HistoryTool, Superseded};
-pub use lineage::Relation;
+pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
+pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
+pub use check::{Problem, Severity};
+pub use history::{
+    Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind, RootCause,
+    SupersededLine, Visibility,
+};
+pub use input::{Input, InputKind};
+pub use lineage::{Kinship, Relation};
 pub use method::{CANCEL, ErrorCode, Method, notification};
-pub use model::ModelMessage;
-pub use prompt::{Pasted, Prompt};
+pub use model::{ModelMessage, Role};
+pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
-pub use record::Recorded;
+pub use record::RecordResult;
 pub use request::{
     EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams, RenameParams,
     RestoreParams, SessionParams, TagParams, ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
 };
-pub use serving::Serving;
-pub use session::{Project, Root, Session};
+pub use serve::ServerAddress;
+pub use session::{Project, Root, Session, TitleSource};
 pub use stats::{Stats, ToolCount};
+pub use tail::{TailEvent, TailEventKind};
 pub use text::Text;
-pub use turn::{Tokens, ToolCall, Turn};
+pub use turn::{StartedBy, Tokens, ToolCall, ToolState, Turn, TurnKind};
 
-/// The version of the protocol: it grows when something changes its meaning.
+/// The version of the protocol: it increases when something changes its meaning.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
+use crate::word::words;
 
 /// A related session: a line of `annals lineage --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -9,12 +10,28 @@ use crate::Text;
 pub struct Relation {
     /// The other session.
     pub session: Option<String>,
-    /// Its transcript.
+    /// The path of its transcript.
     pub path: Text,
-    /// What it is to the session asked about: `origin`, `copy`, `twin`, `continuation` or `title`.
-    pub kinship: String,
-    /// How many entries both have.
+    /// How it is related.
+    pub kinship: Kinship,
+    /// How many entries both sessions have.
     pub shared: usize,
-    /// The last of them: where the two part.
+    /// The uuid of the last of them, after which the two differ.
     pub last_shared: Option<String>,
+}
+
+words! {
+    /// What another session is to the session that was asked about.
+    Kinship {
+        /// The session was copied from the other.
+        Origin "origin",
+        /// The other was copied from the session.
+        Copy "copy",
+        /// Both have the same entries, and it is unknown which came first.
+        Twin "twin",
+        /// The session continues in the other.
+        Continuation "continuation",
+        /// The other holds a title of the session.
+        Title "title",
+    }
 }

@@ -1,4 +1,4 @@
-//! What can be asked, what is told unasked, and how it may fail: names and numbers, each in one list.
+//! Methods, notifications and error codes: the names and numbers, each in one list.
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $variant:ident $name:literal $effect:ident,)*) => {
@@ -42,43 +42,43 @@ macro_rules! methods {
 pub(crate) use methods;
 
 methods! {
-    /// Lists sessions, the last active first.
+    /// Lists sessions, most recently active first.
     HistoryList "history/list" reads,
     /// Loads the messages of a session.
     HistoryLoad "history/load" reads,
-    /// Reads the whole history of a session, item by item, from any entry on.
+    /// Reads the whole history of a session, item by item, starting at any entry.
     HistoryRead "history/read" reads,
     /// Lists projects.
     HistoryProjects "history/projects" reads,
-    /// Counts what a session is made of.
+    /// Counts entries, blocks, tools and models of a session.
     HistoryStats "history/stats" reads,
     /// Lists the tool calls of a session.
     HistoryTools "history/tools" reads,
-    /// Lists the rounds of a session.
+    /// Lists the turns of a session.
     HistoryTurns "history/turns" reads,
-    /// Gives a session a title.
+    /// Sets the title of a session.
     HistoryRename "history/rename" changes,
-    /// Gives a session a tag, or takes it away.
+    /// Sets or removes the tag of a session.
     HistoryTag "history/tag" changes,
     /// Copies a session.
     HistoryFork "history/fork" changes,
     /// Moves a session to the trash.
     HistoryDelete "history/delete" changes,
-    /// Brings a session back from the trash.
+    /// Restores a session from the trash.
     HistoryRestore "history/restore" changes,
-    /// Lists the sessions in the trash.
+    /// Lists the entries of the trash.
     HistoryTrash "history/trash" reads,
-    /// Subscribes to changes of all sessions, or to what is written to one.
+    /// Subscribes to changes of all sessions, or to the entries appended to one.
     HistoryWatch "history/watch" reads,
     /// Ends a subscription.
     HistoryUnwatch "history/unwatch" reads,
-    /// Says what the server is and what it looks at.
+    /// Describes the server and the folders that it reads.
     HistoryStatus "history/status" reads,
 }
 
 /// Notifications that the server sends.
 pub mod notification {
-    /// Sessions were added, went on, or are gone.
+    /// Sessions were added, changed or removed.
     pub const CHANGED: &str = "history/changed";
     /// A watched session has new entries.
     pub const APPENDED: &str = "history/appended";
@@ -86,12 +86,12 @@ pub mod notification {
     pub const ALL: &[&str] = &[CHANGED, APPENDED];
 }
 
-/// The notification by which a client takes a request back: `{id}`.
+/// The notification by which a peer cancels a request: `{id}`.
 pub const CANCEL: &str = "$/cancel_request";
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident $code:literal,)*) => {
-        /// Why a request failed, as a number. Numbers are never used again for something else.
+        /// Why a request failed, as a number. Numbers are never reused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorCode {
             $($(#[$doc])* $variant,)*
@@ -114,35 +114,35 @@ macro_rules! codes {
 codes! {
     /// The line is not JSON.
     Parse -32700,
-    /// The message is JSON, but no request.
+    /// The message is JSON but not a request.
     InvalidRequest -32600,
     /// There is no such method.
     MethodNotFound -32601,
     /// The parameters are wrong.
     InvalidParams -32602,
-    /// Something failed that should not.
+    /// An internal error.
     Internal -32603,
-    /// The client took the request back.
+    /// The peer cancelled the request.
     Cancelled -32800,
     /// There is no such session, entry or subscription.
     NotFound -32002,
-    /// An id means more than one session: `data.candidates` has their transcripts.
+    /// Several sessions have the id: `data.candidates` has their transcripts.
     Ambiguous -32010,
-    /// Somebody else writes to the session, so it was left alone.
+    /// Another process writes to the session, so it was not changed.
     Busy -32011,
-    /// The server is read-only, or the session lies outside of the client's folders.
+    /// The server is read-only, or the session is outside the config folders of Claude Code.
     Refused -32012,
-    /// The cursor belongs to a file that was replaced or cut off: begin again.
+    /// The cursor belongs to a file that was replaced or truncated: start again without a cursor.
     StaleCursor -32013,
     /// This server cannot do that.
     NotSupported -32014,
-    /// Something else stands in the way.
+    /// The operation conflicts with what is on disk.
     Conflict -32015,
     /// A file cannot be read.
     Unreadable -32016,
-    /// The message is longer than the server takes.
+    /// The message is longer than the server accepts.
     TooLarge -32017,
-    /// The client would not resume the session, so there is no model view.
+    /// Claude Code would not resume the session, so there is no model view.
     NotResumable -32018,
     /// There are too many subscriptions.
     TooMany -32019,

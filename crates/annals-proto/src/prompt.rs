@@ -5,27 +5,27 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
-    /// The words, as they stood in the input.
+    /// The text, as it was in the input.
     pub text: String,
     /// When it was sent.
     pub timestamp: Option<String>,
     /// The working directory.
     pub project: Option<String>,
-    /// The session; old lines name none.
+    /// The session; old versions of Claude Code did not write it.
     pub session: Option<String>,
     /// What was pasted.
-    pub pasted: Vec<Pasted>,
+    pub pasted: Vec<Paste>,
 }
 
-/// Something pasted into a prompt.
+/// Text or an image that was pasted into a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Pasted {
+pub struct Paste {
     /// Its number in the prompt.
     pub id: String,
-    /// What it is: `text`, `image`.
+    /// What it is, as Claude Code wrote it: `text` or `image`.
     pub kind: Option<String>,
-    /// The text, if it is kept.
+    /// The text, if Claude Code kept it.
     pub content: Option<String>,
 }

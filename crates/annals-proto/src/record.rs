@@ -2,21 +2,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Text;
 
-/// What became of a batch of drafts: a line of `annals record`.
+/// The result of recording a batch of drafts: a line of `annals record`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Recorded {
+pub struct RecordResult {
     /// The session.
     pub session: String,
-    /// The transcript.
+    /// The path of the transcript.
     pub path: Text,
-    /// How many entries were new.
+    /// How many entries were appended.
     pub written: usize,
-    /// How many were there already.
+    /// How many entries the transcript already had.
     pub skipped: usize,
-    /// How many were refused; only with `--keep-going`, without which one refusal ends everything.
+    /// How many drafts were refused. Without `--keep-going` the first refusal is an error, so this is 0.
     pub refused: usize,
-    /// The entry that the next message should hang on.
+    /// The uuid of the entry that is the parent of the next message.
     pub last: Option<String>,
 }

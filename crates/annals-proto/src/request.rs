@@ -1,4 +1,4 @@
-//! Parameters of requests. Fields that a server does not know are passed over.
+//! Parameters of requests. Unknown fields are ignored.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct ListParams {
     /// Only sessions of this working directory; an absolute path.
     pub workspace_path: Option<String>,
-    /// Only sessions with this text in their title or first prompt, whatever its case.
+    /// Only sessions with this text in their title or first prompt, ignoring case.
     pub query: Option<String>,
     /// Only sessions that called this tool.
     pub tool_name: Option<String>,
@@ -17,24 +17,24 @@ pub struct ListParams {
     pub file_path: Option<String>,
     /// Only sessions active at this time or later: RFC 3339, or a day in UTC.
     pub date_from: Option<String>,
-    /// Only sessions begun before this time: RFC 3339, or a day in UTC, which is included.
+    /// Only sessions that began before this time: RFC 3339, or a day in UTC, which is included.
     pub date_to: Option<String>,
-    /// At most so many; 1000 unless given, and at most.
+    /// The most sessions to return: 1000 by default and at most.
     pub limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
-    /// Also files without a conversation.
+    /// Whether to list files without a conversation too.
     pub all: Option<bool>,
 }
 
-/// Names one session: parameters of `history/delete` and `history/stats`.
+/// One session: parameters of `history/delete` and `history/stats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
 }
 
@@ -43,54 +43,53 @@ pub struct SessionParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoadParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
-    /// At most so many messages; 10000 unless given, and at most.
+    /// The most messages to return: 10000 by default and at most.
     pub limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
-    /// Which messages; all that were said unless given.
+    /// Which messages; by default `full`.
     pub view: Option<View>,
-    /// Also, among all that were said, what the client has put in by itself: output of commands, reminders, messages of
-    /// other agents.
+    /// Whether the full view also has what Claude Code added: output of commands, reminders, messages of other agents.
     pub all: Option<bool>,
 }
 
-/// Which messages of a session are loaded.
+/// Which messages of a session to load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum View {
-    /// All that was said in the conversation that the client would go on with, before compactions too.
+    /// All messages of the conversation that Claude Code would continue, including those before compactions.
     #[default]
     Full,
-    /// What the client would send to the model if it resumed the session now.
+    /// The messages that Claude Code would send to the model if it resumed the session now.
     Model,
 }
 
-/// Parameters of `history/read`. At most one of `around`, `before`, `after`, `last` and `cursor` is given; without any of
+/// Parameters of `history/read`. At most one of `around`, `before`, `after`, `last` and `cursor` may be given; without
 /// them the history is read from its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReadParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
-    /// Items on both sides of this entry, and the entry.
+    /// Read this entry and the items on both sides of it.
     pub around: Option<EntryRef>,
-    /// Items before this entry.
+    /// Read the items before this entry.
     pub before: Option<EntryRef>,
-    /// Items behind this entry.
+    /// Read the items after this entry.
     pub after: Option<EntryRef>,
-    /// The last items.
+    /// Read the last items.
     pub last: Option<bool>,
-    /// A page before or behind another.
+    /// The `previousCursor` or `nextCursor` of another page.
     pub cursor: Option<String>,
-    /// At most so many items; 200 unless given, at most 5000.
+    /// The most items to return: 200 by default, at most 5000.
     pub limit: Option<usize>,
 }
 
@@ -110,17 +109,17 @@ pub enum EntryRef {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolsParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
     /// Only calls of this tool.
     pub name: Option<String>,
     /// Only calls whose result says that they failed.
     pub errors: Option<bool>,
-    /// At most so many; 1000 unless given, at most 10000.
+    /// The most to return: 1000 by default, at most 10000.
     pub limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -129,13 +128,13 @@ pub struct ToolsParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnsParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
-    /// At most so many; 1000 unless given, at most 10000.
+    /// The most to return: 1000 by default, at most 10000.
     pub limit: Option<usize>,
-    /// Where the page before ended.
+    /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
 }
 
@@ -144,7 +143,7 @@ pub struct TurnsParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProjectsParams {
-    /// At most so many; 1000 unless given, at most 10000.
+    /// The most to return: 1000 by default, at most 10000.
     pub limit: Option<usize>,
 }
 
@@ -153,9 +152,9 @@ pub struct ProjectsParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RenameParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
     /// Its new title.
     pub title: String,
@@ -166,11 +165,11 @@ pub struct RenameParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TagParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
-    /// Its new tag; null takes the old one away.
+    /// Its new tag; null removes the tag.
     pub tag: Option<String>,
 }
 
@@ -179,15 +178,15 @@ pub struct TagParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ForkParams {
-    /// The session's id, with or without `claude:` before it.
+    /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
-    /// The last message to copy, by its uuid or the beginning of it; all of them unless given.
+    /// The last message to copy, by its uuid or a prefix of it; by default all are copied.
     pub up_to: Option<String>,
-    /// The title of the copy; that of the session with `(fork)` behind it unless given.
+    /// The title of the copy; by default the session's title followed by `(fork)`.
     pub title: Option<String>,
-    /// Whether subagents, long tool output and backups of files are copied too.
+    /// Whether to copy subagents, long tool output and backups of files too.
     pub with_side_files: Option<bool>,
 }
 
@@ -196,13 +195,13 @@ pub struct ForkParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreParams {
-    /// The id of a session in the trash, with or without `claude:` before it.
+    /// The id of a session in the trash, with or without the prefix `claude:`.
     pub session_id: String,
-    /// Which of the session's entries, as `history/trash` names them; the newest unless given.
+    /// The entry of the trash, as `history/trash` names it; by default the most recent of the session.
     pub entry: Option<String>,
 }
 
-/// Parameters of methods that need none.
+/// Parameters of methods that take none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -213,11 +212,11 @@ pub struct NoParams {}
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WatchParams {
-    /// The session whose new entries are wanted; without it, changes of all sessions are.
+    /// The session whose new entries to send; without it, changes of all sessions are sent.
     pub session_id: Option<String>,
-    /// Where several have that id: the working directory, or the transcript as lists have it in `path`.
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
-    /// From where in the transcript on: `nextOffset` of what was received last. From its present end unless given.
+    /// The offset in the transcript to start from: the last `nextOffset` received. By default its current end.
     pub offset: Option<u64>,
 }
 
@@ -226,6 +225,6 @@ pub struct WatchParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UnwatchParams {
-    /// The subscription, as `history/watch` named it.
+    /// The name that `history/watch` returned.
     pub subscription: String,
 }

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AppendedNotice, Changed, ChangedNotice, DeleteResult, ErrorCode, ForkParams, Forked, ListParams,
+    AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode, ForkParams, ForkResult, ListParams,
     ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams, ProjectsResult, ReadParams,
     ReadResult, RenameParams, RestoreParams, SessionParams, Stats, StatusResult, TagParams, ToolsParams,
     ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams,
@@ -15,19 +15,19 @@ use crate::{
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
 /// parameters, the error codes, and the types that they are made of.
 pub fn schema() -> Value {
-    let mut made = Made {
+    let mut generators = Generators {
         params: SchemaSettings::draft2020_12().for_deserialize().into_generator(),
         results: SchemaSettings::draft2020_12().for_serialize().into_generator(),
     };
     let methods: Map<_, _> =
-        Method::ALL.iter().map(|method| (method.name().to_owned(), made.method(*method))).collect();
+        Method::ALL.iter().map(|method| (method.name().to_owned(), generators.method(*method))).collect();
     let notifications = json!({
-        notification::CHANGED: made.results.subschema_for::<ChangedNotice>(),
-        notification::APPENDED: made.results.subschema_for::<AppendedNotice>(),
+        notification::CHANGED: generators.results.subschema_for::<ChangedNotice>(),
+        notification::APPENDED: generators.results.subschema_for::<AppendedNotice>(),
     });
     let codes: Vec<i64> = ErrorCode::ALL.iter().map(|code| code.number()).collect();
-    let mut types = made.params.take_definitions(true);
-    types.extend(made.results.take_definitions(true));
+    let mut types = generators.params.take_definitions(true);
+    types.extend(generators.results.take_definitions(true));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The history protocol of annals",
@@ -38,12 +38,12 @@ pub fn schema() -> Value {
     })
 }
 
-struct Made {
+struct Generators {
     params: SchemaGenerator,
     results: SchemaGenerator,
 }
 
-impl Made {
+impl Generators {
     fn method(&mut self, method: Method) -> Value {
         let (params, result) = match method {
             Method::HistoryList => self.both::<ListParams, ListResult>(),
@@ -53,11 +53,11 @@ impl Made {
             Method::HistoryStats => self.both::<SessionParams, Stats>(),
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
-            Method::HistoryRename => self.both::<RenameParams, Changed>(),
-            Method::HistoryTag => self.both::<TagParams, Changed>(),
-            Method::HistoryFork => self.both::<ForkParams, Forked>(),
+            Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
+            Method::HistoryTag => self.both::<TagParams, ChangeResult>(),
+            Method::HistoryFork => self.both::<ForkParams, ForkResult>(),
             Method::HistoryDelete => self.both::<SessionParams, DeleteResult>(),
-            Method::HistoryRestore => self.both::<RestoreParams, Changed>(),
+            Method::HistoryRestore => self.both::<RestoreParams, ChangeResult>(),
             Method::HistoryTrash => self.both::<NoParams, TrashResult>(),
             Method::HistoryWatch => self.both::<WatchParams, WatchResult>(),
             Method::HistoryUnwatch => self.both::<UnwatchParams, UnwatchResult>(),

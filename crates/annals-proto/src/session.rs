@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
+use crate::word::words;
 
 /// A session: a line of `annals list --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -9,55 +10,71 @@ use crate::Text;
 pub struct Session {
     /// Its id.
     pub id: String,
-    /// What it is called.
+    /// Its title.
     pub title: Option<String>,
-    /// Where the title comes from: `custom`, `ai`, `summary`, `prompt` or `none`.
-    pub title_source: String,
-    /// The first words of a person.
+    /// Where the title comes from.
+    pub title_source: TitleSource,
+    /// The first text that a person typed.
     pub first_prompt: Option<String>,
-    /// The first entry's time.
+    /// The time of its first entry.
     pub created_at: Option<String>,
-    /// The last entry's time.
+    /// The time of its last entry.
     pub updated_at: Option<String>,
     /// The working directory.
     pub cwd: Option<String>,
-    /// The name of the folder that it lies in.
+    /// The name of its folder below `projects/`.
     pub project_key: String,
     /// The path of its project.
     pub project_path: Option<String>,
-    /// The branch that was checked out last.
+    /// The git branch that was checked out last.
     pub git_branch: Option<String>,
-    /// The version of the client that wrote last.
+    /// The version of Claude Code that wrote its last entry.
     pub version: Option<String>,
-    /// How the client was started.
+    /// How Claude Code was started, as it wrote it.
     pub entrypoint: Option<String>,
-    /// The permission mode that it was left in.
+    /// Its last permission mode, as Claude Code wrote it.
     pub permission_mode: Option<String>,
     /// The user's tag.
     pub tag: Option<String>,
     /// The session that it was forked from.
     pub forked_from: Option<String>,
-    /// Whether it is in the client's archive.
+    /// Whether it is in the archive of Claude Code.
     pub archived: bool,
-    /// Whether a client has it open.
+    /// Whether Claude Code has it open.
     pub live: bool,
-    /// How many bytes its transcript has.
+    /// The size of its transcript in bytes.
     pub size: u64,
-    /// Its transcript; null if it is gone.
+    /// The path of its transcript; null if there is none.
     pub path: Option<Text>,
-    /// How many subagents have a transcript.
+    /// How many of its subagents have a transcript.
     pub subagents: u64,
-    /// How many messages it has; null where only the ends of the file were read.
+    /// How many messages it has; null if only the head and the tail of the file were read.
     pub messages: Option<u64>,
-    /// Whether only the prompt history knows it; then times are those of its prompts.
+    /// Whether only the prompt history mentions it; then its times are those of its prompts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ghost: bool,
-    /// Why it could not be read; then nothing is known of what is in it.
+    /// Why it could not be read; then the fields about its content are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why it is no conversation, for files that `--all` lists.
+    /// Why it is not a conversation, in words; only with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_conversation: Option<String>,
+}
+
+words! {
+    /// Where the title of a session comes from.
+    TitleSource {
+        /// The user or a program named the session.
+        Custom "custom",
+        /// A model named it.
+        Ai "ai",
+        /// A summary of the session, written by old versions of Claude Code.
+        Summary "summary",
+        /// The first prompt stands in for a title.
+        Prompt "prompt",
+        /// There is no title.
+        None "none",
+    }
 }
 
 /// A project: a line of `annals projects --json`.
@@ -65,23 +82,23 @@ pub struct Session {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
-    /// Its path, as its sessions tell it.
+    /// Its path, as its sessions name it.
     pub path: Option<String>,
-    /// The names of the folders that its sessions lie in.
+    /// The names of the folders with its sessions.
     pub keys: Vec<String>,
     /// How many sessions it has.
     pub sessions: usize,
-    /// How many bytes their transcripts have.
+    /// The size of their transcripts in bytes.
     pub size: u64,
-    /// When something was said last.
+    /// When one of its sessions was last active.
     pub updated_at: Option<String>,
-    /// Other paths whose sessions lie in one of the same folders.
+    /// Other projects whose sessions are in one of the same folders.
     pub shares_folder_with: Vec<String>,
     /// The repository that it is a worktree of.
     pub worktree_of: Option<String>,
 }
 
-/// A folder of the client: a line of `annals roots --json`.
+/// A config folder of Claude Code: a line of `annals roots --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Root {
@@ -89,7 +106,7 @@ pub struct Root {
     pub path: Text,
     /// How many projects it has.
     pub projects: usize,
-    /// How many transcripts of sessions they have.
+    /// How many sessions they have.
     pub sessions: usize,
     /// What could not be read.
     pub errors: Vec<String>,

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Text;
 
-/// What a transcript is made of: a line of `annals stats --json`.
+/// Counts of what is in a transcript: a line of `annals stats --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// The transcript.
+    /// The path of the transcript.
     pub path: Text,
-    /// The session, where the file's place tells it.
+    /// The session, if the path of the file names it.
     pub session: Option<String>,
-    /// The subagent whose transcript it is.
+    /// The subagent that the transcript belongs to.
     pub agent_id: Option<String>,
     /// Lines of the file.
     pub lines: u64,
@@ -25,7 +25,7 @@ pub struct Stats {
     pub subtypes: BTreeMap<String, u64>,
     /// Content blocks by `type`.
     pub blocks: BTreeMap<String, u64>,
-    /// Client versions, in the order first seen.
+    /// The versions of Claude Code that wrote it, in order of first appearance.
     pub versions: Vec<String>,
     /// Replies by model.
     pub models: BTreeMap<String, u64>,
@@ -33,13 +33,13 @@ pub struct Stats {
     pub first_at: Option<String>,
     /// The latest time.
     pub last_at: Option<String>,
-    /// Calls by tool.
+    /// Tool calls by tool.
     pub tools: BTreeMap<String, ToolCount>,
-    /// Rounds of the conversation.
+    /// Turns of the conversation.
     pub turns: u64,
     /// Compactions.
     pub compactions: u64,
-    /// Lines of conversation that were left behind.
+    /// Branches of the conversation that a rewind left behind.
     pub branches: u64,
     /// Entries whose parent is not in the file.
     pub gaps: u64,

@@ -1,34 +1,80 @@
 use serde::{Deserialize, Serialize};
 
-/// One round of a conversation: a line of `annals turns --json`.
+use crate::word::words;
+
+/// One turn of a conversation: a line of `annals turns --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
     /// Its number, from 1.
     pub turn: usize,
-    /// `new_session`, `new_round`, `resume` or `continue`.
-    pub kind: String,
+    /// How it relates to the turn before.
+    pub kind: TurnKind,
     /// What started it.
-    pub started_by: String,
-    /// The words or the command that started it.
+    pub started_by: StartedBy,
+    /// The text or the command that started it.
     pub prompt: String,
     /// When it started.
     pub started_at: Option<String>,
-    /// From its start to its last entry.
+    /// The time from its start to its last entry.
     pub duration_ms: Option<u64>,
-    /// User and assistant entries.
+    /// How many user and assistant entries it has.
     pub messages: u64,
-    /// Calls made in it.
+    /// How many tool calls were made in it.
     pub tool_calls: u64,
-    /// Calls that failed.
+    /// How many of the calls failed.
     pub errors: u64,
     /// Tokens of its replies, each reply counted once.
     pub usage: Tokens,
     /// Whether the conversation was compacted in it.
     pub compacted: bool,
-    /// How long nothing had happened before it, if that makes it a resumption.
+    /// The pause before it, if it is a `resume`.
     pub resumed_after_ms: Option<i64>,
+}
+
+words! {
+    /// How a turn relates to the turn before.
+    TurnKind {
+        /// The first turn.
+        NewSession "new_session",
+        /// A person speaks again.
+        NewRound "new_round",
+        /// A person speaks again after a pause.
+        Resume "resume",
+        /// Claude Code continues by itself: after a compaction, at the news of a task, for another agent.
+        Continue "continue",
+    }
+}
+
+words! {
+    /// What started a turn.
+    StartedBy {
+        /// Words that a person typed.
+        Prompt "prompt",
+        /// Words that a person typed while a turn ran.
+        Queued "queued",
+        /// A slash command.
+        Command "command",
+        /// A shell command typed in bash mode.
+        Bash "bash",
+        /// Lines selected in an editor.
+        IdeSelection "ide_selection",
+        /// A file opened in an editor.
+        IdeOpenedFile "ide_opened_file",
+        /// News of a background task.
+        TaskNotification "task_notification",
+        /// The summary that replaces the messages before a compaction.
+        CompactSummary "compact_summary",
+        /// The text of a skill.
+        Skill "skill",
+        /// A message of another agent.
+        Teammate "teammate",
+        /// Output of a hook.
+        Hook "hook",
+        /// Anything else.
+        Other "other",
+    }
 }
 
 /// Tokens of replies.
@@ -51,28 +97,44 @@ pub struct Tokens {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
-    /// The session, where the file's place tells it.
+    /// The session, if the path of the file names it.
     pub session: Option<String>,
     /// The subagent that made the call.
     pub agent_id: Option<String>,
-    /// The call.
+    /// The id of the call.
     pub id: Option<String>,
-    /// The tool.
+    /// The name of the tool.
     pub name: Option<String>,
-    /// What the call is about.
+    /// What the call is about: a command, a file, a pattern.
     pub subject: String,
-    /// `ok`, `error`, `pending`, `interrupted` or `denied`.
-    pub state: String,
-    /// From the call to its result.
+    /// How it ended.
+    pub state: ToolState,
+    /// The time from the call to its result.
     pub duration_ms: Option<u64>,
-    /// Files that the call reads or writes, as far as its arguments say for certain.
+    /// Files that the call reads or writes, as far as its arguments name them.
     pub files: Vec<String>,
     /// When it was made.
     pub timestamp: Option<String>,
-    /// The entry that makes the call.
+    /// The uuid of the entry that makes the call.
     pub uuid: Option<String>,
-    /// The entry with the result.
+    /// The uuid of the entry with the result.
     pub result_uuid: Option<String>,
-    /// The line of the call.
+    /// The line of the call in the file, from 1.
     pub line: u64,
+}
+
+words! {
+    /// How a tool call ended.
+    ToolState {
+        /// The tool succeeded.
+        Ok "ok",
+        /// The tool failed.
+        Error "error",
+        /// There is no result.
+        Pending "pending",
+        /// The user stopped it, or the conversation continued without a result.
+        Interrupted "interrupted",
+        /// The user or a rule denied it.
+        Denied "denied",
+    }
 }

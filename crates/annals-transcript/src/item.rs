@@ -37,18 +37,6 @@ pub enum Visibility {
     Hidden,
 }
 
-impl Visibility {
-    /// Returns its name on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Visibility::Conversation => "conversation",
-            Visibility::Folded => "folded",
-            Visibility::Context => "context",
-            Visibility::Hidden => "hidden",
-        }
-    }
-}
-
 /// What an entry says.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {

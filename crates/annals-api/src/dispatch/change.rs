@@ -1,33 +1,39 @@
-//! What changes sessions: titles, tags, copies, the trash.
+//! Methods that change sessions: titles, tags, copies, the trash.
 
 use annals_engine::{Fork, TranscriptFile};
-use annals_proto::{self as wire, ErrorCode};
+use annals_proto::{self as wire, ErrorCode, Operation};
 
 use super::{Api, session_id};
 use crate::rpc::Error;
 use crate::to_wire;
 
-/// How many sessions of the trash are listed.
+/// The most entries of the trash that are listed.
 const MOST_TRASHED: usize = 1000;
 /// The longest title or tag, in bytes.
 const LONGEST_NAME: usize = 4096;
 
 impl Api {
-    pub(super) fn rename(&self, params: &wire::RenameParams) -> Result<wire::Changed, Error> {
+    pub(super) fn rename(&self, params: &wire::RenameParams) -> Result<wire::ChangeResult, Error> {
         let title = name("title", &params.title)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         self.engine.rename(&file, title)?;
-        Ok(wire::Changed { title: Some(title.to_owned()), ..to_wire::changed("rename", &file) })
+        Ok(wire::ChangeResult {
+            title: Some(title.to_owned()),
+            ..to_wire::change_result(Operation::Rename, &file)
+        })
     }
 
-    pub(super) fn tag(&self, params: &wire::TagParams) -> Result<wire::Changed, Error> {
+    pub(super) fn tag(&self, params: &wire::TagParams) -> Result<wire::ChangeResult, Error> {
         let tag = params.tag.as_deref().map(|tag| name("tag", tag)).transpose()?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         self.engine.tag(&file, tag)?;
-        Ok(wire::Changed { tag: Some(tag.unwrap_or_default().to_owned()), ..to_wire::changed("tag", &file) })
+        Ok(wire::ChangeResult {
+            tag: Some(tag.unwrap_or_default().to_owned()),
+            ..to_wire::change_result(Operation::Tag, &file)
+        })
     }
 
-    pub(super) fn fork(&self, params: &wire::ForkParams) -> Result<wire::Forked, Error> {
+    pub(super) fn fork(&self, params: &wire::ForkParams) -> Result<wire::ForkResult, Error> {
         let title = params.title.as_deref().map(|title| name("title", title)).transpose()?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         let fork = Fork {
@@ -35,7 +41,7 @@ impl Api {
             title: title.map(str::to_owned),
             with_side_files: params.with_side_files.unwrap_or_default(),
         };
-        Ok(to_wire::forked(&self.engine.fork(&file, &fork)?, &file))
+        Ok(to_wire::fork_result(&self.engine.fork(&file, &fork)?, &file))
     }
 
     pub(super) fn delete(&self, params: &wire::SessionParams) -> Result<wire::DeleteResult, Error> {
@@ -49,7 +55,7 @@ impl Api {
         let is_missing = |found: &Result<_, Error>| {
             found.as_ref().is_err_and(|error: &Error| error.code == ErrorCode::NotFound)
         };
-        // Restoring it may have been interrupted.
+        // An interrupted restore may have left it half way.
         if is_missing(&found) && self.engine.finish_interrupted(session_id(session)?)? {
             found = self.session(session, workspace);
         }
@@ -57,13 +63,13 @@ impl Api {
             return Ok(false);
         }
         match self.engine.delete(&found?, false) {
-            // Somebody else was faster.
+            // Another process has deleted it meanwhile.
             Err(error) if error.is_not_found() => Ok(false),
             deleted => Ok(deleted.map(|_| true)?),
         }
     }
 
-    pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::Changed, Error> {
+    pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::ChangeResult, Error> {
         let trashed = self.engine.in_trash(session_id(&params.session_id)?, params.entry.as_deref())?;
         if !self.engine.has_place_for(&trashed) {
             return Err(Error::new(
@@ -73,17 +79,20 @@ impl Api {
         }
         let path = self.engine.restore(&trashed)?;
         let file = TranscriptFile { path, session: Some(trashed.session), agent: None };
-        Ok(wire::Changed { entry: Some(trashed.entry), ..to_wire::changed("restore", &file) })
+        Ok(wire::ChangeResult {
+            entry: Some(trashed.entry),
+            ..to_wire::change_result(Operation::Restore, &file)
+        })
     }
 
     pub(super) fn trash(&self) -> wire::TrashResult {
         let mut trashed = self.engine.trashed();
         trashed.retain(|trashed| self.engine.has_place_for(trashed));
-        wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trashed).collect() }
+        wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trash_entry).collect() }
     }
 }
 
-/// Returns a title or a tag without blanks around it.
+/// Returns a title or a tag without surrounding white space.
 fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, Error> {
     let text = text.trim();
     if text.is_empty() || text.len() > LONGEST_NAME {

@@ -1,22 +1,22 @@
-//! Messages as people see them: prompts, and replies with their calls and what came of them.
+//! Messages as people see them: prompts, and replies with their tool calls and results.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use annals_engine::{Conversation, Error as Unread};
-use annals_proto::{self as wire, ChatBlock, ErrorCode, View};
+use annals_engine::{Conversation, Error as ReadError};
+use annals_proto::{self as wire, ChatBlock, ChatRole, ChatToolStatus, ErrorCode, View};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::history::Step;
 use annals_transcript::item::{Item, Part, Visibility};
 use annals_transcript::json::Value;
-use annals_transcript::model::{self, Messages, Role, block_as_sent};
+use annals_transcript::model::{self, Messages, block_as_sent};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
-use annals_transcript::tool::{self, Call, State};
+use annals_transcript::tool::{self, Call};
 use annals_transcript::{Entry, Flag, Kind};
 
 use super::page::forward;
@@ -27,23 +27,23 @@ use crate::open_sessions::OpenSession;
 use crate::rpc::Error;
 use crate::to_wire::{self, value_as_found};
 
-/// How many messages a page has at most.
+/// The most messages of a page.
 const MOST_MESSAGES: usize = 10_000;
 
-/// The messages of a session, found when they are asked for.
+/// The messages of a session, in both views; each is built when it is first needed.
 #[derive(Debug, Default)]
 pub(crate) struct Chat<'a> {
-    spoken: OnceCell<Spoken>,
-    sent: OnceCell<Messages<'a>>,
+    groups: OnceCell<MessageGroups>,
+    model: OnceCell<Messages<'a>>,
 }
 
-/// What was said in one place: a message, what other agents of a team said, or both.
-pub(super) struct Said {
+/// One message of a page, the messages of other agents that its entry holds, or both.
+pub(super) struct LoadedMessage {
     pub(super) message: Option<wire::ChatMessage>,
     pub(super) team: Vec<wire::TeamMessage>,
 }
 
-impl From<wire::ChatMessage> for Said {
+impl From<wire::ChatMessage> for LoadedMessage {
     fn from(message: wire::ChatMessage) -> Self {
         Self { message: Some(message), team: Vec::new() }
     }
@@ -51,7 +51,7 @@ impl From<wire::ChatMessage> for Said {
 
 /// Which entries are one message.
 #[derive(Debug)]
-struct Spoken {
+struct MessageGroups {
     nodes: Vec<NodeIndex>,
     messages: Vec<Range<usize>>,
 }
@@ -75,9 +75,9 @@ impl Api {
         self.with_session(&file, cursor.as_ref(), move |reading| {
             let (page, count) = match view {
                 View::Full => {
-                    let spoken = reading.chat.spoken(&reading.conversation);
-                    let count = spoken.messages.len();
-                    let message = |place: usize| spoken.message(reading, place, all);
+                    let groups = reading.chat.groups(&reading.conversation);
+                    let count = groups.messages.len();
+                    let message = |index: usize| groups.message(reading, index, all);
                     (forward(start, count, limit, &cancelled, message)?, count)
                 }
                 View::Model => {
@@ -86,20 +86,20 @@ impl Api {
                         return Err(Error::new(ErrorCode::NotResumable, &message));
                     }
                     let sent =
-                        reading.chat.sent.get_or_init(|| model::messages(reading.conversation.chain()));
+                        reading.chat.model.get_or_init(|| model::messages(reading.conversation.chain()));
                     let mut messages = sent.iter().skip(start);
                     let next = |_| {
                         let message = messages.next().map(|message| sent_message(reading, message));
-                        message.transpose().map(|message| message.flatten().map(Said::from))
+                        message.transpose().map(|message| message.flatten().map(LoadedMessage::from))
                     };
                     (forward(start, sent.len(), limit, &cancelled, next)?, sent.len())
                 }
             };
             let next_cursor = (page.end < count).then(|| reading.cursor(list, page.end, false));
             let mut result = wire::LoadResult { next_cursor, ..wire::LoadResult::default() };
-            for said in page.things {
-                result.messages.extend(said.message);
-                result.team_messages.extend(said.team);
+            for loaded in page.items {
+                result.messages.extend(loaded.message);
+                result.team_messages.extend(loaded.team);
             }
             Ok(result)
         })
@@ -107,17 +107,17 @@ impl Api {
 }
 
 impl Chat<'_> {
-    fn spoken(&self, conversation: &Conversation<'_>) -> &Spoken {
-        self.spoken.get_or_init(|| Spoken::of(conversation))
+    fn groups(&self, conversation: &Conversation<'_>) -> &MessageGroups {
+        self.groups.get_or_init(|| MessageGroups::of(conversation))
     }
 }
 
-impl Spoken {
-    /// Groups the entries of the live conversation into messages. A reply goes on through the results of its calls; context
-    /// that stands between its lines follows it.
+impl MessageGroups {
+    /// Groups the entries of the live conversation into messages. A reply continues after the results of its calls; context
+    /// between its lines follows it.
     fn of(conversation: &Conversation<'_>) -> Self {
         let session = conversation.session();
-        let mut spoken = Spoken { nodes: Vec::new(), messages: Vec::new() };
+        let mut groups = MessageGroups { nodes: Vec::new(), messages: Vec::new() };
         let mut reply = None;
         let mut context = Vec::new();
         for step in conversation.steps() {
@@ -134,18 +134,18 @@ impl Spoken {
                 node.kind == Kind::Assistant && node.message_id.is_some() && node.message_id == reply;
             reply = node.message_id.filter(|_| node.kind == Kind::Assistant);
             if is_same_reply {
-                spoken.extend_last(index);
+                groups.extend_last(index);
             } else {
                 for index in context.drain(..) {
-                    spoken.push(index);
+                    groups.push(index);
                 }
-                spoken.push(index);
+                groups.push(index);
             }
         }
         for index in context {
-            spoken.push(index);
+            groups.push(index);
         }
-        spoken
+        groups
     }
 
     fn push(&mut self, index: NodeIndex) {
@@ -160,44 +160,49 @@ impl Spoken {
         }
     }
 
-    /// Returns a message; `None` if it should not be seen, unless everything is asked for.
-    fn message(&self, open: &OpenSession<'_>, place: usize, all: bool) -> Result<Option<Said>, Error> {
-        let nodes = &self.nodes[self.messages[place].clone()];
+    /// Returns a message, or `None` if its visibility excludes it from this view.
+    fn message(
+        &self,
+        open: &OpenSession<'_>,
+        index: usize,
+        all: bool,
+    ) -> Result<Option<LoadedMessage>, Error> {
+        let nodes = &self.nodes[self.messages[index].clone()];
         let session = open.snapshot.session();
         let Some(first) = nodes.first().map(|&index| &session.nodes()[index]) else { return Ok(None) };
         if !all && !may_be_conversation(session, first) {
             return Ok(None);
         }
         if first.kind != Kind::Assistant {
-            return came_in(open, nodes, &Entry::new(&open.snapshot.body(first)?), all);
+            return user_message(open, nodes, &Entry::new(&open.snapshot.body(first)?), all);
         }
-        let mut composer = Composer::new(open, Role::Assistant.name(), nodes);
+        let mut composer = Composer::new(open, ChatRole::Assistant, nodes);
         for &index in nodes {
             for block in session.blocks(&session.nodes()[index]) {
                 composer.block(block, "")?;
             }
         }
-        Ok(composer.finish()?.map(Said::from))
+        Ok(composer.finish()?.map(LoadedMessage::from))
     }
 }
 
-/// Returns a prompt as it was typed, and what Claude Code has put around it or in its place by its kind.
-fn came_in(
+/// Returns a message that the model did not write: a prompt as it was typed, with what Claude Code added as inputs.
+fn user_message(
     open: &OpenSession<'_>,
     nodes: &[NodeIndex],
     entry: &Entry<'_>,
     all: bool,
-) -> Result<Option<Said>, Error> {
+) -> Result<Option<LoadedMessage>, Error> {
     let item = Item::of(entry);
     let limit = if all { Visibility::Context } else { Visibility::Conversation };
-    // Results are shown with their calls, so what stands beside them decides.
+    // Results are shown with their calls, so the other parts decide.
     let mut besides_results = item.parts.iter().filter(|part| !matches!(part, Part::Result(_))).peekable();
     let is_shown = match besides_results.peek() {
         Some(_) => besides_results.any(|part| item.visibility_of(part) <= limit),
         None => item.visibility() <= limit,
     };
     let limit = if all { Visibility::Context } else { Visibility::Folded };
-    let mut composer = Composer::new(open, item.role.map_or("system", Role::name), nodes);
+    let mut composer = Composer::new(open, to_wire::chat_role(item.role), nodes);
     let mut inputs = Vec::new();
     let mut team = Vec::new();
     for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
@@ -210,32 +215,33 @@ fn came_in(
             Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),
             Part::Input(input) => {
                 composer.text(&input.typed());
-                inputs.push(to_wire::came_in(input));
+                inputs.push(to_wire::input(input));
             }
             Part::Image(media) | Part::Document(media) => composer.image(media),
             Part::Notice(notice) => {
-                composer.text(&notice.text());
-                inputs.push(to_wire::added("notice", &notice.text()));
+                let text = notice.text().into_owned();
+                composer.text(&text);
+                inputs.push(to_wire::text_input(wire::InputKind::Notice, text));
             }
             Part::Context(context) => {
                 composer.text(&context.name);
-                inputs.push(to_wire::added("context", &context.name));
+                inputs.push(to_wire::text_input(wire::InputKind::Context, context.name.clone()));
             }
             _ => {}
         }
     }
     let Some(mut message) = composer.finish()? else { return Ok(None) };
     message.summary = entry.has(Flag::CompactSummary);
-    if !message.summary && inputs.iter().any(|input| input.kind != InputKind::Prompt.name()) {
+    if !message.summary && inputs.iter().any(|input| input.kind != wire::InputKind::Prompt) {
         message.inputs = inputs;
     }
     let team = team.into_iter().map(|input| team_message(input, message.timestamp.clone())).collect();
-    let said = Said { message: Some(message).filter(|_| is_shown), team };
-    Ok(Some(said).filter(|said| said.message.is_some() || !said.team.is_empty()))
+    let loaded = LoadedMessage { message: Some(message).filter(|_| is_shown), team };
+    Ok(Some(loaded).filter(|loaded| loaded.message.is_some() || !loaded.team.is_empty()))
 }
 
 fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessage {
-    let wire::CameIn { teammate_id, color, summary, text, .. } = to_wire::came_in(input);
+    let wire::Input { teammate_id, color, summary, text, .. } = to_wire::input(input);
     let content = text.trim().to_owned();
     wire::TeamMessage { teammate_id: teammate_id.unwrap_or_default(), color, summary, content, timestamp }
 }
@@ -251,7 +257,7 @@ fn is_only_results(session: &Session, node: &Node) -> bool {
     }
 }
 
-/// Returns whether an entry may be conversation, without reading it; [`Item::visibility`] decides.
+/// Returns whether an entry may be conversation, without reading it. [`Item::visibility`] has the final say.
 fn may_be_conversation(session: &Session, node: &Node) -> bool {
     match node.kind {
         Kind::Assistant => true,
@@ -262,7 +268,7 @@ fn may_be_conversation(session: &Session, node: &Node) -> bool {
     }
 }
 
-/// A message as the client would send it.
+/// Returns a message as Claude Code would send it.
 fn sent_message(
     reading: &OpenSession<'_>,
     message: model::Message<'_>,
@@ -275,7 +281,7 @@ fn sent_message(
     if message.parts.iter().all(is_result) {
         return Ok(None);
     }
-    let mut composer = Composer::new(reading, message.role.name(), message.entries);
+    let mut composer = Composer::new(reading, to_wire::chat_role(Some(message.role)), message.entries);
     for part in message.parts {
         match part {
             model::Part::Block(block) => composer.sent_block(block)?,
@@ -288,22 +294,34 @@ fn sent_message(
     Ok(composer.finish()?)
 }
 
-/// Puts a message together, block by block.
+/// Builds a message, block by block.
 struct Composer<'r, 'a> {
     reading: &'r OpenSession<'a>,
     nodes: &'r [NodeIndex],
     message: wire::ChatMessage,
     /// The calls in the message.
     calls: HashSet<Id>,
-    /// Where the calls of server tools stand among the calls of the message, by their ids.
+    /// The indices of server tool calls among the calls of the message, by their ids.
     server_calls: HashMap<String, usize>,
-    /// How many bytes it may still take.
+    /// How many more bytes fit into it.
     left: u64,
 }
 
 impl<'r, 'a> Composer<'r, 'a> {
-    fn new(reading: &'r OpenSession<'a>, role: &str, nodes: &'r [NodeIndex]) -> Self {
-        let message = wire::ChatMessage { role: role.to_owned(), ..wire::ChatMessage::default() };
+    fn new(reading: &'r OpenSession<'a>, role: ChatRole, nodes: &'r [NodeIndex]) -> Self {
+        let message = wire::ChatMessage {
+            id: String::new(),
+            role,
+            content: String::new(),
+            thought: None,
+            tool_calls: Vec::new(),
+            content_blocks: Vec::new(),
+            timestamp: None,
+            model: None,
+            inputs: Vec::new(),
+            summary: false,
+            cut: false,
+        };
         Self {
             reading,
             nodes,
@@ -314,7 +332,7 @@ impl<'r, 'a> Composer<'r, 'a> {
         }
     }
 
-    /// Returns whether so many bytes more fit into the message, and counts them. If they do not, the message is cut.
+    /// Returns whether this many more bytes fit into the message, and reserves them. If they do not fit, the message is cut.
     fn fits(&mut self, length: usize) -> bool {
         let left = self.left.checked_sub(length as u64);
         self.message.cut |= left.is_none();
@@ -322,8 +340,8 @@ impl<'r, 'a> Composer<'r, 'a> {
         left.is_some()
     }
 
-    /// Reads a block, unless the message is too long by now.
-    fn read(&mut self, block: &BlockSpan) -> Result<Option<Vec<u8>>, Unread> {
+    /// Reads a block, unless it does not fit into the message any more.
+    fn read(&mut self, block: &BlockSpan) -> Result<Option<Vec<u8>>, ReadError> {
         if !self.fits(usize::try_from(block.length).unwrap_or(usize::MAX)) {
             return Ok(None);
         }
@@ -331,25 +349,25 @@ impl<'r, 'a> Composer<'r, 'a> {
     }
 
     /// Adds a block as Claude Code sends it.
-    fn sent_block(&mut self, block: &BlockSpan) -> Result<(), Unread> {
-        let Some(bytes) = (if is_wanted(block.kind) { self.read(block)? } else { None }) else {
+    fn sent_block(&mut self, block: &BlockSpan) -> Result<(), ReadError> {
+        let Some(bytes) = (if is_shown(block.kind) { self.read(block)? } else { None }) else {
             return Ok(());
         };
         self.add(block, block_as_sent(&bytes).as_bytes(), "")
     }
 
-    /// Adds a block, and to its text something behind it.
-    fn block(&mut self, block: &BlockSpan, behind: &str) -> Result<(), Unread> {
-        let Some(bytes) = (if is_wanted(block.kind) { self.read(block)? } else { None }) else {
+    /// Adds a block, and `suffix` to its text.
+    fn block(&mut self, block: &BlockSpan, suffix: &str) -> Result<(), ReadError> {
+        let Some(bytes) = (if is_shown(block.kind) { self.read(block)? } else { None }) else {
             return Ok(());
         };
-        self.add(block, &bytes, behind)
+        self.add(block, &bytes, suffix)
     }
 
-    fn add(&mut self, block: &BlockSpan, bytes: &[u8], behind: &str) -> Result<(), Unread> {
+    fn add(&mut self, block: &BlockSpan, bytes: &[u8], suffix: &str) -> Result<(), ReadError> {
         let Some(value) = Value::new(bytes) else { return Ok(()) };
         match Block::new(value) {
-            Block::Text(text) => self.text(&(text.text() + behind)),
+            Block::Text(text) => self.text(&(text.text() + suffix)),
             Block::Thinking(thinking) => self.thinking(&thinking.thinking().unwrap_or_default()),
             Block::ToolUse(_) => self.call(block, bytes)?,
             Block::ServerToolUse(call) => self.server_call(&call),
@@ -391,10 +409,10 @@ impl<'r, 'a> Composer<'r, 'a> {
         self.message.content_blocks.push(ChatBlock::Image { mime_type, data, url });
     }
 
-    /// Adds a call of a tool that runs where the model does. Its result follows in the same reply.
+    /// Adds a call of a tool that runs on the server of the model. Its result follows in the same reply.
     fn server_call(&mut self, call: &ToolUse<'_>) {
         let id = call.id().unwrap_or_default().into_owned();
-        // A line that is written again makes no other call.
+        // A line that was written twice makes one call.
         if self.server_calls.contains_key(&id) {
             return;
         }
@@ -405,15 +423,15 @@ impl<'r, 'a> Composer<'r, 'a> {
             input: call.input().filter(|input| input.is_valid()).map(value_as_found),
             result: None,
             error: None,
-            status: "pending".to_owned(),
+            status: ChatToolStatus::Pending,
         });
     }
 
     fn server_result(&mut self, result: &ToolResult<'_>) {
-        let place = self.server_calls.get(&*result.tool_use_id().unwrap_or_default());
-        let Some(call) = place.map(|&place| &mut self.message.tool_calls[place]) else { return };
-        let status = if tool::server_call_failed(result) { "failed" } else { "completed" };
-        status.clone_into(&mut call.status);
+        let index = self.server_calls.get(&*result.tool_use_id().unwrap_or_default());
+        let Some(call) = index.map(|&index| &mut self.message.tool_calls[index]) else { return };
+        let failed = tool::server_call_failed(result);
+        call.status = if failed { ChatToolStatus::Failed } else { ChatToolStatus::Completed };
         call.result = result.content().value().filter(|value| value.is_valid()).map(value_as_found);
     }
 
@@ -426,9 +444,9 @@ impl<'r, 'a> Composer<'r, 'a> {
         }
     }
 
-    fn call(&mut self, block: &BlockSpan, bytes: &[u8]) -> Result<(), Unread> {
+    fn call(&mut self, block: &BlockSpan, bytes: &[u8]) -> Result<(), ReadError> {
         let (Some(read), Some(id)) = (tool::read(bytes), block.tool) else { return Ok(()) };
-        // A line that is written again makes no other call.
+        // A line that was written twice makes one call.
         if !self.calls.insert(id) {
             return Ok(());
         }
@@ -439,39 +457,38 @@ impl<'r, 'a> Composer<'r, 'a> {
             input: read.input().filter(|input| input.is_valid()).map(value_as_found),
             result: None,
             error: None,
-            status: "pending".to_owned(),
+            status: ChatToolStatus::Pending,
             id,
         };
-        let made = call.map_or(Ok(made.clone()), |call| self.ended(made, call))?;
+        let made = call.map_or(Ok(made.clone()), |call| self.with_result(made, call))?;
         self.add_call(made);
         Ok(())
     }
 
-    /// Says what came of a call.
-    fn ended(&mut self, made: wire::ChatToolCall, call: &Call) -> Result<wire::ChatToolCall, Unread> {
-        let state = self.reading.conversation.state(call)?;
-        let status = match state {
-            State::Ok => "completed",
-            State::Error | State::Denied | State::Interrupted => "failed",
-            State::Pending => "pending",
-        };
-        let made = wire::ChatToolCall { status: status.to_owned(), ..made };
+    /// Adds the result of a call.
+    fn with_result(
+        &mut self,
+        made: wire::ChatToolCall,
+        call: &Call,
+    ) -> Result<wire::ChatToolCall, ReadError> {
+        let status = to_wire::chat_tool_status(self.reading.conversation.state(call)?);
+        let made = wire::ChatToolCall { status, ..made };
         let Some((_, block)) = call.result else { return Ok(made) };
         let Some(bytes) = self.read(&block)? else { return Ok(made) };
         let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(made) };
         let content = result.content();
-        let error = (status == "failed").then(|| content.text().into_owned());
-        // What failed says why in words; they are not said twice.
-        let is_said = error.is_some() && content.value().is_some_and(|value| value.as_str().is_some());
-        let value = content.value().filter(|value| value.is_valid() && !is_said);
+        let error = (status == ChatToolStatus::Failed).then(|| content.text().into_owned());
+        // A result that is plain text is already the error text; it is not repeated.
+        let is_repeated = error.is_some() && content.value().is_some_and(|value| value.as_str().is_some());
+        let value = content.value().filter(|value| value.is_valid() && !is_repeated);
         Ok(wire::ChatToolCall { result: value.map(value_as_found), error, ..made })
     }
 
-    /// Returns the message, if anything is in it.
-    fn finish(mut self) -> Result<Option<wire::ChatMessage>, Unread> {
+    /// Returns the message, or `None` if it is an empty reply.
+    fn finish(mut self) -> Result<Option<wire::ChatMessage>, ReadError> {
         let session = self.reading.snapshot.session();
         let message = &mut self.message;
-        let is_reply = message.role == "assistant";
+        let is_reply = message.role == ChatRole::Assistant;
         if is_reply && !message.cut && message.content_blocks.is_empty() {
             return Ok(None);
         }
@@ -495,8 +512,8 @@ impl<'r, 'a> Composer<'r, 'a> {
     }
 }
 
-/// Returns whether blocks of a kind are part of messages.
-fn is_wanted(kind: BlockKind) -> bool {
+/// Returns whether messages show blocks of this kind.
+fn is_shown(kind: BlockKind) -> bool {
     kind.is_text()
         || matches!(
             kind,

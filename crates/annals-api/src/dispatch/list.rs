@@ -15,11 +15,11 @@ use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
 use crate::to_wire;
 
-/// How many sessions a page has at most.
+/// The most sessions of a page.
 const MOST_SESSIONS: usize = 1000;
-/// How many projects are listed, unless more are asked for, and at most.
+/// How many projects are listed by default and at most.
 const PROJECTS: (usize, usize) = (1000, 10_000);
-/// How many problems are named.
+/// The most problems that are reported.
 const MOST_PROBLEMS: usize = 20;
 
 impl Api {
@@ -39,7 +39,7 @@ impl Api {
             all: params.all.unwrap_or_default(),
             after: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(limit + 1),
-            // What leads out of the client's folders could not be loaded either.
+            // A session outside of the config folders could not be loaded either.
             inside: true,
             ..ListOptions::default()
         };
@@ -73,7 +73,7 @@ fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
     errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect()
 }
 
-/// Ends a page once it has so many sessions, or enough bytes; returns where the next one begins.
+/// Truncates a page at `limit` sessions or at [`LONGEST_PAGE`] bytes; returns the cursor of the next page.
 pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> {
     let mut bytes = 0;
     let has_room = |listed: &&SessionRow| {
@@ -87,13 +87,13 @@ pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> 
     sessions.last().filter(|_| has_more).map(|last| write_place(&last.position()))
 }
 
-/// Returns a filter; editors send an empty text for none.
+/// Returns a filter; editors send an empty text for no filter.
 fn given(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.is_empty()).cloned()
 }
 
-/// Reads the path of a working directory; an empty one is none. It names sessions, and nothing in it is opened but a
-/// repository's list of worktrees.
+/// Reads the path of a working directory; an empty one is no path. The path selects sessions; nothing below it is opened
+/// except the list of worktrees of a repository.
 pub fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
     let Some(path) = path.filter(|path| !path.is_empty()) else { return Ok(None) };
     let goes_up = path.split(['/', '\\']).any(|name| name == "..");
@@ -103,7 +103,7 @@ pub fn workspace(path: Option<&str>) -> Result<Option<PathBuf>, Error> {
     Ok(Some(PathBuf::from(path)))
 }
 
-/// Returns whether a path begins at a root, on whatever system.
+/// Returns whether a path is absolute on Unix or on Windows.
 pub fn is_absolute(path: &str) -> bool {
     let is_drive =
         matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
@@ -128,7 +128,7 @@ fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
         Day::End => date.tomorrow(),
     };
     let time = date.and_then(|date| date.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
-    // The last days there are, which stand for no bound at all, have no end.
+    // The last representable day has no end; peers send it for "no bound".
     Ok(time.unwrap_or(Timestamp::MAX))
 }
 

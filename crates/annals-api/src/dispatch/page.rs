@@ -1,24 +1,24 @@
-//! Pages: so many things, and not many more bytes than a page should have.
+//! Pages, which are bounded in their number of items and in bytes.
 
 use annals_proto as wire;
 use serde_json::value::RawValue;
 
 use super::LONGEST_PAGE;
-use super::chat::Said;
+use super::chat::LoadedMessage;
 use crate::cancel::Cancelled;
 use crate::rpc::Error;
 
-/// Things that are sent together.
+/// Items that are sent together.
 pub(super) struct Page<T> {
-    pub(super) things: Vec<T>,
-    /// The place behind the last that was looked at.
+    pub(super) items: Vec<T>,
+    /// The index after the last item that was looked at.
     pub(super) end: usize,
 }
 
-/// Gathers what `make` gives for one place after another, until there are so many or the page has enough bytes. The first
-/// one is taken whatever its size.
+/// Collects what `make` returns for one index after another, until there are `limit` items or the page has `bytes` bytes. The
+/// first item is taken whatever its size.
 pub(super) fn gather<T: Weigh>(
-    places: impl Iterator<Item = usize>,
+    indices: impl Iterator<Item = usize>,
     limit: usize,
     bytes: usize,
     cancelled: &Cancelled,
@@ -26,20 +26,20 @@ pub(super) fn gather<T: Weigh>(
 ) -> Result<Vec<(usize, T)>, Error> {
     let mut gathered = Vec::new();
     let mut size = 0;
-    for place in places {
+    for index in indices {
         cancelled.check()?;
         if gathered.len() == limit || size >= bytes {
             break;
         }
-        if let Some(thing) = make(place)? {
-            size += thing.size();
-            gathered.push((place, thing));
+        if let Some(item) = make(index)? {
+            size += item.size();
+            gathered.push((index, item));
         }
     }
     Ok(gathered)
 }
 
-/// Gathers a page from a place on.
+/// Collects a page from an index on.
 pub(super) fn forward<T: Weigh>(
     start: usize,
     count: usize,
@@ -48,31 +48,32 @@ pub(super) fn forward<T: Weigh>(
     mut make: impl FnMut(usize) -> Result<Option<T>, Error>,
 ) -> Result<Page<T>, Error> {
     let mut end = start;
-    let gathered = gather(start..count, limit, LONGEST_PAGE, cancelled, |place| {
-        let thing = make(place)?;
-        end = place + 1;
-        Ok(thing)
+    let gathered = gather(start..count, limit, LONGEST_PAGE, cancelled, |index| {
+        let item = make(index)?;
+        end = index + 1;
+        Ok(item)
     })?;
-    Ok(Page { things: gathered.into_iter().map(|(_, thing)| thing).collect(), end })
+    Ok(Page { items: gathered.into_iter().map(|(_, item)| item).collect(), end })
 }
 
-/// What has a size on the wire, near enough.
+/// Items with an approximate size in JSON.
 pub(super) trait Weigh {
-    /// Returns how many bytes it takes.
+    /// Returns about how many bytes it takes.
     fn size(&self) -> usize;
 }
 
-/// What every item takes besides its texts.
+/// The bytes of an item besides its texts.
 const FRAME: usize = 500;
 
-fn weight(input: &wire::CameIn) -> usize {
+fn weight(input: &wire::Input) -> usize {
     FRAME + input.text.len()
 }
 
 impl Weigh for wire::HistoryItem {
     fn size(&self) -> usize {
-        let parts = self.parts.iter().map(|part| part.get().len());
-        FRAME + parts.chain(self.inputs.iter().map(weight)).sum::<usize>()
+        let Some(entry) = self.body.entry() else { return FRAME };
+        let parts = entry.parts.iter().map(|part| part.get().len());
+        FRAME + parts.chain(entry.inputs.iter().map(weight)).sum::<usize>()
     }
 }
 
@@ -86,7 +87,7 @@ impl Weigh for wire::ChatMessage {
             wire::ChatBlock::Image { data, url, .. } => FRAME + text(data) + text(url),
             _ => 0,
         };
-        // Replies say everything twice.
+        // Replies have their text twice: as a whole and in blocks.
         FRAME
             + self.content_blocks.iter().map(block).sum::<usize>()
             + 2 * (self.content.len() + text(&self.thought))
@@ -94,7 +95,7 @@ impl Weigh for wire::ChatMessage {
     }
 }
 
-impl Weigh for Said {
+impl Weigh for LoadedMessage {
     fn size(&self) -> usize {
         let inputs = self.message.iter().flat_map(|message| &message.inputs).map(weight);
         let team = self.team.iter().map(|message| FRAME + message.content.len());
@@ -140,7 +141,7 @@ mod tests {
         let page =
             forward(2, 10, 2, &Cancelled::default(), |place| Ok(Some(place).filter(|place| place % 2 == 1)));
         let page = page.unwrap();
-        assert_eq!((page.things, page.end), (vec![3, 5], 6));
+        assert_eq!((page.items, page.end), (vec![3, 5], 6));
     }
 
     #[test]

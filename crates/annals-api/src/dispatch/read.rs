@@ -1,4 +1,4 @@
-//! What is in one session: items, rounds, calls.
+//! What is in one session: items, turns and tool calls.
 
 use annals_engine::end_of_lines;
 use annals_proto::{self as wire, EntryRef, ErrorCode};
@@ -11,11 +11,11 @@ use crate::cursor::PageCursor;
 use crate::open_sessions::OpenSession;
 use crate::rpc::Error;
 
-/// How many items, rounds and calls are sent, unless more are asked for, and at most.
+/// How many items, and how many turns or calls, a page has by default and at most.
 const ITEMS: (usize, usize) = (200, 5000);
 const ROWS: (usize, usize) = (1000, 10_000);
 
-/// From where a page goes, and in which direction.
+/// Where a page starts, and in which direction it goes.
 enum From {
     Start,
     Last,
@@ -58,7 +58,7 @@ impl Api {
                 Ok(Some(reading.to_wire.turn(&turns[place])?))
             })?;
             let next_cursor = (page.end < turns.len()).then(|| reading.cursor('u', page.end, false));
-            Ok(wire::TurnsResult { turns: page.things, next_cursor })
+            Ok(wire::TurnsResult { turns: page.items, next_cursor })
         })
     }
 
@@ -87,7 +87,7 @@ impl Api {
                 }))
             })?;
             let next_cursor = (page.end < calls.len()).then(|| reading.cursor('t', page.end, false));
-            Ok(wire::ToolsResult { calls: page.things, next_cursor })
+            Ok(wire::ToolsResult { calls: page.items, next_cursor })
         })
     }
 }
@@ -128,7 +128,7 @@ fn read_page(
         gathered.reverse();
         Ok::<_, Error>(gathered)
     };
-    // The place where a page without any item would stand.
+    // The second value is the start of the page if it is empty.
     let (gathered, empty_at) = match from {
         From::Start => (behind(0, limit, LONGEST_PAGE)?, 0),
         From::Last => (before(total, limit, LONGEST_PAGE)?, total),
@@ -163,7 +163,7 @@ fn read_page(
     })
 }
 
-/// Finds the step of an entry; one that stands in several lines is found by any of them.
+/// Finds the step of an entry. An entry with several lines is found by any of them.
 fn place_of(reading: &OpenSession<'_>, entry: &EntryRef) -> Result<usize, Error> {
     let session = reading.snapshot.session();
     let nodes = session.nodes();

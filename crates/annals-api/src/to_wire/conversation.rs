@@ -3,24 +3,24 @@
 use std::borrow::Cow;
 
 use annals_engine::{Conversation, Error, Snapshot, TranscriptFile};
-use annals_proto as wire;
+use annals_proto::{self as wire, ItemBody};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::Content;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
 use annals_transcript::history::{Cause, Step};
-use annals_transcript::item::{Item, Visibility};
+use annals_transcript::item::Item;
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part, block_as_sent, text_with_newline};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
-use annals_transcript::tool::{self, Call, State};
+use annals_transcript::tool::{self, Call};
 use annals_transcript::turn::{Turn, prompt_of};
 use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
-use super::{time_of_ms, utf8};
+use super::{time_of_ms, utf8, word};
 
-/// Turns what is found in one transcript into wire types.
+/// Converts the entries, turns and calls of one transcript to wire types.
 #[derive(Debug)]
 pub struct ToWire<'a> {
     file: &'a TranscriptFile,
@@ -29,6 +29,8 @@ pub struct ToWire<'a> {
     ids: IdTexts<'a>,
     /// Longer items are cut.
     longest: u64,
+    /// Whether entries have the numbers of their turns.
+    has_turns: bool,
 }
 
 /// Where the bytes of entries are.
@@ -42,21 +44,31 @@ enum Bodies<'a> {
 const BEGINNING: u64 = 2048;
 
 impl<'a> ToWire<'a> {
-    /// Takes a whole transcript.
+    /// Converts a whole transcript.
     pub fn of(snapshot: &'a Snapshot) -> Self {
         let (file, session) = (snapshot.file(), snapshot.session());
-        Self { file, session, bodies: Bodies::OnDisk(snapshot), ids: session.id_texts(), longest: u64::MAX }
+        Self::new(file, session, Bodies::OnDisk(snapshot))
     }
 
-    /// Takes some lines of a transcript, and what was read from them.
+    /// Converts some lines of a transcript that are in memory.
     pub fn of_lines(file: &'a TranscriptFile, session: &'a Session, lines: &'a [u8]) -> Self {
-        Self { file, session, bodies: Bodies::InMemory(lines), ids: session.id_texts(), longest: u64::MAX }
+        Self::new(file, session, Bodies::InMemory(lines))
     }
 
-    /// Cuts parts of items once an item has so many bytes.
+    fn new(file: &'a TranscriptFile, session: &'a Session, bodies: Bodies<'a>) -> Self {
+        Self { file, session, bodies, ids: session.id_texts(), longest: u64::MAX, has_turns: true }
+    }
+
+    /// Cuts the parts of an item that exceed this many bytes together.
     #[must_use]
     pub fn cut_above(self, longest: u64) -> Self {
         Self { longest, ..self }
+    }
+
+    /// Leaves out the numbers of turns, for a subagent that is shown with its session.
+    #[must_use]
+    pub fn without_turns(self) -> Self {
+        Self { has_turns: false, ..self }
     }
 
     /// Reads some bytes of the transcript.
@@ -70,11 +82,11 @@ impl<'a> ToWire<'a> {
         }
     }
 
-    /// A message of the model view.
+    /// Returns a message of the model view.
     pub fn message(&self, message: Message<'_>) -> Result<wire::ModelMessage, Error> {
         let parts = message.parts.iter().map(|part| self.part(part)).collect::<Result<_, _>>()?;
         let entries = message.entries.iter().filter_map(|&index| self.uuid(index)).collect();
-        Ok(wire::ModelMessage { role: message.role.name().to_owned(), parts, entries })
+        Ok(wire::ModelMessage { role: word::role(message.role), parts, entries })
     }
 
     fn part(&self, part: &Part<'_>) -> Result<Box<RawValue>, Error> {
@@ -100,7 +112,7 @@ impl<'a> ToWire<'a> {
         }
     }
 
-    /// The texts of an entry, a line each.
+    /// Returns the texts of an entry, joined by line breaks.
     pub(crate) fn text_of(&self, blocks: &[BlockSpan]) -> Result<String, Error> {
         let mut texts = Vec::new();
         for block in blocks.iter().filter(|block| block.kind.is_text()) {
@@ -110,125 +122,160 @@ impl<'a> ToWire<'a> {
         Ok(texts.join("\n"))
     }
 
-    /// A step of the full view.
+    /// Returns a step of the full view.
     pub fn item(&self, conversation: &Conversation<'_>, step: &Step) -> Result<wire::HistoryItem, Error> {
         match *step {
-            Step::Entry { node, live } => {
-                let call = conversation.call_of(node);
-                let other_lines = conversation.duplicates().others(node);
-                let mut left = self.longest;
-                let item = self.entry(node, &mut left)?;
-                Ok(wire::HistoryItem {
-                    turn: conversation.turn_of(node),
-                    live: Some(live),
-                    tool: call.map(|call| self.tool(conversation, call)).transpose()?,
-                    line: Some(self.node(node).at.line),
-                    other_lines: other_lines.map(|line| self.node(line).at.line).collect(),
-                    superseded: self.superseded(conversation, node, &mut left)?,
-                    ..item
-                })
-            }
+            Step::Entry { node, live } => self.entry_in(conversation, node, live),
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
-                leaf: self.uuid(last),
-                kind: "branch".to_owned(),
-                visibility: Visibility::Conversation.name().to_owned(),
-                sidechain: cause == Cause::Subagent || self.agent().is_some(),
-                agent_id: self.agent(),
                 parent: from.and_then(|index| self.uuid(index)),
-                entries: Some(entries),
-                live: Some(false),
-                ..wire::HistoryItem::default()
+                sidechain: cause == Cause::Subagent || self.agent().is_some(),
+                ..self.marker(ItemBody::Branch(wire::Branch { leaf: self.uuid(last), entries }), false)
             }),
             Step::Gap { missing } => Ok(wire::HistoryItem {
-                kind: "gap".to_owned(),
-                visibility: Visibility::Conversation.name().to_owned(),
-                sidechain: self.agent().is_some(),
-                agent_id: self.agent(),
                 parent: Some(self.ids.get(missing)),
-                live: Some(false),
-                ..wire::HistoryItem::default()
+                ..self.marker(ItemBody::Gap, false)
             }),
-            Step::Root { kind, live } => Ok(wire::HistoryItem {
-                kind: "root".to_owned(),
-                visibility: Visibility::Conversation.name().to_owned(),
-                subtype: Some(kind.name().to_owned()),
-                sidechain: self.agent().is_some(),
-                agent_id: self.agent(),
-                live: Some(live),
-                ..wire::HistoryItem::default()
-            }),
+            Step::Root { kind, live } => Ok(self.marker(ItemBody::Root(word::root_cause(kind)), live)),
         }
     }
 
-    /// An entry by itself: what only the whole conversation tells is left open, and its call has no result yet.
-    pub fn entry_alone(&self, index: NodeIndex) -> Result<wire::HistoryItem, Error> {
-        let mut blocks = self.session.blocks(self.node(index)).iter();
-        let call = blocks.find(|block| block.kind == BlockKind::ToolUse && block.tool.is_some());
-        let tool = call.map(|block| {
-            Ok::<_, Error>(wire::HistoryTool {
-                id: block.tool.map(|id| self.ids.get(id)),
-                name: tool_name(&self.span(block.offset, block.length)?),
-                state: State::Pending.name().to_owned(),
-                result_uuid: None,
-            })
-        });
-        Ok(wire::HistoryItem { tool: tool.transpose()?, ..self.entry(index, &mut { self.longest })? })
+    /// Returns an item that stands for no entry.
+    fn marker(&self, body: ItemBody, live: bool) -> wire::HistoryItem {
+        wire::HistoryItem {
+            visibility: wire::Visibility::Conversation,
+            parent: None,
+            live: Some(live),
+            sidechain: self.agent().is_some(),
+            agent_id: self.agent(),
+            body,
+        }
     }
 
-    /// An entry; `left` is how many bytes of its content are still sent.
-    fn entry(&self, index: NodeIndex, left: &mut u64) -> Result<wire::HistoryItem, Error> {
+    /// Returns an entry with what the whole conversation says about it.
+    fn entry_in(
+        &self,
+        conversation: &Conversation<'_>,
+        index: NodeIndex,
+        live: bool,
+    ) -> Result<wire::HistoryItem, Error> {
         let node = self.node(index);
-        let body = self.span(node.at.offset, node.length)?;
-        let entry = Entry::new(&body);
-        let reply = entry.view::<Assistant>();
+        let bytes = self.span(node.at.offset, node.length)?;
+        let entry = Entry::new(&bytes);
         let item = Item::of(&entry);
-        let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
-        Ok(wire::HistoryItem {
-            kind: item_kind(self, node).to_owned(),
-            role: item.role.map(|role| role.name().to_owned()),
-            visibility: item.visibility().name().to_owned(),
-            entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
-            subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
-            uuid: node.id.map(|id| self.ids.get(id)),
+        let call = conversation.call_of(index);
+        let other_lines = conversation.duplicates().others(index);
+        let mut left = self.longest;
+        let body = wire::EntryBody {
+            turn: conversation.turn_of(index).filter(|_| self.has_turns),
+            tool: call.map(|call| self.tool(conversation, call)).transpose()?,
+            line: Some(node.at.line),
+            other_lines: other_lines.map(|line| self.node(line).at.line).collect(),
+            ..self.entry_body(node, &entry, &item, &mut left)?
+        };
+        let superseded = self.superseded(conversation, index, &mut left)?;
+        let body = wire::EntryBody { superseded, ..body };
+        Ok(wire::HistoryItem { live: Some(live), ..self.entry_item(node, &entry, &item, body) })
+    }
+
+    /// Returns an entry by itself: what needs the whole conversation is `None`, and its call has no result yet.
+    pub fn entry_alone(&self, index: NodeIndex) -> Result<wire::HistoryItem, Error> {
+        let node = self.node(index);
+        let bytes = self.span(node.at.offset, node.length)?;
+        let entry = Entry::new(&bytes);
+        let item = Item::of(&entry);
+        let tool = self.pending_tool(node)?;
+        let body = wire::EntryBody { tool, ..self.entry_body(node, &entry, &item, &mut { self.longest })? };
+        Ok(self.entry_item(node, &entry, &item, body))
+    }
+
+    /// Returns the first call that an entry makes, without its result.
+    fn pending_tool(&self, node: &Node) -> Result<Option<wire::HistoryTool>, Error> {
+        let mut blocks = self.session.blocks(node).iter();
+        let call = blocks.find(|block| block.kind == BlockKind::ToolUse && block.tool.is_some());
+        let Some(block) = call else { return Ok(None) };
+        Ok(Some(wire::HistoryTool {
+            id: block.tool.map(|id| self.ids.get(id)),
+            name: tool_name(&self.span(block.offset, block.length)?),
+            state: wire::ToolState::Pending,
+            result_uuid: None,
+        }))
+    }
+
+    /// Puts an item together from an entry and its body.
+    fn entry_item(
+        &self,
+        node: &Node,
+        entry: &Entry<'_>,
+        item: &Item<'_>,
+        body: wire::EntryBody,
+    ) -> wire::HistoryItem {
+        wire::HistoryItem {
+            visibility: word::visibility(item.visibility()),
             parent: node.parent.map(|id| self.ids.get(id)),
-            timestamp: node.time.and_then(time_of_ms),
-            turn: None,
             live: None,
             sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
-            parts: self.parts(node, &entry, left)?,
-            inputs: if node.length <= self.longest && !entry.has(Flag::Meta) {
-                inputs(&item)
-            } else {
-                Vec::new()
-            },
+            body: self.kind_of(node)(body),
+        }
+    }
+
+    /// Returns what an entry says by itself; `left` is how many bytes of its content are still sent.
+    fn entry_body(
+        &self,
+        node: &Node,
+        entry: &Entry<'_>,
+        item: &Item<'_>,
+        left: &mut u64,
+    ) -> Result<wire::EntryBody, Error> {
+        let reply = entry.view::<Assistant>();
+        let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
+        let has_inputs = node.length <= self.longest && !entry.has(Flag::Meta);
+        Ok(wire::EntryBody {
+            role: item.role.map(word::role),
+            entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
+            subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
+            uuid: node.id.map(|id| self.ids.get(id)),
+            timestamp: node.time.and_then(time_of_ms),
+            turn: None,
+            parts: self.parts(node, entry, left)?,
+            inputs: if has_inputs { inputs(item) } else { Vec::new() },
             tool: None,
             usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes()))),
             model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
-            forked_from: forked_from(&entry),
-            compaction: compaction(&entry),
+            forked_from: fork_origin(entry),
+            compaction: compaction(entry),
             problem: node.problem.map(|problem| problem.to_string()),
-            leaf: None,
-            entries: None,
             line: None,
             other_lines: Vec::new(),
             superseded: Vec::new(),
         })
     }
 
-    /// What other lines of an entry say, each content once.
+    /// Returns the kind of item that an entry is.
+    fn kind_of(&self, node: &Node) -> fn(wire::EntryBody) -> ItemBody {
+        match (node.kind, node.problem) {
+            (Kind::Noise, _) => ItemBody::Damage,
+            (_, Some(_)) => ItemBody::Salvaged,
+            _ if self.session.boundary(node).is_some() => ItemBody::Compaction,
+            (Kind::User | Kind::Assistant, _) if !node.has(Flag::Meta) => ItemBody::Message,
+            (Kind::Attachment, _) if !self.session.blocks(node).is_empty() => ItemBody::Message,
+            _ => ItemBody::Meta,
+        }
+    }
+
+    /// Returns the lines of an entry whose content differs from the item, each content once.
     fn superseded(
         &self,
         conversation: &Conversation<'_>,
         node: NodeIndex,
         left: &mut u64,
-    ) -> Result<Vec<wire::Superseded>, Error> {
+    ) -> Result<Vec<wire::SupersededLine>, Error> {
         let mut different = Vec::new();
         for line in conversation.differing_lines(node)? {
             let node = self.node(line);
             let body = self.span(node.at.offset, node.length)?;
             let entry = Entry::new(&body);
-            different.push(wire::Superseded {
+            different.push(wire::SupersededLine {
                 line: node.at.line,
                 entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
                 timestamp: node.time.and_then(time_of_ms),
@@ -238,7 +285,7 @@ impl<'a> ToWire<'a> {
         Ok(different)
     }
 
-    /// The content of an entry: blocks of messages, the text of notices, the payload of attachments.
+    /// Returns the content of an entry: blocks of messages, the text of notices, the payload of attachments.
     fn parts(&self, node: &Node, entry: &Entry<'_>, left: &mut u64) -> Result<Vec<Box<RawValue>>, Error> {
         let blocks = self.session.blocks(node);
         if !blocks.is_empty() {
@@ -260,7 +307,7 @@ impl<'a> ToWire<'a> {
         Ok(value.map(|value| block_as_found(value.bytes())).into_iter().collect())
     }
 
-    /// Stands for a part that is too long to be sent.
+    /// Returns a placeholder for a part that is too long to be sent.
     fn cut(&self, block: &BlockSpan) -> Result<Box<RawValue>, Error> {
         let beginning = self.span(block.offset, block.length.min(BEGINNING))?;
         let (of, beginning) = (block.kind.name(), quote(&String::from_utf8_lossy(&beginning)));
@@ -273,12 +320,12 @@ impl<'a> ToWire<'a> {
         Ok(wire::HistoryTool {
             id: call.block.tool.map(|id| self.ids.get(id)),
             name: tool_name(&block),
-            state: conversation.state(call)?.name().to_owned(),
+            state: word::tool_state(conversation.state(call)?),
             result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
         })
     }
 
-    /// A line of `annals tools`.
+    /// Returns a tool call.
     pub fn call(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::ToolCall, Error> {
         let node = self.node(call.node);
         let block = self.span(call.block.offset, call.block.length)?;
@@ -290,7 +337,7 @@ impl<'a> ToWire<'a> {
             id: call.block.tool.map(|id| self.ids.get(id)),
             name: read.and_then(|call| call.name()).map(Cow::into_owned),
             subject: read.as_ref().map(tool::subject).unwrap_or_default(),
-            state: conversation.state(call)?.name().to_owned(),
+            state: word::tool_state(conversation.state(call)?),
             duration_ms: call.duration_ms(self.session),
             files: read.as_ref().map(tool::files).unwrap_or_default(),
             timestamp: node.time.and_then(time_of_ms),
@@ -300,15 +347,15 @@ impl<'a> ToWire<'a> {
         })
     }
 
-    /// A line of `annals turns`.
+    /// Returns a turn, with its whole prompt.
     pub fn turn(&self, turn: &Turn) -> Result<wire::Turn, Error> {
-        let mut told = told_turn(turn);
+        let mut wire = wire_turn(turn);
         if turn.prompt_is_cut {
             let node = self.node(turn.node);
             let body = self.span(node.at.offset, node.length)?;
-            told.prompt = prompt_of(&Entry::new(&body)).unwrap_or(told.prompt);
+            wire.prompt = prompt_of(&Entry::new(&body)).unwrap_or(wire.prompt);
         }
-        Ok(told)
+        Ok(wire)
     }
 
     /// Returns the ids of the calls that an entry makes.
@@ -318,7 +365,7 @@ impl<'a> ToWire<'a> {
         calls.map(|id| self.ids.get(id)).collect()
     }
 
-    /// Returns the subagent whose transcript it is.
+    /// Returns the subagent that the transcript belongs to.
     fn agent(&self) -> Option<String> {
         self.file.agent.clone()
     }
@@ -343,12 +390,12 @@ fn tool_name(block: &[u8]) -> Option<String> {
     tool::read(block).and_then(|call| call.name()).map(Cow::into_owned)
 }
 
-fn told_turn(turn: &Turn) -> wire::Turn {
+fn wire_turn(turn: &Turn) -> wire::Turn {
     let duration = turn.started_at.zip(turn.ended_at).map(|(start, end)| end - start);
     wire::Turn {
         turn: turn.number,
-        kind: turn.kind.name().to_owned(),
-        started_by: turn.started_by.name().to_owned(),
+        kind: word::turn_kind(turn.kind),
+        started_by: word::started_by(turn.started_by),
         prompt: turn.prompt.clone(),
         started_at: turn.started_at.and_then(time_of_ms),
         duration_ms: duration.and_then(|duration| u64::try_from(duration).ok()),
@@ -366,56 +413,38 @@ fn told_turn(turn: &Turn) -> wire::Turn {
     }
 }
 
-fn item_kind(wire: &ToWire<'_>, node: &Node) -> &'static str {
-    match (node.kind, node.problem) {
-        (Kind::Noise, _) => "damage",
-        (_, Some(_)) => "salvaged",
-        _ if wire.session.boundary(node).is_some() => "compaction",
-        (Kind::User | Kind::Assistant, _) if !node.has(Flag::Meta) => "message",
-        (Kind::Attachment, _) if !wire.session.blocks(node).is_empty() => "message",
-        _ => "meta",
-    }
-}
-
-/// What came in with an entry, if it is not just what a person typed.
-fn inputs(item: &Item<'_>) -> Vec<wire::CameIn> {
+/// Returns the inputs of an entry, unless a person typed all of it.
+fn inputs(item: &Item<'_>) -> Vec<wire::Input> {
     if item.inputs().all(|input| input.kind == InputKind::Prompt) {
         return Vec::new();
     }
-    item.inputs().map(came_in).collect()
+    item.inputs().map(input).collect()
 }
 
-/// One thing that came in.
-pub(crate) fn came_in(input: &Input<'_>) -> wire::CameIn {
-    let is_of_team = input.kind == InputKind::Teammate;
-    let attribute = |name| input.attribute(name).filter(|_| is_of_team).map(str::to_owned);
-    wire::CameIn {
-        kind: input.kind.name().to_owned(),
-        text: input.text.to_string(),
-        teammate_id: input.sender().filter(|_| is_of_team).map(str::to_owned),
-        color: attribute("color"),
-        summary: attribute("summary"),
+/// Returns one input.
+pub(crate) fn input(input: &Input<'_>) -> wire::Input {
+    let mut wire = wire::Input {
         command: input.command.clone(),
+        ..text_input(word::input_kind(input.kind), input.text.to_string())
+    };
+    if input.kind == InputKind::Teammate {
+        wire.teammate_id = input.sender().map(str::to_owned);
+        wire.color = input.attribute("color").map(str::to_owned);
+        wire.summary = input.attribute("summary").map(str::to_owned);
     }
+    wire
 }
 
-/// Something that Claude Code added, by its kind.
-pub(crate) fn added(kind: &str, text: &str) -> wire::CameIn {
-    wire::CameIn {
-        kind: kind.to_owned(),
-        text: text.to_owned(),
-        teammate_id: None,
-        color: None,
-        summary: None,
-        command: None,
-    }
+/// Returns an input that has nothing but a text.
+pub(crate) fn text_input(kind: wire::InputKind, text: String) -> wire::Input {
+    wire::Input { kind, text, command: None, teammate_id: None, color: None, summary: None }
 }
 
-fn forked_from(entry: &Entry<'_>) -> Option<wire::ForkedFrom> {
+fn fork_origin(entry: &Entry<'_>) -> Option<wire::ForkOrigin> {
     let from = entry.body()?.get("forkedFrom")?;
     let (session_id, message_uuid) =
         (from.text("sessionId")?.into_owned(), from.text("messageUuid")?.into_owned());
-    Some(wire::ForkedFrom { session_id, message_uuid })
+    Some(wire::ForkOrigin { session_id, message_uuid })
 }
 
 fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
@@ -428,23 +457,23 @@ fn compaction(entry: &Entry<'_>) -> Option<wire::Compaction> {
     })
 }
 
-/// A block with every byte that stands in the file.
+/// Returns a block with every byte that is in the file.
 pub(crate) fn block_as_found(bytes: &[u8]) -> Box<RawValue> {
     block(bytes, &utf8::as_text(bytes))
 }
 
-/// A block goes out as it is; a plain string becomes the text block that it stands for.
+/// Returns a block as it is; a plain string becomes a text block, as in the API.
 fn block(found: &[u8], json: &str) -> Box<RawValue> {
     if found.starts_with(b"\"") { raw(&format!(r#"{{"type":"text","text":{json}}}"#)) } else { raw(json) }
 }
 
-/// Blocks of an entry whose grammar is broken are quoted as text.
+/// Returns JSON as it is. Blocks with broken syntax are quoted as text.
 fn raw(json: &str) -> Box<RawValue> {
     let found = RawValue::from_string(json.to_owned());
     found.or_else(|_| RawValue::from_string(quote(json))).expect("a string is JSON")
 }
 
-/// A value with every byte that stands in the file.
+/// Returns a value with every byte that is in the file.
 pub fn value_as_found(value: Value<'_>) -> Box<RawValue> {
     raw(&utf8::as_text(value.bytes()))
 }

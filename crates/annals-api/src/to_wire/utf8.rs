@@ -1,11 +1,11 @@
-//! JSON of a transcript that is not UTF-8.
+//! JSON from a transcript that is not UTF-8.
 
 use std::borrow::Cow;
 
 use annals_proto::Text;
 
 /// Returns JSON as text, with `{"bytes": <base64>}` in place of each string that is not UTF-8. Keys must be strings, so
-/// bytes in them become U+FFFD.
+/// their invalid bytes become U+FFFD.
 pub(super) fn as_text(json: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(json) {
         return Cow::Borrowed(text);
@@ -26,7 +26,7 @@ pub(super) fn as_text(json: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text + &String::from_utf8_lossy(rest))
 }
 
-/// Returns how long the string is that bytes begin with, quotes included.
+/// Returns the length of the string that bytes begin with, quotes included.
 fn string_length(bytes: &[u8]) -> usize {
     let mut escaped = false;
     let is_end = |byte: &u8| {
@@ -43,7 +43,7 @@ fn decoded(string: &[u8]) -> Vec<u8> {
     let inside = inside.strip_suffix(b"\"").unwrap_or(inside);
     let mut bytes = Vec::new();
     for chunk in inside.utf8_chunks() {
-        // Escapes are ASCII: none is cut in two.
+        // Escapes are ASCII, so no escape is split between chunks.
         let text = serde_json::from_str(&format!("\"{}\"", chunk.valid()));
         bytes.extend(text.unwrap_or_else(|_| chunk.valid().to_owned()).bytes());
         bytes.extend(chunk.invalid());

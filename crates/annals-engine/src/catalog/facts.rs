@@ -109,7 +109,6 @@ pub struct Title {
 
 /// Where a title comes from, in the order in which they count (LISTS 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum TitleSource {
     /// The user gave it.
     Custom,
@@ -135,16 +134,6 @@ impl TitleSource {
         TitleSource::Summary,
         TitleSource::Prompt,
     ];
-
-    /// Returns its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            TitleSource::Custom | TitleSource::Earlier | TitleSource::Agent => "custom",
-            TitleSource::Ai => "ai",
-            TitleSource::Summary => "summary",
-            TitleSource::Prompt => "prompt",
-        }
-    }
 }
 
 impl Facts {

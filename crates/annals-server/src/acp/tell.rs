@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use annals_proto as wire;
 use annals_proto::acp::{
     Chunk, CompactionSummaryChunk, CompactionUpdate, ContentBlock, Meta, Origin, ToolCall, ToolContent,
     ToolStatus, Update, UsageUpdate,
@@ -21,7 +22,7 @@ use serde_json::value::RawValue;
 
 use super::plan::{self, TaskChange, Tasks};
 use super::tool;
-use annals_api::to_wire::{time, value_as_found};
+use annals_api::to_wire::{input_kind, time, tool_state, value_as_found};
 
 /// Longer texts are told in pieces of so many bytes; longer results and changes are cut, longer arguments left out.
 const LONGEST_TEXT: usize = 1 << 20;
@@ -137,7 +138,7 @@ impl Teller {
             }
             Part::Notice(notice @ Notice::Compaction(_)) => self.compaction(origin, &notice.text()),
             Part::Notice(notice) => {
-                let origin = Origin { input: Some("notice"), ..origin.clone() };
+                let origin = Origin { input: Some(wire::InputKind::Notice), ..origin.clone() };
                 self.chunks(&notice.text(), message, &origin, Update::AgentMessageChunk);
             }
             _ => {}
@@ -147,7 +148,7 @@ impl Teller {
     /// Tells that nothing will come of a call any more.
     pub(super) fn given_up(&mut self, id: &str) {
         if self.open.remove(id).is_some() {
-            let origin = Origin { state: Some(State::Interrupted.name()), ..Origin::default() };
+            let origin = Origin { state: Some(wire::ToolState::Interrupted), ..Origin::default() };
             self.updates.push(Update::ToolCallUpdate(ToolCall {
                 tool_call_id: id.to_owned(),
                 status: Some(ToolStatus::Failed),
@@ -172,9 +173,9 @@ impl Teller {
     /// Adds something that came in.
     fn input(&mut self, input: &Input<'_>, message: Option<&str>, origin: &Origin) {
         let kind = input.kind;
-        let name = Some(kind.name()).filter(|_| kind != InputKind::Prompt);
+        let wire_kind = Some(input_kind(kind)).filter(|_| kind != InputKind::Prompt);
         let teammate_id = input.sender().filter(|_| kind == InputKind::Teammate).map(str::to_owned);
-        let origin = Origin { input: name, teammate_id, ..origin.clone() };
+        let origin = Origin { input: wire_kind, teammate_id, ..origin.clone() };
         match kind {
             InputKind::Output => self.chunks(input.text.trim(), message, &origin, Update::AgentMessageChunk),
             _ => self.chunks(&input.typed(), message, &origin, Update::UserMessageChunk),
@@ -240,7 +241,7 @@ impl Teller {
         };
         let state = facts.states.get(result.is_error());
         let is_ok = state == State::Ok;
-        let mut origin = Origin { state: Some(state.name()), ..facts.origin.clone() };
+        let mut origin = Origin { state: Some(tool_state(state)), ..facts.origin.clone() };
         let (object, cwd) = (facts.object, facts.cwd.as_deref());
         let written = object.and_then(|object| tool::written(object, cwd));
         let content = match written {

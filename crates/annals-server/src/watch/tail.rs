@@ -233,6 +233,7 @@ mod tests {
     use std::path::Path;
 
     use annals_engine::{Engine, Home, Roots};
+    use annals_proto::{ItemBody, ToolState};
 
     use super::*;
 
@@ -260,7 +261,7 @@ mod tests {
     }
 
     fn uuids(notice: &AppendedNotice) -> Vec<String> {
-        notice.items.iter().filter_map(|item| item.uuid.clone()).collect()
+        notice.items.iter().filter_map(|item| item.body.entry()?.uuid.clone()).collect()
     }
 
     #[test]
@@ -446,9 +447,13 @@ mod tests {
                 .unwrap();
         let items = read(&mut tail).unwrap().items;
         let [call, damage] = &items[..] else { panic!("{items:?}") };
-        let tool = call.tool.as_ref().unwrap();
-        assert_eq!((tool.name.as_deref(), &tool.state[..], call.parts.len()), (Some("Bash"), "pending", 2));
-        assert_eq!((call.turn, call.live, call.line), (None, None, None));
-        assert_eq!(damage.kind, "damage");
+        let ItemBody::Message(entry) = &call.body else { panic!("{call:?}") };
+        let tool = entry.tool.as_ref().unwrap();
+        assert_eq!(
+            (tool.name.as_deref(), tool.state, entry.parts.len()),
+            (Some("Bash"), ToolState::Pending, 2)
+        );
+        assert_eq!((entry.turn, call.live, entry.line), (None, None, None));
+        assert!(matches!(damage.body, ItemBody::Damage(_)));
     }
 }

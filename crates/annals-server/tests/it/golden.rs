@@ -3,20 +3,42 @@
 //! A line that begins with `-->` is sent, those that begin with `<--` must come back. What is not asked of histories
 //! goes through a connection, which may say more than the answer. With `ANNALS_UPDATE=1` the answers are
 //! written anew; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`.
+//!
+//! `rpc` has the answers of today, `rpc-compat` those that clients of earlier versions were written against.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::connections::Client;
 use crate::world::World;
 
+/// A field that answers have now and did not have when the pairs of `rpc-compat` were recorded.
+struct Addition {
+    method: &'static str,
+    /// The field as it is spelled, once for each value that it has in the pairs.
+    spellings: &'static [&'static str],
+    reason: &'static str,
+}
+
+/// All differences from `rpc-compat` that are intended.
+const ADDITIONS: &[Addition] = &[Addition {
+    method: "history/read",
+    spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
+    reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
+}];
+
+/// A request of a file, the answers that stand below it, and the answers that came.
+struct Exchange {
+    request: String,
+    expected: Vec<String>,
+    found: Vec<String>,
+}
+
 #[test]
 fn requests_are_answered_as_they_are_written_down() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/rpc");
-    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
+    let paths = pairs_in("rpc");
     assert!(paths.len() > 3, "{paths:?}");
     for path in &paths {
         check(path);
@@ -28,58 +50,106 @@ fn the_examples_of_the_protocol_are_true() {
     check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PROTOCOL.md"));
 }
 
-fn check(path: &Path) {
-    let world = World::new();
-    let text = fs::read_to_string(path).unwrap();
-    let mut cursors = Cursors::default();
-    let mut client = Client::of(&world);
-    let (mut asked, mut pairs) = ("", 0);
-    let mut answers: Vec<String> = Vec::new();
-    let mut answered = Vec::new();
-    let is_update = std::env::var_os("ANNALS_UPDATE").is_some();
-    for line in text.lines() {
-        if let Some(request) = line.strip_prefix("--> ") {
-            assert!(answers.is_empty(), "{}\n{asked}\nwithout {answers:#?}", path.display());
-            asked = line;
-            answered.push(line.to_owned());
-            answers = said(&world, &mut client, &cursors.put_in(request));
-            for answer in &mut answers {
-                *answer = shown(&world, answer, &mut cursors);
-            }
-            if is_update {
-                answered.extend(answers.drain(..).map(|answer| format!("<-- {answer}")));
-            }
-        } else if let Some(expected) = line.strip_prefix("<-- ") {
-            pairs += 1;
-            if is_update {
-                continue;
-            }
-            assert!(!answers.is_empty(), "{}\n{asked}\nexpected {expected}", path.display());
-            let found = answers.remove(0);
-            assert!(found == expected, "{}\n{asked}\nexpected {expected}\nfound    {found}", path.display());
-        } else {
-            answered.push(line.to_owned());
+/// The pairs of `rpc-compat` are never written anew: clients were written against them.
+#[test]
+fn clients_of_earlier_versions_get_the_same_bytes_but_for_listed_additions() {
+    let paths = pairs_in("rpc-compat");
+    assert!(paths.len() > 3, "{paths:?}");
+    let mut removed = vec![0; ADDITIONS.len()];
+    for path in &paths {
+        for exchange in replay(path) {
+            let method = method_of(&exchange.request);
+            let found = exchange.found.iter().map(|answer| without_additions(&method, answer, &mut removed));
+            assert_same(path, &exchange.request, &exchange.expected, &found.collect::<Vec<_>>());
         }
     }
-    assert!((pairs > 0 || is_update) && answers.is_empty(), "{}", path.display());
-    client.finish();
-    if is_update {
-        fs::write(path, answered.join("\n") + "\n").unwrap();
+    for (addition, removed) in ADDITIONS.iter().zip(removed) {
+        assert!(removed > 0, "nothing was added to {} ({})", addition.method, addition.reason);
     }
+}
+
+/// Returns an answer without the fields that were added since, and counts them for each addition.
+fn without_additions(method: &str, answer: &str, removed: &mut [usize]) -> String {
+    let mut answer = answer.to_owned();
+    for (addition, removed) in ADDITIONS.iter().zip(removed) {
+        for spelling in addition.spellings.iter().filter(|_| addition.method == method) {
+            *removed += answer.matches(spelling).count();
+            answer = answer.replace(spelling, "");
+        }
+    }
+    answer
+}
+
+fn pairs_in(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(folder);
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn check(path: &Path) {
+    let exchanges = replay(path);
+    assert!(!exchanges.is_empty(), "{}", path.display());
+    if std::env::var_os("ANNALS_UPDATE").is_some() {
+        return update(path, &exchanges);
+    }
+    for Exchange { request, expected, found } in &exchanges {
+        assert_same(path, request, expected, found);
+    }
+}
+
+fn assert_same(path: &Path, request: &str, expected: &[String], found: &[String]) {
+    let [expected, found] = [expected, found].map(|answers| answers.join("\n         "));
+    assert!(found == expected, "{}\n{request}\nexpected {expected}\nfound    {found}", path.display());
+}
+
+/// Sends the requests of a file in order, to one server and over one connection.
+fn replay(path: &Path) -> Vec<Exchange> {
+    let world = World::new();
+    let mut cursors = Cursors::default();
+    let mut client = Client::of(&world);
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    for line in fs::read_to_string(path).unwrap().lines() {
+        if let Some(request) = line.strip_prefix("--> ") {
+            let answers = said(&world, &mut client, &cursors.put_in(request));
+            let found = answers.iter().map(|answer| shown(&world, answer, &mut cursors)).collect();
+            exchanges.push(Exchange { request: request.to_owned(), expected: Vec::new(), found });
+        } else if let Some(answer) = line.strip_prefix("<-- ") {
+            exchanges.last_mut().expect("a request stands first").expected.push(answer.to_owned());
+        }
+    }
+    client.finish();
+    exchanges
+}
+
+/// Writes the answers that came in place of those of a file.
+fn update(path: &Path, exchanges: &[Exchange]) {
+    let text = fs::read_to_string(path).unwrap();
+    let mut exchanges = exchanges.iter();
+    let mut lines = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with("<-- ")) {
+        lines.push(line.to_owned());
+        if line.starts_with("--> ") {
+            let found = exchanges.next().into_iter().flat_map(|exchange| &exchange.found);
+            lines.extend(found.map(|answer| format!("<-- {answer}")));
+        }
+    }
+    fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+/// Returns the method of a request; an empty text for what is no request.
+fn method_of(request: &str) -> String {
+    let message: Value = serde_json::from_str(request).unwrap_or_default();
+    message["method"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns everything that is said to a request, the answer last.
 fn said(world: &World, client: &mut Client, request: &str) -> Vec<String> {
-    let message: Result<Value, _> = serde_json::from_str(request);
-    let method = message.as_ref().ok().and_then(|message| message["method"].as_str()).unwrap_or_default();
-    let Ok(message) = message
-        .as_ref()
-        .map_err(drop)
-        .and_then(|message| annals_proto::acp::Method::from_name(method).map(|_| message).ok_or(()))
-    else {
+    if annals_proto::acp::Method::from_name(&method_of(request)).is_none() {
         return vec![world.answer(request)];
-    };
-    client.send(message);
+    }
+    let message: Value = serde_json::from_str(request).unwrap();
+    client.send(&message);
     let mut said = Vec::new();
     loop {
         let text = client.next_text();

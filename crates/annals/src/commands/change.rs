@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use annals_api::to_wire::changed;
+use annals_api::to_wire::change_result;
 use annals_engine::{Engine, HydrateOptions, Hydrated, Liveness, Log, Recording, TranscriptFile};
-use annals_proto::Changed;
+use annals_proto::{ChangeResult, Operation};
 use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::Removed;
 
@@ -21,7 +21,7 @@ pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<
     warn_of_client(engine, &file, "it may write its own title again");
     let title = args.title.trim().to_owned();
     let told = format!("renamed {} to “{}”", name(&file), clean(&title));
-    tell(&Changed { title: Some(title), ..changed("rename", &file) }, &told, global)
+    tell(&ChangeResult { title: Some(title), ..change_result(Operation::Rename, &file) }, &told, global)
 }
 
 pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
@@ -33,7 +33,7 @@ pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCo
         "" => format!("took the tag of {} away", name(&file)),
         tag => format!("tagged {} “{}”", name(&file), clean(tag)),
     };
-    tell(&Changed { tag: Some(tag), ..changed("tag", &file) }, &told, global)
+    tell(&ChangeResult { tag: Some(tag), ..change_result(Operation::Tag, &file) }, &told, global)
 }
 
 pub(crate) fn archive(
@@ -44,9 +44,12 @@ pub(crate) fn archive(
 ) -> Result<ExitCode, Failure> {
     let file = engine.session_to_change(&args.session)?;
     engine.set_archived(&file, archived)?;
-    let (done, told) =
-        if archived { ("archive", "archived") } else { ("unarchive", "took out of the archive:") };
-    tell(&changed(done, &file), &format!("{told} {}", name(&file)), global)
+    let (done, told) = if archived {
+        (Operation::Archive, "archived")
+    } else {
+        (Operation::Unarchive, "took out of the archive:")
+    };
+    tell(&change_result(done, &file), &format!("{told} {}", name(&file)), global)
 }
 
 pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> Result<ExitCode, Failure> {
@@ -65,7 +68,11 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
         };
         format!("took entry {} out of {}: {how}", clean(&id), name(&file))
     };
-    tell(&Changed { uuid: Some(id), dry_run, ..changed("tombstone", &file) }, &told, global)
+    tell(
+        &ChangeResult { uuid: Some(id), dry_run, ..change_result(Operation::Tombstone, &file) },
+        &told,
+        global,
+    )
 }
 
 pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Result<ExitCode, Failure> {
@@ -102,7 +109,11 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
         (entries, lines.join("\n"))
     };
     let dry_run = args.safety.dry_run;
-    tell(&Changed { dry_run, entries: Some(entries), entry, ..changed("hydrate", &file) }, &told, global)
+    tell(
+        &ChangeResult { dry_run, entries: Some(entries), entry, ..change_result(Operation::Hydrate, &file) },
+        &told,
+        global,
+    )
 }
 
 /// Opens a log: standard input, an address, or a file.
@@ -152,7 +163,7 @@ pub(crate) fn name(file: &TranscriptFile) -> String {
 }
 
 /// Prints what was done, for people or for programs.
-pub(crate) fn tell(changed: &Changed, told: &str, global: &Global) -> Result<ExitCode, Failure> {
+pub(crate) fn tell(changed: &ChangeResult, told: &str, global: &Global) -> Result<ExitCode, Failure> {
     let mut out = output::stdout();
     if global.json {
         output::json_line(&mut out, changed)?;

@@ -17,7 +17,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result
     let forked = engine.fork(&file, &fork)?;
     let mut out = output::stdout();
     if global.json {
-        output::json_line(&mut out, &to_wire::forked(&forked, &file))?;
+        output::json_line(&mut out, &to_wire::fork_result(&forked, &file))?;
     } else {
         let copied = output::entries(forked.entries);
         writeln!(out, "forked to {}: “{}”, {copied}", forked.session, clean(&forked.title))?;

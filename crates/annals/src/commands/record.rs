@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_engine::{Engine, Meta, Recording};
-use annals_proto::Recorded;
+use annals_proto::RecordResult;
 use annals_transcript::write::{Agent, Appended, Draft, DraftError, Options, Recorder};
 
 use crate::args::Record;
@@ -65,7 +65,7 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
 }
 
 /// Takes a batch and sees it written; complains about drafts that are passed over.
-fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result<Recorded, Failure> {
+fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result<RecordResult, Failure> {
     let mut refused = 0;
     let (mut drafts, mut numbers) = (Vec::new(), Vec::new());
     for line in batch {
@@ -103,11 +103,11 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
     Ok(told(recorder, Appended { written, ..appended }, refused))
 }
 
-fn told(recorder: &Recorder, appended: Appended, refused: usize) -> Recorded {
+fn told(recorder: &Recorder, appended: Appended, refused: usize) -> RecordResult {
     let Appended { written, skipped, last } = appended;
     let target = recorder.target();
     let path = target.path().as_path().into();
-    Recorded { session: target.session_id().to_owned(), path, written, skipped, refused, last }
+    RecordResult { session: target.session_id().to_owned(), path, written, skipped, refused, last }
 }
 
 fn agent(args: &Record) -> Result<Option<Agent>, Failure> {

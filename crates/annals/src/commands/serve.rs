@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use annals_engine::Engine;
-use annals_proto::Serving;
+use annals_proto::ServerAddress;
 use annals_server::{Ended, Http, HttpOptions, Options, Server};
 
 use crate::args::{Global, Serve};
@@ -65,7 +65,7 @@ fn token(args: &Serve) -> Result<Option<String>, Failure> {
 
 /// Says where the server is, for people and programs.
 fn announce(http: &Http, places: &str, args: &Serve, global: &Global) -> Result<(), Failure> {
-    let serving = Serving {
+    let serving = ServerAddress {
         url: http.link(),
         address: http.address().to_string(),
         token: http.token().to_owned(),

@@ -102,6 +102,8 @@ impl History<'_> {
         turns: Option<&RangeInclusive<usize>>,
     ) -> Result<(), Failure> {
         let to_wire = ToWire::of(conversation.transcript());
+        // Below a call, only the turns of the session itself have numbers.
+        let to_wire = if self.depth == 0 { to_wire } else { to_wire.without_turns() };
         let detail = Detail {
             subagents: self.args.subagents,
             thinking: !self.args.no_thinking,
@@ -112,10 +114,7 @@ impl History<'_> {
         let mut printer = Printer::new(out, conversation, detail);
         for step in conversation.steps().iter().filter(|step| is_wanted(conversation, step, turns)) {
             if self.json {
-                let mut item = to_wire.item(conversation, step)?;
-                // Below a call, only the turns of the session itself have numbers.
-                item.turn = item.turn.filter(|_| self.depth == 0);
-                printer.json(&item)?;
+                printer.json(&to_wire.item(conversation, step)?)?;
             } else {
                 printer.step(step)?;
             }

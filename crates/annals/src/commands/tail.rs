@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use annals_engine::{Engine, Event, FollowOptions, Follower, TranscriptFile, open_regular};
-use annals_proto::Followed;
+use annals_proto::{TailEvent, TailEventKind};
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
 
@@ -114,13 +114,13 @@ impl<W: Write> Printer<W> {
     }
 }
 
-fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> Followed {
+fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
     let (event, offset, bytes) = match happening {
-        Event::Created => ("created", None, None),
-        Event::Title { .. } => ("title", None, None),
-        Event::Replaced => ("replaced", None, None),
-        Event::Removed => ("removed", None, None),
-        Event::Entry { offset, bytes } => ("appended", Some(*offset), Some(*bytes)),
+        Event::Created => (TailEventKind::Created, None, None),
+        Event::Title { .. } => (TailEventKind::Title, None, None),
+        Event::Replaced => (TailEventKind::Replaced, None, None),
+        Event::Removed => (TailEventKind::Removed, None, None),
+        Event::Entry { offset, bytes } => (TailEventKind::Appended, Some(*offset), Some(*bytes)),
     };
     let json = |bytes: &[u8]| {
         let body = Entry::new(bytes).body()?.bytes().to_vec();
@@ -128,8 +128,8 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> Followed {
     };
     let entry = bytes.and_then(json);
     let line = bytes.filter(|_| entry.is_none()).map(|bytes| bytes.trim_ascii_end().into());
-    Followed {
-        event: event.to_owned(),
+    TailEvent {
+        event,
         session: file.session.clone(),
         agent_id: file.agent.clone(),
         path: file.path.as_path().into(),

@@ -76,7 +76,7 @@ fn row(call: &ToolCall) -> [String; 6] {
         session,
         call.name.clone().unwrap_or_default(),
         one_line(&call.subject, SUBJECT),
-        call.state.clone(),
+        call.state.to_string(),
         call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
         // Most tools that touch files are about them: named once is enough.
         one_line(

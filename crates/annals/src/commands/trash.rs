@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use annals_api::to_wire::{self, changed};
+use annals_api::to_wire::{self, change_result};
 use annals_engine::{Engine, TranscriptFile, Trashed};
-use annals_proto::Changed;
+use annals_proto::{ChangeResult, Operation};
 use jiff::Timestamp;
 
 use super::change::{name, tell, warn_of_refusal};
@@ -51,7 +51,7 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
     }
     let moved = belongings.iter().map(|belonging| belonging.path.as_path().into()).collect();
     let (dry_run, purged) = (args.safety.dry_run, args.purge);
-    let changed = Changed { dry_run, purged, entry, moved, ..changed("delete", &file) };
+    let changed = ChangeResult { dry_run, purged, entry, moved, ..change_result(Operation::Delete, &file) };
     tell(&changed, &told.join("\n"), global)
 }
 
@@ -105,7 +105,11 @@ fn purge(engine: &Engine, trashed: &Trashed, dry_run: bool, global: &Global) -> 
         if dry_run { "would remove from the trash for good:" } else { "removed from the trash for good:" };
     let told = format!("{told} {} ({})", clean(&trashed.session), trashed.entry);
     let entry = Some(trashed.entry.clone());
-    tell(&Changed { dry_run, purged: true, entry, ..changed("delete", &file_of(trashed)) }, &told, global)
+    tell(
+        &ChangeResult { dry_run, purged: true, entry, ..change_result(Operation::Delete, &file_of(trashed)) },
+        &told,
+        global,
+    )
 }
 
 pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Result<ExitCode, Failure> {
@@ -146,8 +150,12 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
         })?;
         format!("restored {name} to {path}")
     };
-    let dry_run = args.dry_run;
-    let changed = Changed { dry_run, entry: Some(entry), replaced, ..changed("restore", &file_of(&trashed)) };
+    let changed = ChangeResult {
+        dry_run: args.dry_run,
+        entry: Some(entry),
+        replaced,
+        ..change_result(Operation::Restore, &file_of(&trashed))
+    };
     tell(&changed, &told, global)
 }
 
@@ -183,7 +191,7 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);
     for trashed in &all {
         if global.json {
-            output::json_line(&mut out, &to_wire::trashed(trashed))?;
+            output::json_line(&mut out, &to_wire::trash_entry(trashed))?;
         } else {
             // Entries of older versions do not say which project it was.
             let project = trashed.project.as_deref().or(trashed.transcript.parent());

@@ -18,7 +18,7 @@ pub(crate) fn print(
     message: &ModelMessage,
     columns: Option<usize>,
 ) -> Result<(), Failure> {
-    writeln!(out, "{BOLD}── {}{BOLD:#}", clean(&message.role))?;
+    writeln!(out, "{BOLD}── {}{BOLD:#}", message.role)?;
     let columns = columns.map(|columns| columns.saturating_sub(2).max(NARROWEST));
     for part in &message.parts {
         if let Some(value) = Value::new(part.get().as_bytes()) {

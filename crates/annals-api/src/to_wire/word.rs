@@ -1,0 +1,152 @@
+//! From the enums of the engine to the words of the wire, by exhaustive matches: a new variant has to choose its word.
+
+use annals_engine::{Kinship, Severity, TitleSource};
+use annals_proto as wire;
+use annals_transcript::item::Visibility;
+use annals_transcript::model::Role;
+use annals_transcript::prompt::InputKind;
+use annals_transcript::root::RootKind;
+use annals_transcript::tool::State;
+use annals_transcript::turn::{StartedBy, TurnKind};
+
+/// Returns who speaks.
+pub(super) fn role(role: Role) -> wire::Role {
+    match role {
+        Role::User => wire::Role::User,
+        Role::Assistant => wire::Role::Assistant,
+    }
+}
+
+/// Returns who speaks in a chat; without a role, Claude Code does.
+pub(crate) fn chat_role(role: Option<Role>) -> wire::ChatRole {
+    match role {
+        Some(Role::User) => wire::ChatRole::User,
+        Some(Role::Assistant) => wire::ChatRole::Assistant,
+        None => wire::ChatRole::System,
+    }
+}
+
+/// Returns who should see an item.
+pub(super) fn visibility(visibility: Visibility) -> wire::Visibility {
+    match visibility {
+        Visibility::Conversation => wire::Visibility::Conversation,
+        Visibility::Folded => wire::Visibility::Folded,
+        Visibility::Context => wire::Visibility::Context,
+        Visibility::Hidden => wire::Visibility::Hidden,
+    }
+}
+
+/// Returns why an entry in the middle of a file has no parent.
+pub(super) fn root_cause(kind: RootKind) -> wire::RootCause {
+    match kind {
+        RootKind::LostLink => wire::RootCause::LostLink,
+        RootKind::Boundary => wire::RootCause::Boundary,
+        RootKind::ContextCleared => wire::RootCause::ContextCleared,
+        RootKind::CopyOfFirstPrompt => wire::RootCause::CopyOfFirstPrompt,
+        RootKind::RewindToStart => wire::RootCause::RewindToStart,
+        RootKind::ParentlessPrompts => wire::RootCause::ParentlessPrompts,
+    }
+}
+
+/// Returns what an input is.
+pub fn input_kind(kind: InputKind) -> wire::InputKind {
+    match kind {
+        InputKind::Prompt => wire::InputKind::Prompt,
+        InputKind::Queued => wire::InputKind::Queued,
+        InputKind::IdeSelection => wire::InputKind::IdeSelection,
+        InputKind::IdeOpenedFile => wire::InputKind::IdeOpenedFile,
+        InputKind::Command => wire::InputKind::Command,
+        InputKind::Bash => wire::InputKind::Bash,
+        InputKind::TaskNotification => wire::InputKind::TaskNotification,
+        InputKind::CompactSummary => wire::InputKind::CompactSummary,
+        InputKind::Skill => wire::InputKind::Skill,
+        InputKind::Teammate => wire::InputKind::Teammate,
+        InputKind::Hook => wire::InputKind::Hook,
+        InputKind::ToolResult => wire::InputKind::ToolResult,
+        InputKind::Output => wire::InputKind::Output,
+        InputKind::Interrupt => wire::InputKind::Interrupt,
+        InputKind::Injected => wire::InputKind::Injected,
+    }
+}
+
+/// Returns how a tool call ended.
+pub fn tool_state(state: State) -> wire::ToolState {
+    match state {
+        State::Ok => wire::ToolState::Ok,
+        State::Error => wire::ToolState::Error,
+        State::Pending => wire::ToolState::Pending,
+        State::Interrupted => wire::ToolState::Interrupted,
+        State::Denied => wire::ToolState::Denied,
+    }
+}
+
+/// Returns whether a tool call has ended in a chat, and how.
+pub(crate) fn chat_tool_status(state: State) -> wire::ChatToolStatus {
+    match state {
+        State::Ok => wire::ChatToolStatus::Completed,
+        State::Error | State::Denied | State::Interrupted => wire::ChatToolStatus::Failed,
+        State::Pending => wire::ChatToolStatus::Pending,
+    }
+}
+
+/// Returns how a turn relates to the turn before.
+pub(super) fn turn_kind(kind: TurnKind) -> wire::TurnKind {
+    match kind {
+        TurnKind::NewSession => wire::TurnKind::NewSession,
+        TurnKind::NewRound => wire::TurnKind::NewRound,
+        TurnKind::Resume => wire::TurnKind::Resume,
+        TurnKind::Continue => wire::TurnKind::Continue,
+    }
+}
+
+/// Returns what started a turn.
+pub(super) fn started_by(started_by: StartedBy) -> wire::StartedBy {
+    let StartedBy::Input(kind) = started_by else { return wire::StartedBy::Other };
+    match kind {
+        InputKind::Prompt => wire::StartedBy::Prompt,
+        InputKind::Queued => wire::StartedBy::Queued,
+        InputKind::IdeSelection => wire::StartedBy::IdeSelection,
+        InputKind::IdeOpenedFile => wire::StartedBy::IdeOpenedFile,
+        InputKind::Command => wire::StartedBy::Command,
+        InputKind::Bash => wire::StartedBy::Bash,
+        InputKind::TaskNotification => wire::StartedBy::TaskNotification,
+        InputKind::CompactSummary => wire::StartedBy::CompactSummary,
+        InputKind::Skill => wire::StartedBy::Skill,
+        InputKind::Teammate => wire::StartedBy::Teammate,
+        InputKind::Hook => wire::StartedBy::Hook,
+        InputKind::ToolResult | InputKind::Output | InputKind::Interrupt | InputKind::Injected => {
+            wire::StartedBy::Other
+        }
+    }
+}
+
+/// Returns where a title comes from.
+pub(super) fn title_source(source: Option<TitleSource>) -> wire::TitleSource {
+    match source {
+        Some(TitleSource::Custom | TitleSource::Earlier | TitleSource::Agent) => wire::TitleSource::Custom,
+        Some(TitleSource::Ai) => wire::TitleSource::Ai,
+        Some(TitleSource::Summary) => wire::TitleSource::Summary,
+        Some(TitleSource::Prompt) => wire::TitleSource::Prompt,
+        None => wire::TitleSource::None,
+    }
+}
+
+/// Returns how much a finding matters.
+pub(super) fn severity(severity: Severity) -> wire::Severity {
+    match severity {
+        Severity::Info => wire::Severity::Info,
+        Severity::Warning => wire::Severity::Warning,
+        Severity::Error => wire::Severity::Error,
+    }
+}
+
+/// Returns what another session is to one.
+pub(super) fn kinship(kinship: Kinship) -> wire::Kinship {
+    match kinship {
+        Kinship::Origin => wire::Kinship::Origin,
+        Kinship::Copy => wire::Kinship::Copy,
+        Kinship::Twin => wire::Kinship::Twin,
+        Kinship::Continuation => wire::Kinship::Continuation,
+        Kinship::TitleKeeper => wire::Kinship::Title,
+    }
+}
