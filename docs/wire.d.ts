@@ -583,6 +583,8 @@ export interface TeamMessage {
   color?: string | null;
   /** The text of the message. */
   content: string;
+  /** Whether the text was too long to be sent and was left out. */
+  cut?: boolean;
   /** The agent's own short summary of the message. */
   summary?: string | null;
   /** The agent that sent it. */

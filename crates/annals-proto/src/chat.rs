@@ -72,6 +72,9 @@ pub struct TeamMessage {
     /// When it was received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+    /// Whether the text was too long to be sent and was left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cut: bool,
 }
 
 /// A tool call with its result.

@@ -207,12 +207,15 @@ fn user_message(
     let mut team = Vec::new();
     for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
         match part {
-            Part::Input(input) if !composer.fits(input.text.len()) => {}
-            Part::Notice(notice) if !composer.fits(notice.text().len()) => {}
-            Part::Context(context) if !composer.fits(context.name.len()) => {}
+            Part::Input(input) if !composer.fits_twice(&input.text) => {
+                let is_teammate = input.kind == InputKind::Teammate && !all;
+                team.extend(is_teammate.then(|| Input { text: "".into(), ..input.clone() }));
+            }
+            Part::Notice(notice) if !composer.fits_twice(&notice.text()) => {}
+            Part::Context(context) if !composer.fits_twice(&context.name) => {}
             Part::Image(media) | Part::Document(media)
                 if !composer.fits(media.data().map_or(0, |data| data.len())) => {}
-            Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input),
+            Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input.clone()),
             Part::Input(input) => {
                 composer.text(&input.typed());
                 inputs.push(to_wire::input(input));
@@ -235,15 +238,19 @@ fn user_message(
     if !message.summary && inputs.iter().any(|input| input.kind != wire::InputKind::Prompt) {
         message.inputs = inputs;
     }
-    let team = team.into_iter().map(|input| team_message(input, message.timestamp.clone())).collect();
+    let team = team.iter().map(|input| team_message(input, &message)).collect();
     let loaded = LoadedMessage { message: Some(message).filter(|_| is_shown), team };
     Ok(Some(loaded).filter(|loaded| loaded.message.is_some() || !loaded.team.is_empty()))
 }
 
-fn team_message(input: &Input<'_>, timestamp: Option<String>) -> wire::TeamMessage {
+/// Returns what another agent said, with the time of the message that it came in. If that message was cut, an agent without
+/// text has said something that does not fit.
+fn team_message(input: &Input<'_>, message: &wire::ChatMessage) -> wire::TeamMessage {
     let wire::Input { teammate_id, color, summary, text, .. } = to_wire::input(input);
     let content = text.trim().to_owned();
-    wire::TeamMessage { teammate_id: teammate_id.unwrap_or_default(), color, summary, content, timestamp }
+    let cut = message.cut && content.is_empty();
+    let (teammate_id, timestamp) = (teammate_id.unwrap_or_default(), message.timestamp.clone());
+    wire::TeamMessage { teammate_id, color, summary, content, timestamp, cut }
 }
 
 /// Returns whether an entry holds nothing but results, which are shown with their calls.
@@ -286,12 +293,27 @@ fn sent_message(
         match part {
             model::Part::Block(block) => composer.sent_block(block)?,
             model::Part::BlockWithNewline(block) => composer.block(block, "\n")?,
-            model::Part::Wrapped { blocks, .. } => composer.text(&reading.to_wire.text_of(blocks)?),
+            model::Part::Wrapped { blocks, .. } => {
+                let length = blocks.iter().map(|block| block.length).sum::<u64>();
+                if composer.fits(usize::try_from(length).unwrap_or(usize::MAX)) {
+                    composer.text(&reading.to_wire.text_of(blocks)?);
+                }
+            }
             model::Part::Placeholder(made) => composer.text(made.text()),
             model::Part::PlaceholderResult { .. } => {}
         }
     }
     Ok(composer.finish()?)
+}
+
+/// Returns how many bytes a text has as a JSON string.
+fn json_length(text: &str) -> usize {
+    let escaped = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..0x20 => 5,
+        _ => 0,
+    });
+    text.len() + escaped.sum::<usize>() + 2
 }
 
 /// Builds a message, block by block.
@@ -338,6 +360,11 @@ impl<'r, 'a> Composer<'r, 'a> {
         self.message.cut |= left.is_none();
         self.left = left.unwrap_or(self.left);
         left.is_some()
+    }
+
+    /// Returns whether a text fits that stands in the content and again among the inputs, as JSON spells it.
+    fn fits_twice(&mut self, text: &str) -> bool {
+        self.fits(2 * json_length(text))
     }
 
     /// Reads a block, unless it does not fit into the message any more.

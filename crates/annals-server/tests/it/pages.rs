@@ -445,3 +445,38 @@ fn entries_that_are_too_long_are_selected_by_their_visibility() {
     assert_eq!(messages(false), std::slice::from_ref(&prompt));
     assert_eq!(messages(true), [output, prompt]);
 }
+
+#[test]
+fn what_a_queue_a_teammate_or_a_notice_says_is_cut_if_it_is_too_long() {
+    let world = World::new();
+    let id = "aaaaaaaa-0000-4000-8000-00000000000d";
+    let long = "x".repeat(9 << 20);
+    let teammate = format!("<teammate-message teammate_id=\"ida\">{long}</teammate-message>");
+    write_session(&world, id, 1, |_| json!(teammate));
+    let queued = json!({"type": "queued_command", "mode": "prompt", "prompt": long, "origin": {"kind": "human"},
+        "human_turn": true});
+    let mut attached = entry("attachment", "q", Some("p0"), 1, Value::Null);
+    attached["attachment"] = queued;
+    // As JSON, each of these characters has six bytes.
+    let mut notice = entry("system", "n", Some("q"), 2, Value::Null);
+    notice["subtype"] = json!("informational");
+    notice["content"] = json!("\u{1}".repeat(2 << 20));
+    append(&world.session(id), &attached);
+    append(&world.session(id), &notice);
+    append(&world.session(id), &reply("r", "n", 3, "m", json!({"type": "text", "text": "Yes."})));
+
+    let loaded = world.get("history/load", &json!({"sessionId": id}));
+    let team = &loaded["teamMessages"][0];
+    assert_eq!(
+        (&team["teammateId"], &team["cut"], &team["content"]),
+        (&json!("ida"), &json!(true), &json!(""))
+    );
+    for params in [json!({"sessionId": id, "view": "model"}), json!({"sessionId": id, "all": true})] {
+        let loaded = world.get("history/load", &params);
+        assert!(loaded.to_string().len() < 1 << 20, "{params}");
+        assert!(
+            loaded["messages"].as_array().unwrap().iter().any(|message| message["cut"] == true),
+            "{params}"
+        );
+    }
+}
