@@ -13,7 +13,7 @@ use std::time::Duration;
 use annals_engine::{Conversation, Engine, Snapshot, TranscriptFile};
 use annals_proto::ErrorCode;
 use annals_transcript::checkpoint::{Change, Checkpoint};
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 
 use crate::cursor::{self, PageCursor};
 use crate::dispatch::LONGEST_ITEM;
@@ -35,7 +35,7 @@ pub(crate) struct OpenSessions(Mutex<Vec<Open>>);
 #[derive(Clone, Debug)]
 struct Open {
     path: PathBuf,
-    state: State,
+    state: FileState,
     entries: Arc<AtomicUsize>,
     jobs: Sender<Job>,
 }
@@ -66,7 +66,7 @@ impl OpenSessions {
         work: impl FnOnce(&OpenSession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let unreadable = |source| annals_engine::Error::read(&file.path, source);
-        let state = State::of(&file.path).map_err(unreadable)?;
+        let state = FileState::of(&file.path).map_err(unreadable)?;
         let mut state = state.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
         if let Some(cursor) = cursor {
             match cursor.checkpoint.compare_path(&file.path).map_err(unreadable)? {
@@ -93,7 +93,7 @@ impl OpenSessions {
         &self,
         engine: &Engine,
         file: &TranscriptFile,
-        state: &State,
+        state: &FileState,
         any_time: bool,
         mut job: Job,
     ) -> Result<(), Error> {
@@ -157,7 +157,7 @@ fn evict(open: &mut Vec<Open>) {
 }
 
 impl<'a> OpenSession<'a> {
-    fn of(snapshot: &'a Snapshot, state: &State) -> Result<Self, Error> {
+    fn of(snapshot: &'a Snapshot, state: &FileState) -> Result<Self, Error> {
         let unreadable = |source| annals_engine::Error::read(snapshot.path(), source);
         let checkpoint = File::open(snapshot.path())
             .and_then(|mut file| Checkpoint::at(&mut file, state.identity, state.length));

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::entry::Problem;
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 use annals_transcript::{Entry, Position, Reader};
 
 /// Something that is accumulated over the entries of a transcript, one after the other.
@@ -77,13 +77,13 @@ impl<F: Fold> AnyFold for FileFold<F> {
 /// An object that spans several lines is one entry only if all of its lines are there when it is read.
 pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
     let mut file = File::open(path)?;
-    let state = State::from(file.metadata()?);
+    let state = FileState::from(file.metadata()?);
     update_from(&mut file, &state, folds)
 }
 
 fn update_from(
     file: &mut (impl Read + Seek),
-    state: &State,
+    state: &FileState,
     folds: &mut [&mut dyn AnyFold],
 ) -> io::Result<()> {
     let updated = restart_replaced(file, state, folds).and_then(|()| feed(file, state, folds));
@@ -97,7 +97,7 @@ fn update_from(
 
 fn restart_replaced(
     file: &mut (impl Read + Seek),
-    state: &State,
+    state: &FileState,
     folds: &mut [&mut dyn AnyFold],
 ) -> io::Result<()> {
     for fold in folds {
@@ -109,7 +109,7 @@ fn restart_replaced(
 }
 
 /// Feeds entries from the earliest checkpoint on, and moves all checkpoints to the last one.
-fn feed(file: &mut (impl Read + Seek), state: &State, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
+fn feed(file: &mut (impl Read + Seek), state: &FileState, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
     let progresses = folds.iter_mut().map(|fold| *fold.progress());
     let Some(earliest) = progresses.min_by_key(|progress| progress.checkpoint.offset()) else {
         return Ok(());

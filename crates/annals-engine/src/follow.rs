@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 
 use crate::engine::Engine;
 use crate::files::{Met, TranscriptFile, role_below, walk, walk_projects};
@@ -278,7 +278,7 @@ fn absolute(path: &Path) -> PathBuf {
 
 /// What is at a path.
 enum PathState {
-    File(State),
+    File(FileState),
     Folder,
     Nothing,
     /// It cannot be examined now.

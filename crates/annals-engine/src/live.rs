@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use annals_transcript::file_state::FileState;
 use annals_transcript::json::Value;
 use annals_transcript::paths::ConfigFolder;
-use annals_transcript::write::fs::State;
 use sysinfo::{Pid, ProcessesToUpdate, System};
 
 use crate::engine::Engine;
@@ -253,12 +253,12 @@ fn is_running(note: &Note) -> bool {
 }
 
 fn is_growing(path: &Path) -> io::Result<bool> {
-    let Some(before) = State::of(path)? else { return Ok(false) };
+    let Some(before) = FileState::of(path)? else { return Ok(false) };
     let age =
         before.modified.and_then(|time| SystemTime::now().duration_since(time).ok()).unwrap_or_default();
     let Some(left) = QUIET.checked_sub(age) else { return Ok(false) };
     thread::sleep(left);
-    Ok(State::of(path)? != Some(before))
+    Ok(FileState::of(path)? != Some(before))
 }
 
 #[cfg(test)]

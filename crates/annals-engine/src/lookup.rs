@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use annals_transcript::file_state::FileState;
 use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::is_session_id;
-use annals_transcript::write::fs::State;
 use annals_transcript::write::new_id;
 
 use crate::catalog::ListOptions;
@@ -72,7 +72,7 @@ pub(crate) fn session_with_id(
 /// Returns the transcripts of a session, each file once. They need not be readable: opening one says why.
 fn distinct_transcripts(engine: &Engine, id: &str) -> Vec<PathBuf> {
     let mut paths: Vec<_> = transcripts_with_id(engine, id).collect();
-    paths.retain(|path| !path.is_dir() && !matches!(State::of(path), Ok(None)));
+    paths.retain(|path| !path.is_dir() && !matches!(FileState::of(path), Ok(None)));
     // The folder of a project may be a link to the folder of another one.
     let mut seen = HashSet::new();
     paths.retain(|path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())));

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 
 use crate::roots::Roots;
 
@@ -37,22 +37,24 @@ impl SymlinkGuard {
     /// its identity, wherever the link leads now.
     pub fn allows_opened(&self, path: &Path, file: &File) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
-        let identity = |metadata: fs::Metadata| State::from(metadata).identity;
+        let identity = |metadata: fs::Metadata| FileState::from(metadata).identity;
         let is_it = file.metadata().map(identity).ok() == real.symlink_metadata().map(identity).ok();
         is_it && self.is_inside(&real)
     }
 
     /// Opens a file that is inside. Returns `None` if there is no file, or if a link leads out. Fails if the path was changed
     /// to lead to another file meanwhile; the next call opens that one.
-    pub fn open(&self, path: &Path) -> io::Result<Option<(File, State)>> {
+    pub fn open(&self, path: &Path) -> io::Result<Option<(File, FileState)>> {
         // Opening a FIFO would block, so the path is examined first.
-        let opened = match State::of(path)? {
+        let opened = match FileState::of(path)? {
             None => None,
             Some(_) => Some(File::open(path)?),
         };
-        let state = opened.as_ref().map(File::metadata).transpose()?.map(State::from);
+        let state = opened.as_ref().map(File::metadata).transpose()?.map(FileState::from);
         let inside = opened.filter(|file| self.allows_opened(path, file));
-        if inside.is_none() && State::of(path)?.map(|now| now.identity) != state.map(|state| state.identity) {
+        if inside.is_none()
+            && FileState::of(path)?.map(|now| now.identity) != state.map(|state| state.identity)
+        {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         Ok(inside.zip(state))

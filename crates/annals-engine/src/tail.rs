@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use annals_transcript::checkpoint::{Change, Checkpoint, Fingerprint};
+use annals_transcript::file_state::FileState;
 use annals_transcript::line::read_span;
-use annals_transcript::write::fs::State;
 
 use crate::line_end::{PIECE, last_line_end};
 
@@ -48,23 +48,23 @@ impl Tail {
     }
 
     /// Reads on from an offset of a file; `None` if no line starts there.
-    pub fn at_line(file: &mut File, state: &State, offset: u64) -> io::Result<Option<Self>> {
+    pub fn at_line(file: &mut File, state: &FileState, offset: u64) -> io::Result<Option<Self>> {
         let is_line = offset == 0 || offset <= state.length && read_span(file, offset - 1, 1)? == b"\n";
         if is_line { Self::at(file, state, offset).map(Some) } else { Ok(None) }
     }
 
-    fn at(file: &mut File, state: &State, offset: u64) -> io::Result<Self> {
+    fn at(file: &mut File, state: &FileState, offset: u64) -> io::Result<Self> {
         Ok(Self::new(Checkpoint::at(file, state.identity, offset)?))
     }
 
     /// Reads on from the end of the last whole line of a file.
-    pub fn at_end(file: &mut File, state: &State) -> io::Result<Self> {
+    pub fn at_end(file: &mut File, state: &FileState) -> io::Result<Self> {
         let end = last_line_end(file, 0, state.length)?.unwrap_or(0);
         Self::at(file, state, end)
     }
 
     /// Reads on from the start of a file.
-    pub fn at_start(state: &State) -> Self {
+    pub fn at_start(state: &FileState) -> Self {
         Self::new(Checkpoint::new(state.identity, 0, None))
     }
 
@@ -74,7 +74,7 @@ impl Tail {
     }
 
     /// Compares the file with what was read of it. If it was replaced, it is read from its start from now on.
-    pub fn compare(&mut self, file: &mut File, state: &State) -> io::Result<Change> {
+    pub fn compare(&mut self, file: &mut File, state: &FileState) -> io::Result<Change> {
         let change = self.checkpoint.compare(file, state)?;
         if change == Change::Replaced {
             *self = Self::at_start(state);
@@ -123,11 +123,17 @@ impl Tail {
 
     /// Moves on behind lines that were handed over. `state` is that of the file before they were read, `hash` is what a
     /// [`DefaultHasher`] gives for them. Returns whether the file still has them: if not, it counts as replaced when it is compared next.
-    pub fn advance(&mut self, file: &mut File, state: &State, lines: &Lines, hash: u64) -> io::Result<bool> {
+    pub fn advance(
+        &mut self,
+        file: &mut File,
+        state: &FileState,
+        lines: &Lines,
+        hash: u64,
+    ) -> io::Result<bool> {
         let before = self.checkpoint;
         self.skip_to(lines.end);
         // Another program may have written over the lines while they were read.
-        let now = State::from(file.metadata()?);
+        let now = FileState::from(file.metadata()?);
         let is_there = now == *state
             || before.compare(file, &now)? != Change::Replaced
                 && hash_between(file, lines.start, lines.end)? == hash;
@@ -233,7 +239,7 @@ mod tests {
             let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
             std::fs::write(&path, text).unwrap();
             let mut file = File::open(&path).unwrap();
-            let state = State::from(file.metadata().unwrap());
+            let state = FileState::from(file.metadata().unwrap());
             let tail = Tail::at_end(&mut file, &state).unwrap();
             Self { path, tail }
         }
@@ -245,7 +251,7 @@ mod tests {
         /// Returns what happened to the file, and the next lines.
         fn read(&mut self, at_most: u64) -> (Change, Option<Vec<u8>>) {
             let mut file = File::open(&self.path).unwrap();
-            let state = State::from(file.metadata().unwrap());
+            let state = FileState::from(file.metadata().unwrap());
             let change = self.tail.compare(&mut file, &state).unwrap();
             let Some(mut lines) = self.tail.find_lines(&mut file, state.length, at_most).unwrap() else {
                 return (change, None);
@@ -314,7 +320,7 @@ mod tests {
         let mut fixture = Fixture::new("");
         fixture.append(b"one\ntwo\n");
         let mut file = File::open(&fixture.path).unwrap();
-        let state = State::from(file.metadata().unwrap());
+        let state = FileState::from(file.metadata().unwrap());
         let lines = fixture.tail.find_lines(&mut file, state.length, u64::MAX).unwrap().unwrap();
         std::fs::write(&fixture.path, "ONE\ntwo\nthree\n").unwrap();
         let mut hasher = DefaultHasher::new();
@@ -326,7 +332,7 @@ mod tests {
     #[test]
     fn a_checkpoint_within_a_line_goes_back_to_its_start() {
         let mut fixture = Fixture::new("one\ntw");
-        let identity = State::of(&fixture.path).unwrap().unwrap().identity;
+        let identity = FileState::of(&fixture.path).unwrap().unwrap().identity;
         fixture.tail = Tail::new(Checkpoint::new(identity, 6, None));
         fixture.append(b"o\n");
         assert_eq!(fixture.read(u64::MAX), (Change::Grown, Some(b"two\n".to_vec())));

@@ -6,9 +6,9 @@
 //! ```
 //! use std::io::Cursor;
 //! use annals_transcript::checkpoint::{Change, Checkpoint};
-//! use annals_transcript::write::fs::State;
+//! use annals_transcript::file_state::FileState;
 //!
-//! let state = |length| State { length, modified: None, identity: (1, 2) };
+//! let state = |length| FileState { length, modified: None, identity: (1, 2) };
 //! let checkpoint = Checkpoint::at(&mut Cursor::new("one\n"), (1, 2), 4)?;
 //! assert_eq!(checkpoint.compare(&mut Cursor::new("one\n"), &state(4))?, Change::Same);
 //! assert_eq!(checkpoint.compare(&mut Cursor::new("one\ntwo\n"), &state(8))?, Change::Grown);
@@ -25,8 +25,8 @@ use std::path::Path;
 
 use foldhash::quality::FixedState;
 
+use crate::file_state::FileState;
 use crate::line::read_span;
-use crate::write::fs::State;
 
 /// A fingerprint covers this many bytes at the start of the file, and this many before the offset. In lines that Claude
 /// Code writes, either holds an id or a time, which no other file has.
@@ -122,7 +122,7 @@ impl Checkpoint {
 
     /// Compares the checkpoint with an open file. A file that is not replaced is either [`Change::Same`] or
     /// [`Change::Grown`].
-    pub fn compare(&self, file: &mut (impl Read + Seek), state: &State) -> io::Result<Change> {
+    pub fn compare(&self, file: &mut (impl Read + Seek), state: &FileState) -> io::Result<Change> {
         let is_continued = *self == Self::default()
             || self.identity == state.identity && self.offset <= state.length && self.matches(file)?;
         Ok(match is_continued {
@@ -135,14 +135,14 @@ impl Checkpoint {
     /// Compares the checkpoint with the file at a path.
     pub fn compare_path(&self, path: &Path) -> io::Result<Change> {
         // Opening a FIFO would block, so the path is examined first.
-        if State::of(path)?.is_none() {
+        if FileState::of(path)?.is_none() {
             return Ok(Change::Gone);
         }
         let mut file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Change::Gone),
             file => file?,
         };
-        let state = State::from(file.metadata()?);
+        let state = FileState::from(file.metadata()?);
         self.compare(&mut file, &state)
     }
 
@@ -252,8 +252,8 @@ mod tests {
 
     const FILE: (u64, u64) = (1, 2);
 
-    fn state(bytes: &[u8]) -> State {
-        State { length: bytes.len() as u64, modified: None, identity: FILE }
+    fn state(bytes: &[u8]) -> FileState {
+        FileState { length: bytes.len() as u64, modified: None, identity: FILE }
     }
 
     fn at(bytes: &[u8], offset: usize) -> Checkpoint {
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(compare(&start, b"x"), Change::Grown);
         // A file that was empty has an identity all the same.
         let empty = at(b"", 0);
-        let other = State { identity: (1, 3), ..state(b"x") };
+        let other = FileState { identity: (1, 3), ..state(b"x") };
         assert_eq!(empty.compare(&mut Cursor::new(b"x"), &other).unwrap(), Change::Replaced);
         assert_eq!(compare(&empty, b"x"), Change::Grown);
     }
@@ -281,7 +281,7 @@ mod tests {
         let checkpoint = at(b"one\ntwo\n", 8).without_fingerprint(4);
         assert_eq!(compare(&checkpoint, b"ONE\nTWO\n"), Change::Grown);
         assert_eq!(compare(&checkpoint, b"one"), Change::Replaced);
-        let other = State { identity: (1, 3), ..state(b"one\n") };
+        let other = FileState { identity: (1, 3), ..state(b"one\n") };
         assert_eq!(checkpoint.compare(&mut Cursor::new(b"one\n"), &other).unwrap(), Change::Replaced);
     }
 
@@ -291,7 +291,7 @@ mod tests {
         let path = folder.path().join("a");
         fs::write(&path, "one\n").unwrap();
         let mut file = File::open(&path).unwrap();
-        let identity = State::from(file.metadata().unwrap()).identity;
+        let identity = FileState::from(file.metadata().unwrap()).identity;
         let checkpoint = Checkpoint::at(&mut file, identity, 4).unwrap();
         let change = || checkpoint.compare_path(&path).unwrap();
         assert_eq!(change(), Change::Same);

@@ -39,6 +39,7 @@ pub mod content;
 pub mod conversation;
 pub mod duplicate;
 pub mod entry;
+pub mod file_state;
 mod groups;
 pub mod history;
 pub mod item;

@@ -30,10 +30,11 @@ pub use id::new_id;
 pub use target::{Agent, Target};
 
 use crate::entry::Kind;
+use crate::file_state::FileState;
 use crate::line::read_span;
 use draft::{Parent, Place};
 use error::ErrorKind;
-use fs::{Disk, Handle, State};
+use fs::{Disk, Handle};
 use id::NewIds;
 use known::Known;
 use lines::Lines;
@@ -432,7 +433,7 @@ impl Recorder {
 
     fn write_to_transcript(&mut self, sync: bool) -> Result<(), Error> {
         let path = self.target.path();
-        let state = State::of(&path).map_err(Error::disk("read", &path))?;
+        let state = FileState::of(&path).map_err(Error::disk("read", &path))?;
         let speaks = |pending: &Pending| matches!(pending.draft.kind, Kind::User | Kind::Assistant);
         if state.is_none() && !self.pending.iter().any(speaks) {
             return Ok(());
@@ -660,7 +661,7 @@ fn acquire(
         }
         // While we waited, the one before us may have put another file in its place.
         let state = file.state().map_err(failed())?;
-        if State::of(path).map_err(failed())?.is_some_and(|there| there.identity == state.identity) {
+        if FileState::of(path).map_err(failed())?.is_some_and(|there| there.identity == state.identity) {
             return Ok(file);
         }
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::SystemTime;
 
-use annals_transcript::write::fs::{Disk, Handle, RealDisk, State};
+use annals_transcript::file_state::FileState;
+use annals_transcript::write::fs::{Disk, Handle, RealDisk};
 
 /// How an operation fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -375,7 +376,7 @@ impl Handle for FaultyHandle {
         self.file.unlock()
     }
 
-    fn state(&self) -> io::Result<State> {
+    fn state(&self) -> io::Result<FileState> {
         self.disk.step()?;
         self.file.state()
     }

@@ -5,8 +5,8 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use annals_transcript::file_state::FileState;
 use annals_transcript::project::is_session_id;
-use annals_transcript::write::fs::State;
 use jiff::{SignedDuration, Timestamp};
 use rayon::prelude::*;
 
@@ -28,7 +28,7 @@ pub(super) struct Folder {
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
-    pub(super) state: State,
+    pub(super) state: FileState,
     /// Whether it has a folder of its own, with subagents and side files.
     pub(super) has_folder: bool,
     /// Whether the file is a link to another one.
@@ -99,7 +99,7 @@ impl Folder {
 impl Candidate {
     /// Describes the transcript at a path. Returns `None` if there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        let state = State::of(path).ok().flatten()?;
+        let state = FileState::of(path).ok().flatten()?;
         Some(Self { path: path.to_owned(), state, has_folder: false, is_link: path.is_symlink() })
     }
 
@@ -118,7 +118,7 @@ impl Candidate {
         let state = match metadata {
             Ok(metadata) if metadata.is_file() || metadata.is_dir() => metadata.into(),
             Ok(_) => return None,
-            Err(_) => State { length: 0, modified: None, identity: (0, 0) },
+            Err(_) => FileState { length: 0, modified: None, identity: (0, 0) },
         };
         Some(Self { path, state, has_folder: false, is_link })
     }

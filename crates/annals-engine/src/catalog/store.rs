@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 
 use super::activity::Activity;
 use super::facts::Facts;
@@ -80,7 +80,7 @@ pub(super) enum Freshness {
 }
 
 impl<T> StoredValue<T> {
-    pub(super) fn freshness(&self, state: &State) -> Freshness {
+    pub(super) fn freshness(&self, state: &FileState) -> Freshness {
         let now = Stamp::of(state);
         if now == self.stamp {
             return Freshness::Same;
@@ -91,7 +91,7 @@ impl<T> StoredValue<T> {
 }
 
 impl Stamp {
-    fn of(state: &State) -> Self {
+    fn of(state: &FileState) -> Self {
         let since_1970 = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let (device, inode) = state.identity;
         Self {

@@ -26,8 +26,8 @@ impl Entries {
     }
 }
 
-fn state(text: &str) -> State {
-    State { length: text.len() as u64, modified: None, identity: FILE }
+fn state(text: &str) -> FileState {
+    FileState { length: text.len() as u64, modified: None, identity: FILE }
 }
 
 fn feed_text(text: &str, folds: &mut [&mut dyn AnyFold]) {
@@ -65,7 +65,7 @@ fn a_fold_whose_file_was_replaced_starts_again() {
     feed_text(&THREE[..8], &mut [&mut truncated]);
     assert_eq!(truncated, entries(&THREE[..8]));
     let mut other = entries(THREE);
-    let state = State { identity: (1, 3), ..state(THREE) };
+    let state = FileState { identity: (1, 3), ..state(THREE) };
     update_from(&mut Cursor::new(THREE), &state, &mut [&mut other]).unwrap();
     assert_eq!((other.state, other.progress.checkpoint.identity()), (entries(THREE).state, (1, 3)));
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::entry::Problem;
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 use annals_transcript::{Entry, Kind, Position, Reader};
 
 use super::{Event, OnEvent};
@@ -44,7 +44,7 @@ const LARGE: u64 = 64 << 20;
 impl Progress {
     /// Starts at the last whole line of a transcript. A file that is at rest is not opened: of ten thousand, most are. Nor
     /// is a hollow file searched.
-    pub(super) fn at_end(path: &Path, state: State) -> Self {
+    pub(super) fn at_end(path: &Path, state: FileState) -> Self {
         let tail = if is_at_rest(&state) { None } else { search_end(path, &state).ok().flatten() };
         let unsearched = || Tail::new(Checkpoint::new(state.identity, state.length, None));
         Self { tail: tail.unwrap_or_else(unsearched), stamp: Some(stamp(&state)), report: None }
@@ -60,20 +60,20 @@ impl Progress {
     }
 
     /// Reports what happened to the file. One that cannot be read now is read when it is checked again.
-    pub(super) fn check(&mut self, path: &Path, state: &State, on_event: OnEvent<'_>) {
+    pub(super) fn check(&mut self, path: &Path, state: &FileState, on_event: OnEvent<'_>) {
         if !self.is_up_to_date(state) {
             let _ = self.read(path, on_event);
         }
     }
 
-    fn is_up_to_date(&self, state: &State) -> bool {
+    fn is_up_to_date(&self, state: &FileState) -> bool {
         self.stamp == Some(stamp(state)) && self.tail.checkpoint().identity() == state.identity
     }
 
     /// Reports the entries behind those that were reported. A line without its newline waits.
     fn read(&mut self, path: &Path, on_event: OnEvent<'_>) -> io::Result<()> {
         let mut file = File::open(path)?;
-        let state = State::from(file.metadata()?);
+        let state = FileState::from(file.metadata()?);
         if self.tail.compare(&mut file, &state)? == Change::Replaced {
             on_event(&self.report(path).file, Event::Replaced);
         }
@@ -135,17 +135,17 @@ impl Progress {
 }
 
 /// Returns what changes when a file is written to.
-fn stamp(state: &State) -> (u64, Option<SystemTime>) {
+fn stamp(state: &FileState) -> (u64, Option<SystemTime>) {
     (state.length, state.modified)
 }
 
-fn is_at_rest(state: &State) -> bool {
+fn is_at_rest(state: &FileState) -> bool {
     let age = state.modified.and_then(|modified| modified.elapsed().ok());
     age.is_some_and(|age| age >= AT_REST)
 }
 
 /// Searches a file for the end of its last whole line; `None` for a hollow file, in which that takes too long.
-fn search_end(path: &Path, state: &State) -> io::Result<Option<Tail>> {
+fn search_end(path: &Path, state: &FileState) -> io::Result<Option<Tail>> {
     let mut file = File::open(path)?;
     if state.length > LARGE && is_hollow(&file) {
         return Ok(None);

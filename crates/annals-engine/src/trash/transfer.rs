@@ -4,7 +4,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use annals_transcript::write::fs::{Appending, State};
+use annals_transcript::file_state::FileState;
+use annals_transcript::write::fs::Appending;
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
@@ -145,7 +146,7 @@ pub(super) fn is_writable(folder: &Metadata) -> bool {
 
 /// A file or folder as it was when it was copied: every path below it, the folder itself first.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Copied(Vec<(PathBuf, Kind, State)>);
+pub(crate) struct Copied(Vec<(PathBuf, Kind, FileState)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use annals_transcript::checkpoint::Checkpoint;
-use annals_transcript::write::fs::State;
+use annals_transcript::file_state::FileState;
 
 /// More bytes are not kept: a thousand subscriptions have five hundred files of two subscriptions each.
 const LONGEST: usize = 16 << 10;
@@ -36,7 +36,7 @@ pub(super) struct LineBuffer(Mutex<Option<Batch>>);
 #[derive(Debug)]
 struct Batch {
     /// The state of the file when the lines were read.
-    state: State,
+    state: FileState,
     from: Checkpoint,
     to: Checkpoint,
     lines: Vec<u8>,
@@ -53,7 +53,7 @@ pub(super) enum Next {
 
 impl LineBuffer {
     /// Returns what follows a checkpoint in a file that is in this state; `None` if only the file tells.
-    pub(super) fn next(&self, state: &State, checkpoint: &Checkpoint) -> Option<Next> {
+    pub(super) fn next(&self, state: &FileState, checkpoint: &Checkpoint) -> Option<Next> {
         let batch = self.batch();
         let batch = batch.as_ref().filter(|batch| batch.state == *state)?;
         if batch.from == *checkpoint {
@@ -64,7 +64,7 @@ impl LineBuffer {
     }
 
     /// Keeps lines that were read from a file in this state, in place of those before.
-    pub(super) fn put(&self, state: &State, from: Checkpoint, to: Checkpoint, lines: &[u8]) {
+    pub(super) fn put(&self, state: &FileState, from: Checkpoint, to: Checkpoint, lines: &[u8]) {
         let is_kept = lines.len() <= LONGEST;
         *self.batch() = is_kept.then(|| Batch { state: *state, from, to, lines: lines.to_vec() });
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use annals_engine::{SymlinkGuard, Tail, TranscriptFile};
 use annals_proto::AppendedNotice;
 use annals_transcript::checkpoint::Change;
+use annals_transcript::file_state::FileState;
 use annals_transcript::session::Session;
-use annals_transcript::write::fs::State;
 
 use super::Told;
 use super::recent::{LineBuffer, Next};
@@ -166,7 +166,7 @@ impl SessionTail {
         if !self.is_shared() || self.is_misplaced || self.is_gone {
             return Ok(None);
         }
-        let Some(state) = State::of(&self.file.path)? else { return Ok(None) };
+        let Some(state) = FileState::of(&self.file.path)? else { return Ok(None) };
         Ok(match self.buffer.next(&state, self.tail.checkpoint()) {
             Some(Next::Lines(lines, checkpoint)) => {
                 self.tail = Tail::new(checkpoint);
@@ -210,7 +210,7 @@ impl SessionTail {
 
 /// Returns a tail at the end of the lines of a file, which has to be there.
 fn tail_at_end(path: &Path) -> io::Result<Tail> {
-    State::of(path)?.ok_or(io::ErrorKind::NotFound)?;
+    FileState::of(path)?.ok_or(io::ErrorKind::NotFound)?;
     let mut source = File::open(path)?;
     let state = source.metadata()?.into();
     Tail::at_end(&mut source, &state)
@@ -218,7 +218,7 @@ fn tail_at_end(path: &Path) -> io::Result<Tail> {
 
 /// Returns a tail at an offset of a file, which may be yet to come; `None` if no line starts there.
 fn tail_at_line(path: &Path, offset: u64) -> io::Result<Option<Tail>> {
-    if State::of(path)?.is_none() {
+    if FileState::of(path)?.is_none() {
         return Ok((offset == 0).then(Tail::default));
     }
     let mut source = File::open(path)?;
@@ -374,7 +374,7 @@ mod tests {
         for number in 1..20 {
             file.write_all(line(number).as_bytes()).unwrap();
             let notice = read(&mut first).unwrap();
-            let state = State::of(&path).unwrap().unwrap();
+            let state = FileState::of(&path).unwrap().unwrap();
             let next = buffer.next(&state, second.tail.checkpoint());
             assert!(matches!(next, Some(Next::Lines(..))), "{next:?}");
             assert_eq!(buffer.next(&state, first.tail.checkpoint()), Some(Next::End));

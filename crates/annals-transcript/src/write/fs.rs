@@ -1,10 +1,12 @@
 //! What the writer asks of a disk. Tests put a disk that fails in its place.
 
 use std::fmt;
-use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use crate::file_state::FileState;
 
 /// The operations on files and folders by which annals changes anything.
 pub trait Disk: fmt::Debug + Send + Sync {
@@ -52,49 +54,7 @@ pub trait Handle: Read + Seek + fmt::Debug + Send {
     /// Gives back what was taken, before the handle is dropped.
     fn unlock(&mut self) -> io::Result<()>;
     /// Returns the state of the file.
-    fn state(&self) -> io::Result<State>;
-}
-
-/// What tells that a file was changed or replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
-    /// Its length.
-    pub length: u64,
-    /// When it was last written.
-    pub modified: Option<SystemTime>,
-    /// Which file it is, whatever its name.
-    pub identity: (u64, u64),
-}
-
-impl State {
-    /// Returns the state of the file or folder at a path; none if there is neither, but perhaps something that one would
-    /// wait for in vain.
-    pub fn of(path: &Path) -> io::Result<Option<Self>> {
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() || metadata.is_dir() => Ok(Some(metadata.into())),
-            Ok(_) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl From<Metadata> for State {
-    fn from(metadata: Metadata) -> Self {
-        #[cfg(unix)]
-        let identity = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(windows)]
-        let identity = {
-            use std::os::windows::fs::MetadataExt;
-            (metadata.creation_time(), 0)
-        };
-        #[cfg(not(any(unix, windows)))]
-        let identity = (0, 0);
-        Self { length: metadata.len(), modified: metadata.modified().ok(), identity }
-    }
+    fn state(&self) -> io::Result<FileState>;
 }
 
 /// The disk of the machine.
@@ -281,8 +241,8 @@ impl Handle for RealHandle {
         self.lock.as_ref().unwrap_or(&self.file).unlock()
     }
 
-    fn state(&self) -> io::Result<State> {
-        self.file.metadata().map(State::from)
+    fn state(&self) -> io::Result<FileState> {
+        self.file.metadata().map(FileState::from)
     }
 }
 

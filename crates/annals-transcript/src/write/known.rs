@@ -6,10 +6,11 @@ use std::io::{self, Read, SeekFrom};
 
 use uuid::Uuid;
 
-use super::fs::{Handle, State};
+use super::fs::Handle;
 use crate::chain::Chain;
 use crate::entry::view::LastPrompt;
 use crate::entry::{Entry, Flag};
+use crate::file_state::FileState;
 use crate::json::JsonStr;
 use crate::line::{Position, Reader, read_span};
 use crate::session::{NO_ENTRY, Session};
@@ -106,7 +107,7 @@ impl Known {
         Ok(line_mark(&bytes) == (line, hash))
     }
 
-    fn read_all(&mut self, file: &mut dyn Handle, state: State) -> io::Result<()> {
+    fn read_all(&mut self, file: &mut dyn Handle, state: FileState) -> io::Result<()> {
         *self = Self { identity: Some(state.identity), ..Self::nothing(self.subagent) };
         file.seek(SeekFrom::Start(0))?;
         let mut session = Session::read_with(file.take(state.length), |entry, problem| {

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::draft::{not_json, on_one_line};
 use super::error::{Error, ErrorKind};
-use super::fs::{Appending, Disk, Handle, State};
+use super::fs::{Appending, Disk, Handle};
 use super::removal::Removal;
 use super::{DraftError, Open, Options, lock};
+use crate::file_state::FileState;
 use crate::json::Value;
 
 /// Puts a new file in the place of another: written beside it, synced, and then renamed. Until then nothing has changed.
@@ -95,7 +96,7 @@ pub fn remove_left(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
 fn remove_second_name(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     let beside = beside(path);
     let identity =
-        |path: &Path| Ok(State::of(path).map_err(Error::disk("read", path))?.map(|it| it.identity));
+        |path: &Path| Ok(FileState::of(path).map_err(Error::disk("read", path))?.map(|it| it.identity));
     match identity(&beside)? {
         Some(left) if identity(path)? == Some(left) => {
             disk.remove_file(&beside).map_err(Error::disk("remove", &beside))
@@ -245,8 +246,8 @@ fn plan_removal<'i>(
 }
 
 /// Makes sure that a file is as it was, or still is not there.
-fn unchanged(path: &Path, before: Option<State>) -> Result<(), Error> {
-    if State::of(path).map_err(Error::disk("read", path))? == before {
+fn unchanged(path: &Path, before: Option<FileState>) -> Result<(), Error> {
+    if FileState::of(path).map_err(Error::disk("read", path))? == before {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Changed { path: path.to_owned() }))
@@ -299,7 +300,7 @@ fn replace_transcript<E: From<Error>>(
     if !folder.is_dir() {
         disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
     }
-    let before = State::of(path).map_err(Error::disk("read", path))?;
+    let before = FileState::of(path).map_err(Error::disk("read", path))?;
     let patience = Options::default().patience;
     let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
     if before.is_some() {
