@@ -165,15 +165,15 @@ impl<'a> ToWire<'a> {
         let call = conversation.call_of(index);
         let other_lines = conversation.duplicates().others(index);
         let mut left = self.longest;
+        let body = self.entry_body(node, &entry, &item, &mut left)?;
         let body = wire::EntryBody {
             turn: conversation.turn_of(index).filter(|_| self.has_turns),
             tool: call.map(|call| self.tool(conversation, call)).transpose()?,
             line: Some(node.at.line),
             other_lines: other_lines.map(|line| self.node(line).at.line).collect(),
-            ..self.entry_body(node, &entry, &item, &mut left)?
+            superseded: self.superseded(conversation, index, &mut left)?,
+            ..body
         };
-        let superseded = self.superseded(conversation, index, &mut left)?;
-        let body = wire::EntryBody { superseded, ..body };
         Ok(wire::HistoryItem { live: Some(live), ..self.entry_item(node, &entry, &item, body) })
     }
 
