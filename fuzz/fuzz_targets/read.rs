@@ -22,7 +22,7 @@ fuzz_target!(|file: &[u8]| {
         read_views(&entry);
     }
     assert_eq!(offset, file.len());
-    let lite = Lite::read(&mut Cursor::new(file)).expect("a slice can be read");
+    let lite = Lite::read(&mut Cursor::new(file), file.len() as u64).expect("a slice can be read");
     assert_eq!(lite.size, file.len() as u64);
     let _ = (lite::field_without_end(file, "type"), lite::field_without_beginning(file, "type"), project::is_transcript(file));
 });
@@ -31,12 +31,11 @@ fn read_views(entry: &Entry<'_>) {
     let _ = (entry.verify(), entry.head().time(), prompt::own_words(entry));
     if let Some(user) = entry.view::<User>() {
         let _ = (user.origin(), user.tool_use_result().and_then(|result| result.spilled_output()));
-        read_content(user.content());
     }
     if let Some(reply) = entry.view::<Assistant>() {
         let _ = (reply.model(), reply.usage().map(|usage| usage.thinking_tokens()));
-        read_content(reply.content());
     }
+    read_content(entry.content());
     let _ = entry.view::<System>().map(|system| system.kind());
     if let Some(queued) = entry.view::<Attachment>().and_then(|attachment| attachment.queued_command()) {
         read_content(queued.prompt());

@@ -30,6 +30,7 @@ pub(crate) fn run() -> Outcome {
         }
         Ok(())
     })?;
+    step("fuzz targets", || call(cargo, &["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml"]))?;
     step("tests", || call(cargo, &["test", "--quiet", "--workspace"]))?;
     step("corpus", || corpus::run(false))?;
     step("documentation", || {
