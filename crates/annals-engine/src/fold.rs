@@ -72,7 +72,7 @@ impl<F: Fold> AnyFold for FileFold<F> {
 /// Reads what was appended to a file and feeds it to folds, each from its own checkpoint.
 ///
 /// A fold of a file that was replaced starts again. An unfinished last line waits for its end. If reading fails, all of the
-/// folds start again: some may have got entries behind their checkpoint.
+/// folds start again: some may have got entries after their checkpoint.
 ///
 /// An object that spans several lines is one entry only if all of its lines are there when it is read.
 pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
@@ -120,6 +120,10 @@ fn feed(file: &mut (impl Read + Seek), state: &FileState, folds: &mut [&mut dyn 
     let offsets: BTreeSet<_> = folds.iter_mut().map(|fold| fold.progress().checkpoint.offset()).collect();
     for offset in offsets {
         end = feed_up_to(file, end, offset, LastLine::Take, folds)?;
+        if end.offset < offset {
+            // The file was truncated after it was compared.
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
     }
     end = feed_up_to(file, end, state.length, LastLine::Leave, folds)?;
     let checkpoint = Checkpoint::at(file, state.identity, end.offset)?;
@@ -136,8 +140,8 @@ enum LastLine {
     Leave,
 }
 
-/// Feeds the entries between two offsets to the folds whose checkpoint is not behind the first. Returns where the entries
-/// end.
+/// Feeds the entries between two offsets to the folds whose checkpoint is at the first offset or before it. Returns where the
+/// entries end.
 fn feed_up_to(
     file: &mut (impl Read + Seek),
     start: Position,

@@ -119,6 +119,17 @@ fn nothing_counts_twice_after_reading_failed() {
     assert_eq!(fold, entries(THREE));
 }
 
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_read_again() {
+    let (mut first, mut second) = (entries(""), entries(&THREE[..16]));
+    // Without a fingerprint, the file that shrank passes for the same.
+    second.progress.checkpoint = second.progress.checkpoint.without_fingerprint(16);
+    let mut shrunk = Cursor::new(&THREE[..8]);
+    update_from(&mut shrunk, &state(THREE), &mut [&mut first, &mut second]).unwrap_err();
+    feed_text(&THREE[..8], &mut [&mut first, &mut second]);
+    assert_eq!([&first, &second], [&entries(&THREE[..8]); 2]);
+}
+
 /// Lines as they occur in transcripts: messages, records, damage, two objects on one line.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
