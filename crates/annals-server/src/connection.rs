@@ -17,9 +17,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::acp::Acp;
+use crate::budget::{ByteBudget, Reservation};
 use crate::history::History;
 use crate::protocol::{Accepted, Answer, Peer, Protocol};
-use crate::room::{Room, Taken};
 use crate::server::Server;
 
 /// How many messages wait to be sent.
@@ -38,14 +38,14 @@ const REQUEST: usize = 4 << 10;
 /// Where messages to a peer go.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    queue: Sender<(String, Taken)>,
-    waiting: Room,
-    making: Room,
+    queue: Sender<(String, Reservation)>,
+    waiting: ByteBudget,
+    making: ByteBudget,
 }
 
 /// Where a transport takes them from.
 #[derive(Debug)]
-pub struct Outbox(Receiver<(String, Taken)>);
+pub struct Outbox(Receiver<(String, Reservation)>);
 
 /// The peer has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,22 +54,23 @@ pub struct Gone;
 /// Makes a way for messages to a peer.
 pub fn outgoing() -> (Outgoing, Outbox) {
     let (queue, waiting) = mpsc::channel(MOST_WAITING);
-    let outgoing = Outgoing { queue, waiting: Room::of(WAITING_KIB), making: Room::of(MAKING_KIB) };
+    let outgoing =
+        Outgoing { queue, waiting: ByteBudget::of_kib(WAITING_KIB), making: ByteBudget::of_kib(MAKING_KIB) };
     (outgoing, Outbox(waiting))
 }
 
 impl Outgoing {
     /// Sends a message; waits for room.
     pub async fn send(&self, message: String) -> Result<(), Gone> {
-        let room = tokio::select! {
-            room = self.waiting.take(message.len()) => room,
+        let reservation = tokio::select! {
+            reservation = self.waiting.reserve(message.len()) => reservation,
             () = self.queue.closed() => return Err(Gone),
         };
-        self.queue.send((message, room)).await.map_err(|_| Gone)
+        self.queue.send((message, reservation)).await.map_err(|_| Gone)
     }
 
     /// Returns the room that has to be taken before something is made that nobody waits for.
-    pub(crate) fn making(&self) -> &Room {
+    pub(crate) fn making(&self) -> &ByteBudget {
         &self.making
     }
 
@@ -82,12 +83,12 @@ impl Outgoing {
 impl Outbox {
     /// Returns the next message, without a line end; none when nobody can send any more. What it takes is free again when
     /// what comes with it is dropped.
-    pub async fn next(&mut self) -> Option<(String, Taken)> {
+    pub async fn next(&mut self) -> Option<(String, Reservation)> {
         self.0.recv().await
     }
 
     /// Does the same from a thread that may wait.
-    pub fn next_blocking(&mut self) -> Option<(String, Taken)> {
+    pub fn next_blocking(&mut self) -> Option<(String, Reservation)> {
         self.0.blocking_recv()
     }
 
@@ -104,7 +105,7 @@ pub struct Connection {
     in_flight: Arc<InFlight>,
     protocols: Vec<Arc<dyn Protocol>>,
     /// Bounds the bytes of requests that are not answered yet.
-    room: Room,
+    unanswered: ByteBudget,
     tasks: JoinSet<()>,
 }
 
@@ -124,7 +125,7 @@ impl Connection {
             outgoing,
             in_flight: Arc::default(),
             protocols: vec![Arc::new(History::new(server.clone())), Arc::new(Acp::new(server))],
-            room: Room::of(TAKEN_KIB),
+            unanswered: ByteBudget::of_kib(TAKEN_KIB),
             tasks: JoinSet::new(),
         }
     }
@@ -189,9 +190,9 @@ impl Connection {
             return self.refuse(&id, error).await;
         };
         // While this waits for room, no cancellation is read, which could make room: so it does not wait for long.
-        let taken = timeout(PATIENCE, self.room.take(size)).await;
+        let reservation = timeout(PATIENCE, self.unanswered.reserve(size)).await;
         let peer = Peer { outgoing: self.outgoing.clone(), cancelled };
-        let accepted = if taken.is_ok() {
+        let accepted = if reservation.is_ok() {
             self.accept(request, peer)
         } else {
             let message = "too much is not answered yet: ask again later";
@@ -211,7 +212,7 @@ impl Connection {
             let answer = work.await;
             in_flight.remove(&id);
             answer.send(&id, &outgoing).await;
-            drop(taken);
+            drop(reservation);
         });
         Ok(())
     }

@@ -20,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::{Semaphore, watch};
 
-use crate::room::Room;
+use crate::budget::ByteBudget;
 use crate::server::Server;
 use crate::stdio::{Ended, Signals};
 use guard::Guard;
@@ -58,7 +58,7 @@ pub struct Limits {
     /// How long it may read nothing of what is sent to it.
     pub stall: Duration,
     /// How long it may do so while streams wait for room, and how long a large answer waits for room before it is given up.
-    pub room: Duration,
+    pub budget_wait: Duration,
     /// After how long without an event a stream shows that it is alive.
     pub heartbeat: Duration,
 }
@@ -71,7 +71,7 @@ impl Default for Limits {
             head: Duration::from_secs(15),
             body: Duration::from_secs(60),
             stall: Duration::from_secs(60),
-            room: Duration::from_secs(5),
+            budget_wait: Duration::from_secs(5),
             heartbeat: Duration::from_secs(15),
         }
     }
@@ -110,11 +110,11 @@ struct Face {
     guard: Arc<Guard>,
     limits: Limits,
     /// For large requests until they are answered.
-    incoming: Room,
+    incoming: ByteBudget,
     /// For large answers until they are sent.
-    outgoing: Room,
+    outgoing: ByteBudget,
     /// For events until they are sent.
-    telling: Room,
+    telling: ByteBudget,
     streams: Arc<Semaphore>,
     /// Tells whether the server ends.
     stopping: watch::Receiver<bool>,
@@ -184,9 +184,9 @@ impl Http {
             server,
             guard,
             limits,
-            incoming: Room::of(ROOM_KIB),
-            outgoing: Room::of(ROOM_KIB),
-            telling: Room::of(ROOM_KIB),
+            incoming: ByteBudget::of_kib(ROOM_KIB),
+            outgoing: ByteBudget::of_kib(ROOM_KIB),
+            telling: ByteBudget::of_kib(ROOM_KIB),
             streams: Arc::new(Semaphore::new(limits.streams)),
             stopping: is_stopping,
         };

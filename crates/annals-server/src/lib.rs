@@ -5,12 +5,12 @@
 //! is decided in `annals-api`. [`watch`] has the subscriptions, the only thing that is kept about a peer.
 
 mod acp;
+mod budget;
 mod connection;
 mod history;
 mod http;
 mod protocol;
 mod queue;
-mod room;
 mod server;
 mod stdio;
 pub mod watch;

@@ -94,7 +94,7 @@ fn read(lines: &mpsc::Sender<Frame>) {
 
 fn write(mut outbox: Outbox) {
     let mut out = io::stdout().lock();
-    while let Some((mut message, _room)) = outbox.next_blocking() {
+    while let Some((mut message, _reservation)) = outbox.next_blocking() {
         message.push('\n');
         if out.write_all(message.as_bytes()).and_then(|()| out.flush()).is_err() {
             return;

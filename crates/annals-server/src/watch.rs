@@ -20,7 +20,7 @@ use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use crate::room::{Room, Taken};
+use crate::budget::{ByteBudget, Reservation};
 use annals_api::rpc::{self, Error};
 use changes::Changes;
 use recent::Buffers;
@@ -305,7 +305,7 @@ impl Subscription {
     }
 
     /// Waits for what is to be told next, and for room for it, which is to be kept until it is sent; none if it broke.
-    pub(crate) async fn next(&mut self, room: &Room) -> Option<(Notice, Option<Taken>)> {
+    pub(crate) async fn next(&mut self, budget: &ByteBudget) -> Option<(Notice, Option<Reservation>)> {
         loop {
             if matches!(self.watcher.wants, Wants::Sessions(_)) {
                 self.watcher.woken.notified().await;
@@ -313,9 +313,9 @@ impl Subscription {
                     sleep_until(told + TOGETHER).await;
                 }
             }
-            if let (Some(notice), taken) = self.read(room, Source::notice).await? {
+            if let (Some(notice), reservation) = self.read(budget, Source::notice).await? {
                 self.told = Some(Instant::now());
-                return Some((notice, taken));
+                return Some((notice, reservation));
             }
             if matches!(self.watcher.wants, Wants::File(_)) {
                 self.watcher.woken.notified().await;
@@ -324,10 +324,10 @@ impl Subscription {
     }
 
     /// Waits for what is written to its file next, as it stands there; none if it broke, or is one to all sessions.
-    pub(crate) async fn next_growth(&mut self, room: &Room) -> Option<(Growth, Option<Taken>)> {
+    pub(crate) async fn next_growth(&mut self, budget: &ByteBudget) -> Option<(Growth, Option<Reservation>)> {
         loop {
-            if let (Some(growth), taken) = self.read(room, Source::growth).await? {
-                return Some((growth, taken));
+            if let (Some(growth), reservation) = self.read(budget, Source::growth).await? {
+                return Some((growth, reservation));
             }
             self.watcher.woken.notified().await;
         }
@@ -336,21 +336,21 @@ impl Subscription {
     /// Reads what there is to tell once there is room for it, in a thread that may wait.
     async fn read<T: Send + 'static>(
         &mut self,
-        room: &Room,
+        budget: &ByteBudget,
         read: impl Fn(&mut Source, u64) -> Told<T> + Copy + Send + 'static,
-    ) -> Option<(Option<T>, Option<Taken>)> {
+    ) -> Option<(Option<T>, Option<Reservation>)> {
         let mut length = tail::TOGETHER;
         loop {
-            let taken = room.take_if_large(usize::try_from(length).unwrap_or(usize::MAX)).await;
+            let reservation = budget.reserve_if_large(usize::try_from(length).unwrap_or(usize::MAX)).await;
             let _turn = self.hub.reading.acquire().await.ok()?;
             let mut source = self.source.take()?;
             let work = move || (read(&mut source, length), source);
             let (told, source) = tokio::task::spawn_blocking(work).await.ok()?;
             self.source = Some(source);
             match told {
-                Told::Nothing => return Some((None, taken)),
+                Told::Nothing => return Some((None, reservation)),
                 Told::Longer(longer) => length = longer,
-                Told::Something(told) => return Some((Some(told), taken)),
+                Told::Something(told) => return Some((Some(told), reservation)),
             }
         }
     }
@@ -406,7 +406,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_told_waits_until_there_is_room() {
+    async fn a_long_notice_waits_for_the_budget() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("projects/-tea");
         fs::create_dir_all(&project).unwrap();
@@ -421,18 +421,18 @@ mod tests {
         let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0)).unwrap();
         let (mut first, mut second) = (subscribe(), subscribe());
         let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
-        // Room for one long line, but not for two.
-        let room = Room::of(512);
-        let (notice, taken) = first.next(&room).await.unwrap();
-        assert_eq!((end(&notice), taken.is_none()), (short.len(), true));
-        let (notice, taken) = first.next(&room).await.unwrap();
-        assert_eq!((end(&notice), taken.is_some()), (short.len() + long.len(), true));
-        let (notice, _taken) = second.next(&room).await.unwrap();
+        // The budget is enough for one long line, but not for two.
+        let budget = ByteBudget::of_kib(512);
+        let (notice, reservation) = first.next(&budget).await.unwrap();
+        assert_eq!((end(&notice), reservation.is_none()), (short.len(), true));
+        let (notice, reservation) = first.next(&budget).await.unwrap();
+        assert_eq!((end(&notice), reservation.is_some()), (short.len() + long.len(), true));
+        let (notice, _reservation) = second.next(&budget).await.unwrap();
         assert_eq!(end(&notice), short.len(), "what is small does not wait");
-        let waits = tokio::time::timeout(Duration::from_millis(300), second.next(&room)).await;
+        let waits = tokio::time::timeout(Duration::from_millis(300), second.next(&budget)).await;
         assert!(waits.is_err(), "{waits:?}");
-        drop(taken);
-        let (notice, _taken) = second.next(&room).await.unwrap();
+        drop(reservation);
+        let (notice, _reservation) = second.next(&budget).await.unwrap();
         assert_eq!(end(&notice), short.len() + long.len());
     }
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::follow::Follow;
 use super::message;
 use super::tell::Teller;
+use crate::budget::Reservation;
 use crate::protocol::Peer;
-use crate::room::Taken;
 use crate::server::{Server, cancellation};
 use annals_api::Cancelled;
 use annals_api::OpenSession;
@@ -54,7 +54,7 @@ impl Opening {
         let teller = Teller::new(self.knows_compactions);
         let mut replay = Replay { session: self.params.session_id.clone(), teller, ..Replay::default() };
         loop {
-            let _making = self.room().await?;
+            let _making = self.reserve_batch().await?;
             let (file, cancelled) = (file.clone(), self.peer.cancelled.clone());
             replay = self.work(move |server| server.acp_page(&file, replay, cancelled)).await?;
             for message in std::mem::take(&mut replay.messages) {
@@ -110,9 +110,9 @@ impl Opening {
     }
 
     /// Takes room for a page, so that sessions that are opened together cost no more than a few.
-    async fn room(&self) -> Result<Taken, Error> {
+    async fn reserve_batch(&self) -> Result<Reservation, Error> {
         tokio::select! {
-            taken = self.peer.outgoing.making().take(TOGETHER_BYTES) => Ok(taken),
+            reservation = self.peer.outgoing.making().reserve(TOGETHER_BYTES) => Ok(reservation),
             () = cancellation(&self.peer.cancelled) => Err(Error::cancelled()),
         }
     }

@@ -21,7 +21,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{Face, json};
-use crate::room::{Room, Roomy, Taken};
+use crate::budget::{BudgetedText, ByteBudget, Reservation};
 use crate::watch::{Notice, Subscription};
 use annals_api::json_line;
 use annals_api::rpc::Error;
@@ -30,14 +30,14 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// After how many milliseconds a client that lost us should come back.
 const RETRY: u64 = 1000;
 
-type Told = (Subscription, Option<(Notice, Option<Taken>)>);
+type Told = (Subscription, Option<(Notice, Option<Reservation>)>);
 
 /// A stream of events.
 struct Events {
     first: Option<String>,
     next: Pin<Box<dyn Future<Output = Told> + Send>>,
     /// For what is told until the client has taken it.
-    room: Room,
+    budget: ByteBudget,
     stopping: Pin<Box<dyn Future<Output = ()> + Send>>,
     heartbeat: Pin<Box<Sleep>>,
     pause: Duration,
@@ -86,7 +86,7 @@ impl Events {
         Self {
             first: Some(first),
             next: Box::pin(next(subscription, face.telling.clone())),
-            room: face.telling.clone(),
+            budget: face.telling.clone(),
             // If nobody can say it any more, it is so.
             stopping: Box::pin(async move { drop(stopping.wait_for(|stopping| *stopping).await) }),
             heartbeat: Box::pin(sleep(pause)),
@@ -96,8 +96,8 @@ impl Events {
     }
 }
 
-async fn next(mut subscription: Subscription, room: Room) -> Told {
-    let notice = subscription.next(&room).await;
+async fn next(mut subscription: Subscription, budget: ByteBudget) -> Told {
+    let notice = subscription.next(&budget).await;
     (subscription, notice)
 }
 
@@ -110,20 +110,20 @@ impl hyper::body::Body for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        let (text, taken) = if let Some(first) = this.first.take() {
+        let (text, reservation) = if let Some(first) = this.first.take() {
             (first, None)
         } else if this.stopping.as_mut().poll(context).is_ready() {
             return Poll::Ready(None);
         } else if let Poll::Ready((subscription, notice)) = this.next.as_mut().poll(context) {
-            this.next = Box::pin(next(subscription, this.room.clone()));
-            let Some((notice, taken)) = notice else { return Poll::Ready(None) };
-            (spell(&notice), taken)
+            this.next = Box::pin(next(subscription, this.budget.clone()));
+            let Some((notice, reservation)) = notice else { return Poll::Ready(None) };
+            (spell(&notice), reservation)
         } else {
             ready!(this.heartbeat.as_mut().poll(context));
             (":\n\n".to_owned(), None)
         };
         this.heartbeat.as_mut().reset(Instant::now() + this.pause);
-        let bytes = Bytes::from_owner(Roomy { text, _taken: taken });
+        let bytes = Bytes::from_owner(BudgetedText { text, _reservation: reservation });
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use tokio::time::timeout;
 
 use super::{Face, Limits, json, plain};
-use crate::room::{Room, Roomy, Taken};
+use crate::budget::{BudgetedText, ByteBudget, Reservation};
 use annals_api::Cancelled;
 use annals_api::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
 
@@ -33,8 +33,8 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
     if length > LONGEST_FRAME {
         return too_large();
     }
-    let _room = match room(&face.incoming, length, &face.limits).await {
-        Ok(room) => room,
+    let _reservation = match reserve(&face.incoming, length, &face.limits).await {
+        Ok(reservation) => reservation,
         Err(busy) => return busy,
     };
     let body = match timeout(face.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
@@ -60,19 +60,27 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
     }
 }
 
-/// Sends an answer when there is room for it.
+/// Sends an answer once its bytes are reserved.
 async fn send(face: &Face, answer: String) -> Response {
-    match room(&face.outgoing, answer.len(), &face.limits).await {
-        Ok(room) => json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy { text: answer, _taken: room }))),
+    match reserve(&face.outgoing, answer.len(), &face.limits).await {
+        Ok(reservation) => {
+            let text = BudgetedText { text: answer, _reservation: reservation };
+            json(StatusCode::OK, Body::from(Bytes::from_owner(text)))
+        }
         Err(busy) => busy,
     }
 }
 
-/// Waits until there is room for so many bytes, but not for ever: who does not read holds up nobody for long.
-async fn room(room: &Room, length: usize, limits: &Limits) -> Result<Option<Taken>, Response> {
-    let taken = timeout(limits.room, room.take_if_large(length)).await;
+/// Reserves bytes of a budget. The wait is bounded, so that clients that do not read their answers cannot block others for
+/// long.
+async fn reserve(
+    budget: &ByteBudget,
+    length: usize,
+    limits: &Limits,
+) -> Result<Option<Reservation>, Response> {
+    let reservation = timeout(limits.budget_wait, budget.reserve_if_large(length)).await;
     let busy = |_| plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later");
-    taken.map_err(busy)
+    reservation.map_err(busy)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -22,7 +22,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
 use super::Limits;
 use super::guard::Here;
-use crate::room::Room;
+use crate::budget::ByteBudget;
 use crate::stdio::{Ended, PATIENCE};
 pub(super) use places::Place;
 use places::Places;
@@ -37,7 +37,7 @@ pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: &Limits,
-    telling: Room,
+    telling: ByteBudget,
     stopping: &watch::Sender<bool>,
     mut stop: impl AsyncFnMut() -> Ended,
 ) -> Ended {
@@ -114,18 +114,18 @@ struct Patient {
 /// How long to wait for a peer that reads nothing: less where streams wait for room. Who is sent away from one comes back.
 struct Patience {
     limits: Limits,
-    telling: Room,
+    telling: ByteBudget,
 }
 
 impl Patience {
     fn is_over(&self, since: Instant) -> bool {
         let waited = since.elapsed();
-        waited >= self.limits.stall || waited >= self.limits.room && self.telling.is_wanted()
+        waited >= self.limits.stall || waited >= self.limits.budget_wait && self.telling.has_waiters()
     }
 
     /// Returns when to look again.
     fn next(&self, since: Instant) -> Instant {
-        (Instant::now() + self.limits.room.max(BREATH)).min(since + self.limits.stall)
+        (Instant::now() + self.limits.budget_wait.max(BREATH)).min(since + self.limits.stall)
     }
 }
 

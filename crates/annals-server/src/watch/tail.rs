@@ -14,13 +14,13 @@ use annals_transcript::write::fs::State;
 
 use super::Told;
 use super::recent::{LineBuffer, Next};
-use crate::room::SMALL;
+use crate::budget::MAX_UNBUDGETED_BYTES;
 use annals_api::LONGEST_ITEM;
 use annals_api::rpc::Error;
 use annals_api::to_wire::ToWire;
 
 /// How many bytes of lines are told together; a longer line alone.
-pub(super) const TOGETHER: u64 = SMALL as u64;
+pub(super) const TOGETHER: u64 = MAX_UNBUDGETED_BYTES as u64;
 
 /// What has come of a session, as it stands in its file.
 #[derive(Debug)]

@@ -593,7 +593,7 @@ fn who_reads_nothing_is_given_up_and_holds_nobody_up() {
 
 #[test]
 fn who_reads_nothing_of_what_is_large_makes_room_for_who_waits() {
-    let served = with_limits(|limits| limits.room = Duration::from_millis(200));
+    let served = with_limits(|limits| limits.budget_wait = Duration::from_millis(200));
     append(&served.world.session(TEA), line(&"x".repeat(7 << 20)).as_bytes());
     let address = format!("?sessionId={TEA}&offset=0");
     // There is room for nine.
@@ -607,7 +607,7 @@ fn who_reads_nothing_of_what_is_large_makes_room_for_who_waits() {
 #[test]
 fn answers_that_nobody_reads_do_not_keep_others_from_theirs() {
     let served = with_limits(|limits| {
-        (limits.stall, limits.room) = (Duration::from_secs(3600), Duration::from_millis(10));
+        (limits.stall, limits.budget_wait) = (Duration::from_secs(3600), Duration::from_millis(10));
     });
     let message = json!({"role": "user", "content": "x".repeat(4 << 20)});
     let long = entry("user", "long", Some("k1"), 91, message).to_string() + "\n";
