@@ -66,14 +66,14 @@ impl Protocol for Acp {
         }
     }
 
-    fn notified(&self, method: &str, params: &Params) {
+    fn handle_notification(&self, method: &str, params: &Params) {
         if method == annals_proto::acp::CANCEL {
             self.cancel(params);
             self.cancel_elsewhere(params);
         }
     }
 
-    fn answered(&self, line: &[u8]) {
+    fn handle_response(&self, line: &[u8]) {
         // Only the agent may have sent the request.
         if let Some(link) = self.running() {
             link.answer(line);
@@ -264,7 +264,7 @@ impl Acp {
             let mut held = turn.come(&peer.cancelled).await?;
             let refused = self.hand_over(&link, &params.session_id, &mut held, &peer.cancelled).await?;
             if let Some(reply) = refused {
-                return Ok(Answer::spelled(reply.spell(&request.id)?));
+                return Ok(Answer::message(reply.spell(&request.id)?));
             }
             (Some(held), Some(link.work_on(params.session_id)))
         };
@@ -272,7 +272,7 @@ impl Acp {
         if let Some(session) = reply.session().filter(|_| method == Method::New) {
             link.note(&session, true);
         }
-        Ok(Answer::spelled(reply.spell(&request.id)?))
+        Ok(Answer::message(reply.spell(&request.id)?))
     }
 
     /// Has the agent open a session that it does not have, and that nobody else opens or closes meanwhile. Returns its answer
@@ -310,7 +310,7 @@ impl Acp {
         link.note(&params.session_id, false);
         let reply = link.ask(Method::Close.name(), &request.params, Some(held), &peer.cancelled).await;
         self.tidy_up();
-        Ok(Answer::spelled(reply?.spell(&request.id)?))
+        Ok(Answer::message(reply?.spell(&request.id)?))
     }
 
     /// Returns the agent if it has the session open.

@@ -15,7 +15,7 @@ mod server;
 mod stdio;
 pub mod watch;
 
-pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
+pub use connection::{Connection, Disconnected, Outbox, Outgoing, outgoing};
 pub use http::{Http, HttpError, HttpOptions, Limits};
 pub use server::{Options, Server};
 pub use stdio::{Ended, serve};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::connection::{Connection, Gone, Outbox, outgoing};
+use crate::connection::{Connection, Disconnected, Outbox, outgoing};
 use crate::server::Server;
 use annals_api::rpc::{Frame, Frames};
 
@@ -51,12 +51,12 @@ async fn run(server: Arc<Server>) -> io::Result<Ended> {
         let next = async {
             match incoming.recv().await {
                 Some(frame) => connection.receive(frame).await,
-                None => Err(Gone),
+                None => Err(Disconnected),
             }
         };
         tokio::select! {
             ended = stop.wait() => break ended,
-            () = out.gone() => break Ended::Peer,
+            () = out.disconnected() => break Ended::Peer,
             received = next => if received.is_err() {
                 break Ended::Peer;
             },

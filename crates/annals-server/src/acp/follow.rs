@@ -71,7 +71,8 @@ impl Follow {
     }
 
     async fn run(mut self, outgoing: Outgoing) {
-        while let Some((growth, _making)) = self.subscription.next_growth(outgoing.making()).await {
+        while let Some((growth, _reservation)) = self.subscription.next_growth(outgoing.build_budget()).await
+        {
             let is_gone = matches!(growth, Growth::Gone);
             let told = tokio::task::spawn_blocking(move || (self.tell(&growth), self)).await;
             let Ok((messages, follow)) = told else { return };

@@ -54,7 +54,7 @@ impl Opening {
         let teller = Teller::new(self.knows_compactions);
         let mut replay = Replay { session: self.params.session_id.clone(), teller, ..Replay::default() };
         loop {
-            let _making = self.reserve_batch().await?;
+            let _reservation = self.reserve_batch().await?;
             let (file, cancelled) = (file.clone(), self.peer.cancelled.clone());
             replay = self.work(move |server| server.acp_page(&file, replay, cancelled)).await?;
             for message in std::mem::take(&mut replay.messages) {
@@ -112,7 +112,7 @@ impl Opening {
     /// Takes room for a page, so that sessions that are opened together cost no more than a few.
     async fn reserve_batch(&self) -> Result<Reservation, Error> {
         tokio::select! {
-            reservation = self.peer.outgoing.making().reserve(TOGETHER_BYTES) => Ok(reservation),
+            reservation = self.peer.outgoing.build_budget().reserve(TOGETHER_BYTES) => Ok(reservation),
             () = cancellation(&self.peer.cancelled) => Err(Error::cancelled()),
         }
     }
