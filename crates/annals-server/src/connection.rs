@@ -237,7 +237,6 @@ impl InFlight {
     }
 
     /// Adds a request. Returns `None` if a request with that id is not answered yet.
-
     fn add(&self, id: &Id) -> Option<Cancelled> {
         let mut requests = self.lock();
         if requests.contains_key(id) {

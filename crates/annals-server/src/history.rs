@@ -74,7 +74,6 @@ impl History {
     }
 
     /// Ends a subscription. No notification of it is sent after the answer.
-
     async fn unwatch(&self, params: &Params) -> Outcome {
         let UnwatchParams { subscription } = params.read()?;
         let task = self.subscriptions().remove(&subscription);

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::budget::ByteBudget;
 use crate::server::Server;
-use crate::stdio::{Ended, Signals};
+use crate::stdio::{Signals, StopReason};
 use guard::Guard;
 
 /// Where a server listens, and who is let in.
@@ -165,7 +165,7 @@ impl Http {
     }
 
     /// Serves until a signal asks for the end.
-    pub fn serve(self) -> io::Result<Ended> {
+    pub fn serve(self) -> io::Result<StopReason> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
         let ended = runtime.block_on(async {
             let mut signals = Signals::new()?;
@@ -177,7 +177,7 @@ impl Http {
     }
 
     /// Serves until it is told to stop; told so again, it ends at once.
-    pub async fn run(self, stop: impl AsyncFnMut() -> Ended) -> io::Result<Ended> {
+    pub async fn run(self, stop: impl AsyncFnMut() -> StopReason) -> io::Result<StopReason> {
         let Self { listener, guard, server, limits, .. } = self;
         let (stopping, is_stopping) = watch::channel(false);
         let face = Face {

@@ -111,7 +111,6 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Queues a message ahead of the answer. Fails if the request is cancelled meanwhile.
-
     pub(crate) async fn send(&self, message: String) -> Result<(), Error> {
         self.cancelled.check()?;
         tokio::select! {

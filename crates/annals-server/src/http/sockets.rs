@@ -23,7 +23,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use super::Limits;
 use super::guard::Here;
 use crate::budget::ByteBudget;
-use crate::stdio::{Ended, PATIENCE};
+use crate::stdio::{SHUTDOWN_TIMEOUT, StopReason};
 pub(super) use places::Place;
 use places::Places;
 
@@ -39,8 +39,8 @@ pub(super) async fn serve(
     limits: &Limits,
     telling: ByteBudget,
     stopping: &watch::Sender<bool>,
-    mut stop: impl AsyncFnMut() -> Ended,
-) -> Ended {
+    mut stop: impl AsyncFnMut() -> StopReason,
+) -> StopReason {
     let places = Places::new(limits.connections);
     let mut connections = JoinSet::new();
     let accept = async {
@@ -66,7 +66,7 @@ pub(super) async fn serve(
     stopping.send_replace(true);
     let finish = async { while connections.join_next().await.is_some() {} };
     tokio::select! {
-        _ = timeout(PATIENCE, finish) => {}
+        _ = timeout(SHUTDOWN_TIMEOUT, finish) => {}
         _ = stop() => {}
     }
     connections.shutdown().await;

@@ -308,7 +308,7 @@ fn a_client_that_does_not_read_is_not_told_without_end() {
         std::thread::yield_now();
     }
     assert!(client.outbox.queued() <= 33, "{} MiB wait", client.outbox.queued());
-    assert!(world.server.places_free() > 0, "who does not read takes no place from others");
+    assert!(world.server.free_permits() > 0, "who does not read takes no place from others");
     let (mut told, mut answered) = (0, Vec::new());
     while answered.len() < 2 {
         let message = client.next();

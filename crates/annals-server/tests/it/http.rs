@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use annals_server::{Ended, Http, HttpError, HttpOptions, Limits, Options};
+use annals_server::{Http, HttpError, HttpOptions, Limits, Options, StopReason};
 use serde_json::{Value, json};
 
 use crate::world::{KETTLE, TEA, World, entry};
@@ -700,7 +700,7 @@ fn what_is_being_answered_is_finished_before_the_end_and_streams_end() {
     drop(taken);
     assert_eq!(Reply::read(asked.try_clone().unwrap()).status, 200);
     assert_eq!(asked.read(&mut [0]).unwrap(), 0, "nothing more is answered");
-    assert_eq!(served.ended(), Ended::Terminated);
+    assert_eq!(served.ended(), StopReason::Terminated);
     drop(idle);
 }
 
@@ -714,7 +714,7 @@ fn what_is_not_finished_in_time_does_not_keep_it_from_ending() {
     let _asked = served.send("POST /rpc", &headers, STATUS);
     served.stop();
     served.stop();
-    assert_eq!(served.ended(), Ended::Terminated);
+    assert_eq!(served.ended(), StopReason::Terminated);
 }
 
 #[test]
