@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::message;
 use super::tell::Teller;
 use crate::connection::Outgoing;
-use crate::watch::{Growth, Subscription};
+use crate::watch::{Subscription, TailEvent};
 use annals_api::rpc::Error;
 use annals_api::to_wire;
 
@@ -71,10 +71,9 @@ impl Follow {
     }
 
     async fn run(mut self, outgoing: Outgoing) {
-        while let Some((growth, _reservation)) = self.subscription.next_growth(outgoing.build_budget()).await
-        {
-            let is_gone = matches!(growth, Growth::Gone);
-            let told = tokio::task::spawn_blocking(move || (self.tell(&growth), self)).await;
+        while let Some((event, _reservation)) = self.subscription.next_event(outgoing.build_budget()).await {
+            let is_gone = matches!(event, TailEvent::Removed);
+            let told = tokio::task::spawn_blocking(move || (self.tell(&event), self)).await;
             let Ok((messages, follow)) = told else { return };
             self = follow;
             // What cannot be read now is told with what comes next.
@@ -90,11 +89,11 @@ impl Follow {
     }
 
     /// Says what has come. It reads files: to be called from a thread that may wait.
-    fn tell(&mut self, growth: &Growth) -> Result<Vec<String>, Error> {
-        match growth {
-            Growth::Gone => self.fate(Fate { gone: true, ..Fate::default() }),
-            Growth::Replaced => self.fate(Fate { reset: true, ..Fate::default() }),
-            Growth::Lines(lines) => {
+    fn tell(&mut self, event: &TailEvent) -> Result<Vec<String>, Error> {
+        match event {
+            TailEvent::Removed => self.fate(Fate { gone: true, ..Fate::default() }),
+            TailEvent::Replaced => self.fate(Fate { reset: true, ..Fate::default() }),
+            TailEvent::Lines(lines) => {
                 self.lines(lines)?;
                 let updates = self.teller.take().into_iter();
                 let mut messages =
