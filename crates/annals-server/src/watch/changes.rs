@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use annals_engine::{Engine, Standing, TranscriptFile};
+use annals_engine::{Engine, Listed, Standing, SymlinkGuard, TranscriptFile};
 use annals_proto::ChangedNotice;
 use annals_transcript::paths::SessionPaths;
 
@@ -58,26 +58,11 @@ impl PendingChanges {
         self.add(path, change);
     }
 
-    /// Adds a change to the one that is pending for the session, so that both together are reported as one. A session that
-    /// was added and removed in between is not reported at all.
     fn add(&mut self, path: PathBuf, change: Change) {
-        let is_unannounced = self.unannounced.contains(&path);
-        let change = match (self.pending.get(&path), change) {
-            (Some(Change::Added), Change::Removed) => {
-                self.pending.remove(&path);
-                return;
-            }
-            (None, Change::Removed) if is_unannounced => {
-                self.unannounced.remove(&path);
-                return;
-            }
-            (Some(Change::Added), _) => Change::Added,
-            (Some(Change::Removed), Change::Added) => Change::Updated,
-            (_, Change::Updated) if is_unannounced => Change::Added,
-            (_, change) => change,
-        };
-        self.unannounced.remove(&path);
-        self.pending.insert(path, change);
+        let is_unannounced = self.unannounced.remove(&path);
+        if let Some(change) = merged(self.pending.remove(&path), change, is_unannounced) {
+            self.pending.insert(path, change);
+        }
     }
 
     /// Takes the pending changes.
@@ -95,6 +80,19 @@ impl PendingChanges {
             self.add(path, change);
         }
         has_more
+    }
+}
+
+/// Returns the change that reports a pending change and a later one together; `None` if there is nothing to report, because
+/// the subscriber never knew the session.
+fn merged(pending: Option<Change>, change: Change, is_unannounced: bool) -> Option<Change> {
+    match (pending, change) {
+        (Some(Change::Added), Change::Removed) => None,
+        (None, Change::Removed) if is_unannounced => None,
+        (Some(Change::Added), _) => Some(Change::Added),
+        (Some(Change::Removed), Change::Added) => Some(Change::Updated),
+        (_, Change::Updated) if is_unannounced => Some(Change::Added),
+        (_, change) => Some(change),
     }
 }
 
@@ -121,16 +119,12 @@ pub(super) fn build_notice(
             break;
         }
         let file = TranscriptFile::at(&path);
-        let Some(session) = file.session.clone() else { continue };
         if change == Change::Removed {
-            notice.removed.push(session);
+            notice.removed.extend(file.session);
             continue;
         }
         // A session that cannot be read now is reported when it changes again.
-        let Ok(listed) = engine.listed(&file) else { continue };
-        if !guard.allows(&path) {
-            continue;
-        }
+        let Some(listed) = listed(engine, &file, &mut guard) else { continue };
         bytes += to_wire::weight(&listed);
         match change {
             _ if listed.facts.standing != Standing::Conversation => {
@@ -142,6 +136,14 @@ pub(super) fn build_notice(
     }
     let is_empty = notice.added.is_empty() && notice.updated.is_empty() && notice.removed.is_empty();
     ((!is_empty).then_some(notice), remainder)
+}
+
+/// Returns a session as lists show it; `None` if it has no id, cannot be read, or is behind a symlink out of the config
+/// folders.
+fn listed(engine: &Engine, file: &TranscriptFile, guard: &mut SymlinkGuard) -> Option<Listed> {
+    file.session.as_ref()?;
+    let listed = engine.listed(file).ok()?;
+    guard.allows(&file.path).then_some(listed)
 }
 
 /// Returns the transcript of the session that a subagent belongs to.
@@ -187,6 +189,17 @@ mod tests {
         assert_eq!(changes.take().get(&path), Some(&Change::Added));
         changes.record(&file, FileEvent::Modified);
         assert_eq!(changes.take().get(&path), Some(&Change::Updated));
+    }
+
+    #[test]
+    fn a_session_that_is_removed_before_it_becomes_a_conversation_is_not_reported() {
+        let path = PathBuf::from(format!("/p/{SESSION}.jsonl"));
+        let mut changes = PendingChanges::default();
+        changes.put_back(Remainder { unannounced: vec![path.clone()], ..Remainder::default() });
+        changes.record(&TranscriptFile::at(&path), FileEvent::Removed);
+        assert!(changes.is_empty());
+        changes.record(&TranscriptFile::at(&path), FileEvent::Modified);
+        assert_eq!(changes.take().get(&path), Some(&Change::Updated), "it is not unannounced any more");
     }
 
     #[test]
