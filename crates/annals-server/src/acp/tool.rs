@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn files_are_named_from_the_root() {
         let found = |name: &str, input: &str, cwd| {
-            let places = with(name, input, |call| locations(call, cwd));
-            places.into_iter().map(|place| (place.path, place.line)).collect::<Vec<_>>()
+            let found = with(name, input, |call| locations(call, cwd));
+            found.into_iter().map(|location| (location.path, location.line)).collect::<Vec<_>>()
         };
         let cwd = Some("/home/mia/茶");
         assert_eq!(

@@ -85,15 +85,15 @@ impl UpdateBuilder {
         if entry.has(Flag::Sidechain) {
             return;
         }
-        let source = self.source_of(entry);
+        let context = self.context_of(entry);
         let item = Item::of(entry);
         for part in item.parts.iter().filter(|part| item.visibility_of(part) <= Visibility::Folded) {
-            self.add_part(part, &source);
+            self.add_part(part, &context);
         }
     }
 
     /// Reads what the updates of all parts of an entry need, and keeps the usage that a reply reports.
-    fn source_of<'a>(&mut self, entry: &Entry<'a>) -> Source<'a> {
+    fn context_of<'a>(&mut self, entry: &Entry<'a>) -> EntryContext<'a> {
         let origin = origin(entry);
         let reply = entry.view::<Assistant>();
         let user = entry.view::<User>();
@@ -106,12 +106,12 @@ impl UpdateBuilder {
         };
         let cwd = reply.as_ref().and_then(Assistant::cwd).or_else(|| user.and_then(|user| user.cwd()));
         let results = user.and_then(|user| ResultFacts::of(entry, &user));
-        Source { is_reply: reply.is_some(), origin, message, cwd, results }
+        EntryContext { is_reply: reply.is_some(), origin, message, cwd, results }
     }
 
-    fn add_part(&mut self, part: &Part<'_>, source: &Source<'_>) {
-        let (origin, message) = (&source.origin, source.message.as_deref());
-        let cwd = source.cwd.as_deref();
+    fn add_part(&mut self, part: &Part<'_>, context: &EntryContext<'_>) {
+        let (origin, message) = (&context.origin, context.message.as_deref());
+        let cwd = context.cwd.as_deref();
         match part {
             Part::Input(input) if input.kind == InputKind::CompactSummary => {
                 self.add_summary(origin, &input.text);
@@ -128,13 +128,13 @@ impl UpdateBuilder {
             // The reply that makes a server call has its result, too.
             Part::ServerCall(call) => self.add_call(call, cwd, origin, Some(ToolStatus::Completed)),
             Part::Result(result) => {
-                if let Some(facts) = &source.results {
+                if let Some(facts) = &context.results {
                     self.add_result(facts, result);
                 }
             }
             Part::Image(media) | Part::Document(media) => {
                 let update =
-                    if source.is_reply { Update::AgentMessageChunk } else { Update::UserMessageChunk };
+                    if context.is_reply { Update::AgentMessageChunk } else { Update::UserMessageChunk };
                 self.add_media(media, message, origin, update);
             }
             Part::Notice(notice @ Notice::Compaction(_)) => self.add_compaction(origin, &notice.text()),
@@ -227,7 +227,7 @@ impl UpdateBuilder {
             name,
             status: Some(status.unwrap_or(ToolStatus::InProgress)),
             content: Some(diffs.clone()).filter(|diffs| !diffs.is_empty()),
-            locations: Some(tool::locations(call, cwd)).filter(|places| !places.is_empty()),
+            locations: Some(tool::locations(call, cwd)).filter(|locations| !locations.is_empty()),
             raw_input: input.and_then(|input| raw_unless_long(input, &mut origin)),
             raw_output: None,
             meta: Meta { annals: origin },
@@ -268,7 +268,7 @@ impl UpdateBuilder {
             tool_call_id: id,
             status: Some(if is_ok { ToolStatus::Completed } else { ToolStatus::Failed }),
             content,
-            locations: changed.map(|place| vec![place]),
+            locations: changed.map(|location| vec![location]),
             raw_output: output.and_then(|output| raw_unless_long(output, &mut origin)),
             meta: Meta { annals: origin },
             ..ToolCall::default()
@@ -319,7 +319,7 @@ impl UpdateBuilder {
 }
 
 /// What the updates of all parts of an entry need.
-struct Source<'a> {
+struct EntryContext<'a> {
     is_reply: bool,
     origin: Origin,
     /// The id of the message that the parts belong to.
