@@ -1,17 +1,17 @@
-//! The Agent Client Protocol: the same sessions for editors that know agents.
+//! The Agent Client Protocol: the same sessions for editors that can talk to agents.
 //!
-//! A connection that has said `initialize` may list sessions and open them. An open session is told from its start, or
-//! from now on, and then followed until it is closed. Nobody thinks here: what asks the model is refused with the command
-//! that goes on with the session, or passed on to an agent that was named.
+//! After `initialize`, a client may list sessions and open them. An open session is replayed from its start (`session/load`)
+//! or not (`session/resume`), and then followed until it is closed. annals asks no model: prompts are refused with the
+//! command that continues the session, or forwarded to an agent if the user has named one.
 
 mod agent;
 mod follow;
 mod plan;
 mod replay;
 mod sessions;
-mod tell;
+mod slot;
 mod tool;
-mod turn;
+mod updates;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,296 +27,311 @@ use tokio::sync::oneshot;
 
 use crate::protocol::{Accepted, Answer, Peer, Protocol};
 use crate::server::Server;
-use agent::{Agent, Link};
-use follow::Following;
-use replay::Opening;
-use turn::Turn;
+use agent::{Agent, AgentProcess};
+use follow::FollowTask;
+use replay::SessionOpener;
+use slot::{QueuedLock, SharedSlot, Slot};
 
-/// What one client has told of itself, and the sessions that it has open.
+/// The protocol for one client, with the sessions that it has open.
 #[derive(Debug)]
 pub(crate) struct Acp {
     server: Arc<Server>,
+    /// Is `None` before `initialize`.
     client: Mutex<Option<Client>>,
-    /// Sessions that are being opened, by the requests that ask for it.
+    /// Sessions that are being opened, by the id of the request.
     opening: Mutex<HashMap<Id, (String, Cancelled)>>,
-    open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Slot>>>>,
-    /// Who goes on with sessions, if anybody was asked to.
+    /// Sessions that are open, and those that requests wait for, by session id.
+    slots: Mutex<HashMap<String, SharedSlot>>,
+    /// The agent that continues sessions, from the first request that needs it.
     agent: OnceLock<Agent>,
 }
 
-/// What a client can do.
+/// What a client has said in `initialize`.
 #[derive(Clone, Debug)]
 struct Client {
     knows_compactions: bool,
-    /// What it has said of itself, for others.
-    said: Params,
+    /// All of its parameters, for the agent.
+    initialize_params: Params,
 }
-
-/// A session that is open, or is being opened or closed: whoever does that holds it.
-type Slot = Option<Following>;
 
 impl Protocol for Acp {
     fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted {
         let Some(method) = Method::from_name(&request.method) else {
             return Accepted::NotMine(request, peer);
         };
-        match self.turn_of(method, &request, &peer.cancelled) {
-            Ok(turn) => Accepted::work(async move { self.answer(method, request, turn, peer).await }),
+        match self.prepare(method, &request, &peer.cancelled) {
+            Ok(queued) => Accepted::work(async move { self.answer(method, request, queued, peer).await }),
             Err(error) => Accepted::Refused(error),
         }
     }
 
-    fn notified(&self, method: &str, params: &Params) {
+    fn handle_notification(&self, method: &str, params: &Params) {
         if method == annals_proto::acp::CANCEL {
             self.cancel(params);
-            self.cancel_elsewhere(params);
+            self.cancel_in_agent(params);
         }
     }
 
-    fn answered(&self, line: &[u8]) {
-        // Only the agent may have sent the request.
-        if let Some(link) = self.running() {
-            link.answer(line);
+    fn handle_response(&self, line: &[u8]) {
+        // annals sends no requests, so the answer is to a request of the agent.
+        if let Some(process) = self.running_agent() {
+            process.forward_response(line);
         }
     }
 
     fn close(&self) {
-        // Nobody answers any more what an agent may ask, so it is ended, and none is started from now on.
+        // The client answers no more requests of the agent, which would wait forever. So the agent is ended, and it starts
+        // no process for requests that still run.
         self.agent.get_or_init(|| Agent::new(Vec::new())).end();
     }
 }
 
 impl Acp {
     pub(crate) fn new(server: Arc<Server>) -> Self {
-        let (client, opening, open) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { server, client, opening, open, agent: OnceLock::new() }
+        let (client, opening, slots) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { server, client, opening, slots, agent: OnceLock::new() }
     }
 
-    /// Gives a request its turn at the session that it names, if it needs one, in the order in which requests arrive. Fails
-    /// if it comes before `initialize`.
-    fn turn_of(
+    /// Does what depends on the order in which requests arrive: records what the client says in `initialize`, and queues the
+    /// other requests for the slot of their session, if they need it. Fails before `initialize`.
+    fn prepare(
         &self,
         method: Method,
         request: &Request,
         cancelled: &Cancelled,
-    ) -> Result<Option<Turn>, Error> {
+    ) -> Result<Option<QueuedLock>, Error> {
         if method == Method::Initialize {
-            let params: InitializeParams = request.params.read()?;
-            let compactions = params.client_capabilities.pointer("/session/compaction");
-            let knows_compactions = compactions.is_some_and(serde_json::Value::is_object);
-            *lock(&self.client) = Some(Client { knows_compactions, said: request.params.clone() });
+            self.record_client(&request.params)?;
             return Ok(None);
         }
         if lock(&self.client).is_none() {
             return Err(Error::new(ErrorCode::InvalidRequest, "`initialize` comes first"));
         }
-        let Ok(session) = named(&request.params) else { return Ok(None) };
+        let Ok(session) = named_session(&request.params) else { return Ok(None) };
         Ok(match method {
             Method::Load | Method::Resume => {
-                let turn = self.queue_up(&session);
+                let queued = self.enqueue_for(&session);
                 lock(&self.opening).insert(request.id.clone(), (session, cancelled.clone()));
-                Some(turn)
+                Some(queued)
             }
             Method::Close => {
-                let turn = lock(&self.open).get(&session).cloned().map(Turn::at);
+                let queued = lock(&self.slots).get(&session).cloned().map(QueuedLock::enqueue);
                 self.cancel(&request.params);
-                turn
+                queued
             }
             Method::Delete | Method::Prompt | Method::SetMode | Method::SetConfigOption => {
-                Some(self.queue_up(&session))
+                Some(self.enqueue_for(&session))
             }
             _ => None,
         })
     }
 
-    /// Stops what is being done for a session.
+    fn record_client(&self, initialize_params: &Params) -> Result<(), Error> {
+        let params: InitializeParams = initialize_params.read()?;
+        let compactions = params.client_capabilities.pointer("/session/compaction");
+        let knows_compactions = compactions.is_some_and(serde_json::Value::is_object);
+        let initialize_params = initialize_params.clone();
+        *lock(&self.client) = Some(Client { knows_compactions, initialize_params });
+        Ok(())
+    }
+
+    /// Cancels the requests that are opening a session.
     fn cancel(&self, params: &Params) {
-        let Ok(session) = named(params) else { return };
+        let Ok(session) = named_session(params) else { return };
         let opening = lock(&self.opening);
         opening.values().filter(|(opened, _)| *opened == session).for_each(|(_, request)| request.cancel());
     }
 
     /// Answers a request.
-    async fn answer(&self, method: Method, request: Request, turn: Option<Turn>, peer: Peer) -> Answer {
+    async fn answer(
+        &self,
+        method: Method,
+        request: Request,
+        queued: Option<QueuedLock>,
+        peer: Peer,
+    ) -> Answer {
         match method {
             Method::Initialize => spell(&initialize(&self.server)).into(),
             Method::Authenticate | Method::Logout => spell(&Empty {}).into(),
             Method::Load | Method::Resume => {
-                let opened = self.open(method == Method::Load, &request.params, turn, &peer).await;
+                let opened = self.open(method == Method::Load, &request.params, queued, &peer).await;
                 lock(&self.opening).remove(&request.id);
-                self.tidy_up();
+                self.remove_unused_slots();
                 opened.unwrap_or_else(Answer::from)
             }
-            Method::Close => match self.link_of(&request.params) {
-                Some(link) => {
-                    let closed = self.close_elsewhere(&link, &request, turn, &peer).await;
+            Method::Close => match self.agent_with(&request.params) {
+                Some(process) => {
+                    let closed = self.close_in_agent(&process, &request, queued, &peer).await;
                     closed.unwrap_or_else(Answer::from)
                 }
-                None => self.close(turn, &peer.cancelled).await.into(),
+                None => self.close(queued, &peer.cancelled).await.into(),
             },
             Method::New | Method::Prompt | Method::SetMode | Method::SetConfigOption
                 if self.server.agent.get().is_some() =>
             {
-                let passed_on = self.pass_on(method, &request, turn, &peer).await;
-                self.tidy_up();
-                passed_on.unwrap_or_else(Answer::from)
+                let forwarded = self.forward(method, &request, queued, &peer).await;
+                self.remove_unused_slots();
+                forwarded.unwrap_or_else(Answer::from)
             }
             Method::Delete => {
-                let deleted = self.delete(request.params, turn, &peer.cancelled).await;
+                let deleted = self.delete(request.params, queued, &peer.cancelled).await;
                 deleted.unwrap_or_else(Answer::from)
             }
             Method::List => self.work(&peer.cancelled, move |server| server.acp_list(&request.params)).await,
-            Method::New => sessions::begins_elsewhere(&request.params).into(),
+            Method::New => sessions::refuse_new_session(&request.params).into(),
             Method::Prompt | Method::SetMode | Method::SetConfigOption => {
-                drop(turn);
-                self.tidy_up();
-                self.work(&peer.cancelled, move |server| server.acp_goes_on_elsewhere(&request.params)).await
+                drop(queued);
+                self.remove_unused_slots();
+                self.work(&peer.cancelled, move |server| server.acp_refuse_to_continue(&request.params)).await
             }
         }
     }
 
-    /// Opens a session: tells what was said in it, if that is asked for, and follows it. One that is open already is opened
-    /// anew.
+    /// Opens a session: replays it if `from_start`, and follows it. A session that is open already is opened again.
     async fn open(
         &self,
         from_start: bool,
         params: &Params,
-        turn: Option<Turn>,
+        queued: Option<QueuedLock>,
         peer: &Peer,
     ) -> Result<Answer, Error> {
         let params: OpenParams = params.read()?;
         let session = session_id(&params.session_id)?.to_owned();
         let knows_compactions = lock(&self.client).as_ref().is_some_and(|client| client.knows_compactions);
-        let turn = turn.unwrap_or_else(|| self.queue_up(&session));
-        let mut held = turn.come(&peer.cancelled).await?;
-        if self.running().is_some_and(|link| link.is_at_work_on(&session)) {
+        let queued = queued.unwrap_or_else(|| self.enqueue_for(&session));
+        let mut slot = queued.wait(&peer.cancelled).await?;
+        if self.running_agent().is_some_and(|process| process.is_busy_with(&session)) {
             return Err(Error::new(ErrorCode::Busy, "the agent works on the session: cancel that first"));
         }
-        // What cannot be opened changes nothing.
-        let opening = Opening { server: self.server.clone(), params, knows_compactions, peer: peer.clone() };
-        opening.file().await?;
-        if let Some(following) = held.take() {
-            following.end().await;
+        // If the session cannot be opened, it stays open as it was.
+        let session_opener =
+            SessionOpener { server: self.server.clone(), params, knows_compactions, peer: peer.clone() };
+        session_opener.file().await?;
+        if let Some(follow_task) = slot.take() {
+            follow_task.end().await;
         }
-        // From now on it is told from here.
-        if let Some(link) = self.running() {
-            link.note(&session, false);
+        // annals reports its updates from now on, not the agent.
+        if let Some(process) = self.running_agent() {
+            process.mark_closed(&session);
         }
-        let (follow, opened) = if from_start { opening.load().await? } else { opening.resume().await? };
+        let (follower, opened) =
+            if from_start { session_opener.load().await? } else { session_opener.resume().await? };
         peer.cancelled.check()?;
         let (begin, start) = oneshot::channel();
-        *held = Some(Following::begin(follow, peer.outgoing.clone(), start));
+        *slot = Some(FollowTask::spawn(follower, peer.outgoing.clone(), start));
         let outcome = spell(&OpenResult { meta: annals_proto::acp::Meta { annals: opened } });
-        Ok(Answer { begin: Some(begin), ..outcome.into() }.holding(held))
+        Ok(Answer { begin: Some(begin), ..outcome.into() }.holding(slot))
     }
 
-    /// Closes a session. Nothing more is told of it once this is done.
-    async fn close(&self, turn: Option<Turn>, cancelled: &Cancelled) -> Outcome {
-        let turn = turn.ok_or_else(|| Error::new(ErrorCode::NotFound, "the session is not open"))?;
-        let mut held = turn.come(cancelled).await?;
-        if let Some(following) = held.take() {
-            following.end().await;
+    /// Closes a session. No update of it is sent after the answer.
+    async fn close(&self, queued: Option<QueuedLock>, cancelled: &Cancelled) -> Outcome {
+        let queued = queued.ok_or_else(|| Error::new(ErrorCode::NotFound, "the session is not open"))?;
+        let mut slot = queued.wait(cancelled).await?;
+        if let Some(follow_task) = slot.take() {
+            follow_task.end().await;
         }
-        drop(held);
-        self.tidy_up();
+        drop(slot);
+        self.remove_unused_slots();
         spell(&Empty {})
     }
 
-    /// Moves a session to the trash, and closes it if that is done.
+    /// Moves a session to the trash, and closes it if that succeeded.
     async fn delete(
         &self,
         params: Params,
-        turn: Option<Turn>,
+        queued: Option<QueuedLock>,
         cancelled: &Cancelled,
     ) -> Result<Answer, Error> {
-        let held = match turn {
-            Some(turn) => Some(turn.come(cancelled).await?),
+        let slot = match queued {
+            Some(queued) => Some(queued.wait(cancelled).await?),
             None => None,
         };
-        // A change that has begun is not cancelled.
-        let done = self.work(&Cancelled::default(), move |server| server.acp_delete(&params)).await;
-        if let Some(following) = held.filter(|_| done.is_ok()).and_then(|mut held| held.take()) {
-            following.end().await;
+        // A change is not cancelled once it has begun, so that its answer says whether it was made.
+        let answer = self.work(&Cancelled::default(), move |server| server.acp_delete(&params)).await;
+        if let Some(follow_task) = slot.filter(|_| answer.is_ok()).and_then(|mut slot| slot.take()) {
+            follow_task.end().await;
         }
-        self.tidy_up();
-        Ok(done)
+        self.remove_unused_slots();
+        Ok(answer)
     }
 
-    /// Passes a request on to the agent. A session that the agent does not know yet it is asked to open first; from then on
-    /// the agent tells what happens in it.
-    async fn pass_on(
+    /// Forwards a request to the agent. If the agent does not have the session open, it is asked to open it first; from then
+    /// on the agent reports its updates.
+    async fn forward(
         &self,
         method: Method,
         request: &Request,
-        turn: Option<Turn>,
+        queued: Option<QueuedLock>,
         peer: &Peer,
     ) -> Result<Answer, Error> {
         let client = lock(&self.client).clone().ok_or_else(Error::broken_off)?;
-        let command = self.server.agent.get().map(|command| agent::words(command)).unwrap_or_default();
+        let command =
+            self.server.agent.get().map(|command| agent::split_command(command)).unwrap_or_default();
         let agent = self.agent.get_or_init(|| Agent::new(command));
-        let link = agent.link(&client.said, &peer.outgoing, &peer.cancelled).await?;
-        // Held until the agent is asked, so that it hears of a session what comes in the order in which it came.
-        let (held, _work) = if method == Method::New {
+        let process =
+            agent.running_or_start(&client.initialize_params, &peer.outgoing, &peer.cancelled).await?;
+        // The slot is locked until the request is sent, so that the agent gets the requests for a session in order.
+        let (slot, _busy) = if method == Method::New {
             (None, None)
         } else {
             let params: SessionParams = request.params.read()?;
-            let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
-            let mut held = turn.come(&peer.cancelled).await?;
-            let refused = self.hand_over(&link, &params.session_id, &mut held, &peer.cancelled).await?;
+            let queued = queued.unwrap_or_else(|| self.enqueue_for(&params.session_id));
+            let mut slot = queued.wait(&peer.cancelled).await?;
+            let refused = self.hand_over(&process, &params.session_id, &mut slot, &peer.cancelled).await?;
             if let Some(reply) = refused {
-                return Ok(Answer::spelled(reply.spell(&request.id)?));
+                return Ok(Answer::message(reply.to_answer(&request.id)?));
             }
-            (Some(held), Some(link.work_on(params.session_id)))
+            (Some(slot), Some(process.mark_busy(params.session_id)))
         };
-        let reply = link.ask(method.name(), &request.params, held, &peer.cancelled).await?;
-        if let Some(session) = reply.session().filter(|_| method == Method::New) {
-            link.note(&session, true);
+        let reply = process.request(method.name(), &request.params, slot, &peer.cancelled).await?;
+        if let Some(session) = reply.new_session().filter(|_| method == Method::New) {
+            process.mark_open(&session);
         }
-        Ok(Answer::spelled(reply.spell(&request.id)?))
+        Ok(Answer::message(reply.to_answer(&request.id)?))
     }
 
-    /// Has the agent open a session that it does not have, and that nobody else opens or closes meanwhile. Returns its answer
-    /// if it cannot.
+    /// Makes the agent open a session, unless it has it open. The caller has locked the slot. Returns the answer of the agent
+    /// if that is an error.
     async fn hand_over(
         &self,
-        link: &Arc<Link>,
+        process: &Arc<AgentProcess>,
         session: &str,
         slot: &mut Slot,
         cancelled: &Cancelled,
     ) -> Result<Option<agent::Reply>, Error> {
-        if link.has(session) {
+        if process.has_open(session) {
             return Ok(None);
         }
-        let (server, asked) = (self.server.clone(), session.to_owned());
-        let find = move || server.acp_place(&asked);
-        let cwd = tokio::task::spawn_blocking(find).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
-        if let Some(following) = slot.take() {
-            following.end().await;
+        let (server, id) = (self.server.clone(), session.to_owned());
+        let find_cwd = move || server.acp_working_directory(&id);
+        let cwd = tokio::task::spawn_blocking(find_cwd).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
+        if let Some(follow_task) = slot.take() {
+            follow_task.end().await;
         }
-        link.open(session, &cwd, cancelled).await
+        process.open(session, &cwd, cancelled).await
     }
 
-    /// Has the agent close a session that it has open.
-    async fn close_elsewhere(
+    /// Makes the agent close a session that it has open.
+    async fn close_in_agent(
         &self,
-        link: &Arc<Link>,
+        process: &Arc<AgentProcess>,
         request: &Request,
-        turn: Option<Turn>,
+        queued: Option<QueuedLock>,
         peer: &Peer,
     ) -> Result<Answer, Error> {
         let params: SessionParams = request.params.read()?;
-        let turn = turn.unwrap_or_else(|| self.queue_up(&params.session_id));
-        let held = turn.come(&peer.cancelled).await?;
-        link.note(&params.session_id, false);
-        let reply = link.ask(Method::Close.name(), &request.params, Some(held), &peer.cancelled).await;
-        self.tidy_up();
-        Ok(Answer::spelled(reply?.spell(&request.id)?))
+        let queued = queued.unwrap_or_else(|| self.enqueue_for(&params.session_id));
+        let slot = queued.wait(&peer.cancelled).await?;
+        process.mark_closed(&params.session_id);
+        let reply = process.request(Method::Close.name(), &request.params, Some(slot), &peer.cancelled).await;
+        self.remove_unused_slots();
+        Ok(Answer::message(reply?.to_answer(&request.id)?))
     }
 
-    /// Returns the agent if it has the session open.
-    fn link_of(&self, params: &Params) -> Option<Arc<Link>> {
+    /// Returns the agent if it has the session of these parameters open.
+    fn agent_with(&self, params: &Params) -> Option<Arc<AgentProcess>> {
         let params: SessionParams = params.read().ok()?;
-        self.running().filter(|link| link.has(&params.session_id))
+        self.running_agent().filter(|process| process.has_open(&params.session_id))
     }
 
     /// Runs work on a thread that may block, when a permit is free.
@@ -329,29 +344,30 @@ impl Acp {
         Answer::from(outcome).holding(permit)
     }
 
-    /// Stops what the agent does for a session.
-    fn cancel_elsewhere(&self, params: &Params) {
-        if let Some(link) = self.running() {
-            let _ = link.tell(annals_proto::acp::CANCEL, params);
+    /// Forwards the cancellation of a prompt to the agent.
+    fn cancel_in_agent(&self, params: &Params) {
+        if let Some(process) = self.running_agent() {
+            let _ = process.notify(annals_proto::acp::CANCEL, params);
         }
     }
 
-    fn running(&self) -> Option<Arc<Link>> {
+    fn running_agent(&self) -> Option<Arc<AgentProcess>> {
         self.agent.get().and_then(Agent::running)
     }
 
-    /// Queues up for a session, behind all who came before.
-    fn queue_up(&self, session: &str) -> Turn {
-        Turn::at(lock(&self.open).entry(session.to_owned()).or_default().clone())
+    /// Queues a request for the slot of a session, behind all earlier ones.
+    fn enqueue_for(&self, session: &str) -> QueuedLock {
+        QueuedLock::enqueue(lock(&self.slots).entry(session.to_owned()).or_default().clone())
     }
 
-    /// Forgets places that nobody holds or wants.
-    fn tidy_up(&self) {
-        let is_taken = |slot: &Arc<tokio::sync::Mutex<Slot>>| {
-            Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_some())
-        };
-        lock(&self.open).retain(|_, slot| is_taken(slot));
+    /// Removes the slots of sessions that are not open and that no request has locked or waits for.
+    fn remove_unused_slots(&self) {
+        lock(&self.slots).retain(|_, slot| is_in_use(slot));
     }
+}
+
+fn is_in_use(slot: &SharedSlot) -> bool {
+    Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_some())
 }
 
 fn initialize(server: &Server) -> InitializeResult {
@@ -372,8 +388,8 @@ fn initialize(server: &Server) -> InitializeResult {
     }
 }
 
-/// Reads which session is meant.
-fn named(params: &Params) -> Result<String, Error> {
+/// Returns the id of the session that parameters name.
+fn named_session(params: &Params) -> Result<String, Error> {
     let params: SessionParams = params.read()?;
     session_id(&params.session_id).map(str::to_owned)
 }
@@ -382,8 +398,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Spells something that is said of a session.
-fn message(session: &str, update: annals_proto::acp::Update) -> Result<String, Error> {
+/// Returns an update of a session as a JSON-RPC message.
+fn update_message(session: &str, update: annals_proto::acp::Update) -> Result<String, Error> {
     let params = annals_proto::acp::UpdateParams { session_id: session, update };
     annals_api::rpc::notification(annals_proto::acp::UPDATE, &params)
         .map_err(|_| annals_api::rpc::Error::broken_off())

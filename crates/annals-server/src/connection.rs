@@ -1,8 +1,8 @@
 //! One peer: its requests, and what is sent to it.
 //!
-//! A transport hands over lines and takes messages. Both directions are bounded in bytes: a peer that sends requests
-//! faster than they are answered is not read any further, and one that does not read delays only its own requests. What
-//! the messages mean is up to the [`Protocol`]s of the connection.
+//! A transport passes on the lines that it reads and sends the messages that it gets. Both directions are bounded in bytes:
+//! a peer that sends requests faster than they are answered is not read any further, and a peer that does not read delays
+//! only its own requests. What the messages mean is up to the [`Protocol`]s of the connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,82 +17,83 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::acp::Acp;
+use crate::budget::{ByteBudget, Reservation};
 use crate::history::History;
 use crate::protocol::{Accepted, Answer, Peer, Protocol};
-use crate::room::{Room, Taken};
 use crate::server::Server;
 
-/// How many messages wait to be sent.
-const MOST_WAITING: usize = 256;
-/// How many KiB of messages wait to be sent; a longer one waits alone.
-const WAITING_KIB: u32 = 32 << 10;
-/// How many KiB of what the peer is told unasked, or before an answer, are being made into messages.
-const MAKING_KIB: u32 = 8 << 10;
-/// How many KiB of requests are taken before the first is answered.
-const TAKEN_KIB: u32 = 64 << 10;
-/// How long a request waits for room before it is refused.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// What a request takes besides its text.
-const REQUEST: usize = 4 << 10;
+/// How many messages may be queued for sending.
+const MAX_QUEUED_MESSAGES: usize = 256;
+/// How many KiB of messages may be queued for sending; a longer message is queued alone.
+const MAX_QUEUED_KIB: u32 = 32 << 10;
+/// How many KiB of transcripts may be in memory to build notifications from. Answers are bounded by the permits of
+/// [`Server`] instead.
+const MAX_BUILDING_KIB: u32 = 8 << 10;
+/// How many KiB of requests may be unanswered.
+const MAX_UNANSWERED_KIB: u32 = 64 << 10;
+/// How long a request waits for earlier ones to be answered before it is refused.
+const BUDGET_TIMEOUT: Duration = Duration::from_secs(5);
+/// The memory that a request takes besides its text.
+const REQUEST_OVERHEAD_BYTES: usize = 4 << 10;
 
-/// Where messages to a peer go.
+/// The sending end of the queue of messages to a peer.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    queue: Sender<(String, Taken)>,
-    waiting: Room,
-    making: Room,
+    queue: Sender<(String, Reservation)>,
+    queued: ByteBudget,
+    building: ByteBudget,
 }
 
-/// Where a transport takes them from.
+/// The receiving end of that queue, which a transport empties.
 #[derive(Debug)]
-pub struct Outbox(Receiver<(String, Taken)>);
+pub struct Outbox(Receiver<(String, Reservation)>);
 
-/// The peer has gone.
+/// The peer has closed the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct Disconnected;
 
-/// Makes a way for messages to a peer.
+/// Creates a queue of messages to a peer.
 pub fn outgoing() -> (Outgoing, Outbox) {
-    let (queue, waiting) = mpsc::channel(MOST_WAITING);
-    let outgoing = Outgoing { queue, waiting: Room::of(WAITING_KIB), making: Room::of(MAKING_KIB) };
-    (outgoing, Outbox(waiting))
+    let (queue, outbox) = mpsc::channel(MAX_QUEUED_MESSAGES);
+    let (queued, building) = (ByteBudget::of_kib(MAX_QUEUED_KIB), ByteBudget::of_kib(MAX_BUILDING_KIB));
+    (Outgoing { queue, queued, building }, Outbox(outbox))
 }
 
 impl Outgoing {
-    /// Sends a message; waits for room.
-    pub async fn send(&self, message: String) -> Result<(), Gone> {
-        let room = tokio::select! {
-            room = self.waiting.take(message.len()) => room,
-            () = self.queue.closed() => return Err(Gone),
+    /// Queues a message. Waits while too many bytes are queued.
+    pub async fn send(&self, message: String) -> Result<(), Disconnected> {
+        let reservation = tokio::select! {
+            reservation = self.queued.reserve(message.len()) => reservation,
+            () = self.queue.closed() => return Err(Disconnected),
         };
-        self.queue.send((message, room)).await.map_err(|_| Gone)
+        self.queue.send((message, reservation)).await.map_err(|_| Disconnected)
     }
 
-    /// Returns the room that has to be taken before something is made that nobody waits for.
-    pub(crate) fn making(&self) -> &Room {
-        &self.making
+    /// Returns the budget to reserve from before a notification is built.
+    pub(crate) fn build_budget(&self) -> &ByteBudget {
+        &self.building
     }
 
-    /// Waits until the peer has gone.
-    pub async fn gone(&self) {
+    /// Waits until the peer has closed the connection.
+    pub async fn disconnected(&self) {
         self.queue.closed().await;
     }
 }
 
 impl Outbox {
-    /// Returns the next message, without a line end; none when nobody can send any more. What it takes is free again when
-    /// what comes with it is dropped.
-    pub async fn next(&mut self) -> Option<(String, Taken)> {
+    /// Returns the next message, without a line end, and the reservation of its bytes, to be dropped once it is sent.
+    /// Returns `None` when every [`Outgoing`] is dropped.
+    pub async fn next(&mut self) -> Option<(String, Reservation)> {
         self.0.recv().await
     }
 
-    /// Does the same from a thread that may wait.
-    pub fn next_blocking(&mut self) -> Option<(String, Taken)> {
+    /// Does the same on a thread that may block.
+    pub fn next_blocking(&mut self) -> Option<(String, Reservation)> {
         self.0.blocking_recv()
     }
 
-    /// Returns how many messages wait.
-    pub fn waiting(&self) -> usize {
+    /// Returns how many messages are queued.
+    pub fn queued(&self) -> usize {
         self.0.len()
     }
 }
@@ -104,7 +105,7 @@ pub struct Connection {
     in_flight: Arc<InFlight>,
     protocols: Vec<Arc<dyn Protocol>>,
     /// Bounds the bytes of requests that are not answered yet.
-    room: Room,
+    unanswered: ByteBudget,
     tasks: JoinSet<()>,
 }
 
@@ -124,14 +125,14 @@ impl Connection {
             outgoing,
             in_flight: Arc::default(),
             protocols: vec![Arc::new(History::new(server.clone())), Arc::new(Acp::new(server))],
-            room: Room::of(TAKEN_KIB),
+            unanswered: ByteBudget::of_kib(MAX_UNANSWERED_KIB),
             tasks: JoinSet::new(),
         }
     }
 
-    /// Takes a line; waits for room. Fails when the peer has gone.
-    pub async fn receive(&mut self, frame: Frame) -> Result<(), Gone> {
-        // Tasks that have ended are removed.
+    /// Handles a line from the peer. Waits while too many bytes of requests are unanswered.
+    pub async fn receive(&mut self, frame: Frame) -> Result<(), Disconnected> {
+        // Finished tasks stay in the set until they are joined.
         while self.tasks.try_join_next().is_some() {}
         let line = match frame {
             Frame::Line(line) => line,
@@ -143,17 +144,17 @@ impl Connection {
         match Incoming::read(&line) {
             Err((id, error)) => self.refuse(&id, error).await,
             Ok(Incoming::Response) => {
-                self.protocols.iter().for_each(|protocol| protocol.answered(&line));
+                self.protocols.iter().for_each(|protocol| protocol.handle_response(&line));
                 Ok(())
             }
             Ok(Incoming::Notification { method, params }) => {
-                self.notified(&method, &params);
+                self.handle_notification(&method, &params);
                 Ok(())
             }
             Ok(Incoming::Request(request)) => {
-                let size = line.len() + REQUEST;
+                let size = line.len() + REQUEST_OVERHEAD_BYTES;
                 drop(line);
-                self.requested(request, size).await
+                self.handle_request(request, size).await
             }
         }
     }
@@ -172,8 +173,8 @@ impl Connection {
     }
 
     /// Handles a notification. Unknown ones are ignored.
-    fn notified(&mut self, method: &str, params: &Params) {
-        self.protocols.iter().for_each(|protocol| protocol.notified(method, params));
+    fn handle_notification(&mut self, method: &str, params: &Params) {
+        self.protocols.iter().for_each(|protocol| protocol.handle_notification(method, params));
         if method == CANCEL
             && let Ok(CancelParams { id }) = params.read()
             && let Some(cancelled) = self.in_flight.lock().get(&id)
@@ -182,16 +183,16 @@ impl Connection {
         }
     }
 
-    async fn requested(&mut self, request: Request, size: usize) -> Result<(), Gone> {
+    async fn handle_request(&mut self, request: Request, size: usize) -> Result<(), Disconnected> {
         let id = request.id.clone();
         let Some(cancelled) = self.in_flight.add(&id) else {
             let error = Error::new(ErrorCode::InvalidRequest, "a request of the same id is not answered yet");
             return self.refuse(&id, error).await;
         };
-        // While this waits for room, no cancellation is read, which could make room: so it does not wait for long.
-        let taken = timeout(PATIENCE, self.room.take(size)).await;
+        // No cancellation is read while this waits, and a cancellation could release bytes, so the wait is short.
+        let reservation = timeout(BUDGET_TIMEOUT, self.unanswered.reserve(size)).await;
         let peer = Peer { outgoing: self.outgoing.clone(), cancelled };
-        let accepted = if taken.is_ok() {
+        let accepted = if reservation.is_ok() {
             self.accept(request, peer)
         } else {
             let message = "too much is not answered yet: ask again later";
@@ -203,7 +204,8 @@ impl Connection {
                 self.in_flight.remove(&id);
                 return self.refuse(&id, error).await;
             }
-            // As work, so that a peer that reads no answers before it has sent all its requests is still read.
+            // This is answered by a task, so that a peer that sends all its requests before it reads an answer is not
+            // blocked here.
             Accepted::NotMine(..) => Box::pin(async { Answer::from(Error::method_not_found()) }),
         };
         let (in_flight, outgoing) = (self.in_flight.clone(), self.outgoing.clone());
@@ -211,12 +213,12 @@ impl Connection {
             let answer = work.await;
             in_flight.remove(&id);
             answer.send(&id, &outgoing).await;
-            drop(taken);
+            drop(reservation);
         });
         Ok(())
     }
 
-    /// Offers a request to one protocol after the other.
+    /// Offers a request to one protocol after the other until one accepts or refuses it.
     fn accept(&self, request: Request, peer: Peer) -> Accepted {
         self.protocols.iter().fold(Accepted::NotMine(request, peer), |accepted, protocol| match accepted {
             Accepted::NotMine(request, peer) => protocol.clone().accept(request, peer),
@@ -224,7 +226,7 @@ impl Connection {
         })
     }
 
-    async fn refuse(&self, id: &Id, error: Error) -> Result<(), Gone> {
+    async fn refuse(&self, id: &Id, error: Error) -> Result<(), Disconnected> {
         self.outgoing.send(rpc::answer(id, &Err(error))).await
     }
 }
@@ -234,7 +236,7 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request; returns `None` if there is one of that id already.
+    /// Adds a request. Returns `None` if a request with that id is not answered yet.
     fn add(&self, id: &Id) -> Option<Cancelled> {
         let mut requests = self.lock();
         if requests.contains_key(id) {

@@ -45,7 +45,7 @@ impl History {
         Self { server, subscriptions: Mutex::default() }
     }
 
-    /// Subscribes. The first notification follows the answer.
+    /// Subscribes. The task sends notifications once the answer is queued.
     async fn watch(&self, params: &Params, outgoing: Outgoing) -> Answer {
         let server = self.server.clone();
         let subscribed = match params.read::<WatchParams>() {
@@ -62,7 +62,7 @@ impl History {
             if start.await.is_err() {
                 return;
             }
-            while let Some((notice, _making)) = subscription.next(outgoing.making()).await {
+            while let Some((notice, _reservation)) = subscription.next(outgoing.build_budget()).await {
                 let Ok(message) = notice.message() else { continue };
                 if outgoing.send(message).await.is_err() {
                     return;
@@ -73,7 +73,7 @@ impl History {
         Answer { begin: Some(begin), ..spell(&result).into() }
     }
 
-    /// Ends a subscription. Its last notification was sent when this returns.
+    /// Ends a subscription. No notification of it is sent after the answer.
     async fn unwatch(&self, params: &Params) -> Outcome {
         let UnwatchParams { subscription } = params.read()?;
         let task = self.subscriptions().remove(&subscription);

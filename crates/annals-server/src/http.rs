@@ -1,7 +1,7 @@
-//! The server over HTTP: the same methods for programs and browsers, and what happens as a stream of events.
+//! The server over HTTP: the same methods and subscriptions for programs and browsers.
 //!
-//! `guard.rs` decides who is let in, before anything else is looked at. Behind it, `requests.rs` answers, `events.rs` tells
-//! what happens, and `page.rs` has a small page for people. `sockets.rs` bounds what connections may take.
+//! `guard.rs` checks every request first. Then `requests.rs` answers JSON-RPC requests, `events.rs` streams notifications,
+//! and `page.rs` has a small page for browsers. `sockets.rs` bounds the number of connections and how long they may stall.
 
 mod events;
 mod guard;
@@ -20,21 +20,21 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::{Semaphore, watch};
 
-use crate::room::Room;
+use crate::budget::ByteBudget;
 use crate::server::Server;
-use crate::stdio::{Ended, Signals};
+use crate::stdio::{Signals, StopReason};
 use guard::Guard;
 
-/// Where a server listens, and who is let in.
+/// Where a server listens, which token it wants, and its limits.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// The address, or a name that has one.
+    /// The address to listen on, or a host name that resolves to it.
     pub bind: String,
-    /// The port; 0 takes one that is free.
+    /// The port; 0 chooses a free one.
     pub port: u16,
-    /// What clients must show; made up if there is none.
+    /// The token that clients must send; a random one if `None`.
     pub token: Option<String>,
-    /// How much clients may take.
+    /// Bounds of what clients may use.
     pub limits: Limits,
 }
 
@@ -44,22 +44,23 @@ impl Default for HttpOptions {
     }
 }
 
-/// How much clients may take.
+/// Bounds of what clients may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How many connections there are at once; a further one gets the place of who asks for nothing, or waits.
+    /// How many connections there may be; a further one evicts an idle one, or waits.
     pub connections: usize,
-    /// How many of them may be streams of events.
+    /// How many event streams there may be.
     pub streams: usize,
-    /// How long a connection may take for the head of a request, or may have none.
+    /// How long a client may take to send the head of a request, or may send none.
     pub head: Duration,
-    /// How long it may take for the body of a request.
+    /// How long a client may take to send the body of a request.
     pub body: Duration,
-    /// How long it may read nothing of what is sent to it.
+    /// How long a client may read nothing of what is sent to it.
     pub stall: Duration,
-    /// How long it may do so while streams wait for room, and how long a large answer waits for room before it is given up.
-    pub room: Duration,
-    /// After how long without an event a stream shows that it is alive.
+    /// How long a client may read nothing while event streams wait for bytes of their budget, and how long a large request
+    /// or answer waits for bytes before it is refused.
+    pub budget_wait: Duration,
+    /// After how long without an event a stream sends a comment, which shows that it is alive.
     pub heartbeat: Duration,
 }
 
@@ -71,30 +72,30 @@ impl Default for Limits {
             head: Duration::from_secs(15),
             body: Duration::from_secs(60),
             stall: Duration::from_secs(60),
-            room: Duration::from_secs(5),
+            budget_wait: Duration::from_secs(5),
             heartbeat: Duration::from_secs(15),
         }
     }
 }
 
-/// Why a server does not listen.
+/// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Beyond this machine, nobody is let in by a token that nobody knows of.
+    /// The address is reachable from other machines, which needs a token that the user has chosen.
     #[error("listening beyond this machine needs a token")]
     NoToken,
-    /// The token is too short, or could not stand in an address.
+    /// The token is too short, or has characters that are not allowed in a URL.
     #[error("a token has at least 16 characters: letters, digits, `-`, `.`, `_` and `~`")]
     BadToken,
-    /// What it should listen on is neither an address nor a name that has one.
+    /// The name to listen on is neither an address nor a host name that resolves to one.
     #[error("there is no such address")]
     NoAddress,
-    /// The system refused.
+    /// The operating system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A server that listens, but answers nobody yet.
+/// A server that listens, but does not accept connections yet.
 #[derive(Debug)]
 pub struct Http {
     listener: TcpListener,
@@ -104,27 +105,27 @@ pub struct Http {
     limits: Limits,
 }
 
-/// What all requests share.
-struct Face {
+/// What all HTTP requests share.
+struct HttpState {
     server: Arc<Server>,
     guard: Arc<Guard>,
     limits: Limits,
-    /// For large requests until they are answered.
-    incoming: Room,
-    /// For large answers until they are sent.
-    outgoing: Room,
-    /// For events until they are sent.
-    telling: Room,
+    /// Bounds the bytes of large requests that are not answered yet.
+    request_budget: ByteBudget,
+    /// Bounds the bytes of large answers that are not sent yet.
+    answer_budget: ByteBudget,
+    /// Bounds the bytes of events that are not sent yet.
+    event_budget: ByteBudget,
     streams: Arc<Semaphore>,
-    /// Tells whether the server ends.
+    /// Becomes `true` when the server shuts down.
     stopping: watch::Receiver<bool>,
 }
 
-/// KiB of large requests, of large answers and of events that are in memory at once.
-const ROOM_KIB: u32 = 64 << 10;
+/// The size of each of the three byte budgets.
+const BUDGET_KIB: u32 = 64 << 10;
 
 impl Http {
-    /// Listens.
+    /// Starts to listen.
     pub fn bind(server: Arc<Server>, options: HttpOptions) -> Result<Self, HttpError> {
         let HttpOptions { bind, port, token, limits } = options;
         let addresses = (bind.trim_matches(['[', ']']), port).to_socket_addrs();
@@ -139,65 +140,66 @@ impl Http {
         Ok(Self { listener, address, guard, server, limits })
     }
 
-    /// Returns where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns whether others than programs on this machine can reach it.
+    /// Returns whether other machines may be able to reach it.
     pub fn is_exposed(&self) -> bool {
         !self.address.ip().to_canonical().is_loopback()
     }
 
-    /// Returns what clients must show.
+    /// Returns the token that clients must send.
     pub fn token(&self) -> &str {
         self.guard.token()
     }
 
-    /// Returns the address for people and programs, with the token.
+    /// Returns the URL of the page with the token.
     pub fn link(&self) -> String {
         self.guard.link(self.address.ip(), self.guard.token())
     }
 
-    /// Returns an address that lets one visitor in, once: for the command line of a browser, which others can see.
+    /// Returns a URL of the page that is valid once. It is safe in the command line of a browser, which other users of the
+    /// machine can see.
     pub fn ticket(&self) -> Result<String, HttpError> {
         Ok(self.guard.link(self.address.ip(), &self.guard.issue_ticket()?))
     }
 
-    /// Serves until a signal asks for the end.
-    pub fn serve(self) -> io::Result<Ended> {
+    /// Serves until a signal arrives.
+    pub fn serve(self) -> io::Result<StopReason> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
-        let ended = runtime.block_on(async {
+        let reason = runtime.block_on(async {
             let mut signals = Signals::new()?;
             self.run(async move || signals.wait().await).await
         });
-        // What was not finished in time ends with the process.
+        // Requests that did not finish in time end with the process.
         runtime.shutdown_background();
-        ended
+        reason
     }
 
-    /// Serves until it is told to stop; told so again, it ends at once.
-    pub async fn run(self, stop: impl AsyncFnMut() -> Ended) -> io::Result<Ended> {
+    /// Serves until `stop` returns. Then requests get a bounded time to finish, which a second `stop` ends.
+    pub async fn run(self, stop: impl AsyncFnMut() -> StopReason) -> io::Result<StopReason> {
         let Self { listener, guard, server, limits, .. } = self;
         let (stopping, is_stopping) = watch::channel(false);
-        let face = Face {
+        let state = HttpState {
             server,
             guard,
             limits,
-            incoming: Room::of(ROOM_KIB),
-            outgoing: Room::of(ROOM_KIB),
-            telling: Room::of(ROOM_KIB),
+            request_budget: ByteBudget::of_kib(BUDGET_KIB),
+            answer_budget: ByteBudget::of_kib(BUDGET_KIB),
+            event_budget: ByteBudget::of_kib(BUDGET_KIB),
             streams: Arc::new(Semaphore::new(limits.streams)),
             stopping: is_stopping,
         };
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let telling = face.telling.clone();
-        Ok(sockets::serve(listener, router(face), &limits, telling, &stopping, stop).await)
+        let event_budget = state.event_budget.clone();
+        Ok(sockets::serve(listener, router(state), &limits, event_budget, &stopping, stop).await)
     }
 }
 
-fn router(face: Face) -> Router {
-    let face = Arc::new(face);
+fn router(state: HttpState) -> Router {
+    let state = Arc::new(state);
     Router::new()
         .route("/rpc", post(requests::answer))
         .route("/events", get(events::stream))
@@ -207,16 +209,16 @@ fn router(face: Face) -> Router {
         .method_not_allowed_fallback(async || {
             plain(StatusCode::METHOD_NOT_ALLOWED, "this is not asked for in this way")
         })
-        .layer(axum::middleware::from_fn_with_state(face.clone(), guard::check))
-        .with_state(face)
+        .layer(axum::middleware::from_fn_with_state(state.clone(), guard::check))
+        .with_state(state)
 }
 
-/// Says something in words.
+/// Answers with a line of plain text.
 fn plain(status: StatusCode, text: &str) -> Response {
     (status, format!("{text}\n")).into_response()
 }
 
-/// Makes an answer of JSON.
+/// Answers with JSON.
 fn json(status: StatusCode, json: axum::body::Body) -> Response {
     let mut response = (status, json).into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

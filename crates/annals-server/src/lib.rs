@@ -1,21 +1,21 @@
 //! The history server: transports, connections and subscriptions. The only async, the only socket.
 //!
-//! A transport (`stdio.rs`, `http.rs`) reads messages and hands them to a [`Connection`], which offers each request to its
-//! protocols (`history.rs`, `acp.rs`). Requests run on threads that may block, through [`Server::work`]; what they answer
-//! is decided in `annals-api`. [`watch`] has the subscriptions, the only thing that is kept about a peer.
+//! A transport (`stdio.rs`, `http.rs`) reads messages and passes them to a [`Connection`], which offers each request to its
+//! protocols (`history.rs`, `acp.rs`). Requests run on threads that may block, through [`Server::work`]; `annals-api`
+//! decides what they answer. [`watch`] has the subscriptions, the only state that the server keeps about a peer.
 
 mod acp;
+mod budget;
 mod connection;
 mod history;
 mod http;
 mod protocol;
 mod queue;
-mod room;
 mod server;
 mod stdio;
 pub mod watch;
 
-pub use connection::{Connection, Gone, Outbox, Outgoing, outgoing};
+pub use connection::{Connection, Disconnected, Outbox, Outgoing, outgoing};
 pub use http::{Http, HttpError, HttpOptions, Limits};
 pub use server::{Options, Server};
-pub use stdio::{Ended, serve};
+pub use stdio::{StopReason, serve};

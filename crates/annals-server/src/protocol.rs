@@ -1,4 +1,4 @@
-//! What a connection needs to know of the protocols that it carries: nothing but this trait.
+//! The trait through which a connection knows its protocols.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use annals_api::Cancelled;
 use annals_api::rpc::{Error, Outcome, Params, Request};
 use tokio::sync::oneshot;
 
-use crate::connection::{Gone, Outgoing};
+use crate::connection::{Disconnected, Outgoing};
 use crate::server::cancellation;
 
 /// A set of methods and notifications on a connection, with the state that it keeps for one peer.
@@ -17,13 +17,13 @@ pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
     fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted;
 
     /// Handles a notification; those of other protocols are ignored.
-    fn notified(&self, _method: &str, _params: &Params) {}
+    fn handle_notification(&self, _method: &str, _params: &Params) {}
 
     /// Handles the peer's answer to a request that this protocol has sent.
-    fn answered(&self, _line: &[u8]) {}
+    fn handle_response(&self, _line: &[u8]) {}
 
-    /// Releases what would keep requests from ending. It is called from a thread that may block, when the peer sends no
-    /// more requests.
+    /// Ends whatever would keep unanswered requests from finishing. It is called on a thread that may block, when the peer
+    /// sends no more requests.
     fn close(&self) {}
 }
 
@@ -31,9 +31,9 @@ pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
 pub(crate) enum Accepted {
     /// The method belongs to another protocol.
     NotMine(Request, Peer),
-    /// The request is refused at once.
+    /// The request is answered with this error at once.
     Refused(Error),
-    /// This work answers the request.
+    /// The request is answered by this future.
     Work(Pin<Box<dyn Future<Output = Answer> + Send>>),
 }
 
@@ -43,10 +43,10 @@ impl Accepted {
     }
 }
 
-/// The answer to a request, and what happens once it is queued for sending.
+/// The answer to a request, with what is released and started once it is queued for sending.
 pub(crate) struct Answer {
     pub(crate) content: AnswerContent,
-    /// Locks and permits that are released when the answer is queued.
+    /// Locks and permits to release when the answer is queued.
     pub(crate) held: Vec<Box<dyn Send>>,
     /// Starts a subscription when the answer that names it is queued.
     pub(crate) begin: Option<oneshot::Sender<()>>,
@@ -54,38 +54,39 @@ pub(crate) struct Answer {
 
 pub(crate) enum AnswerContent {
     Outcome(Outcome),
-    /// A whole answer that another program has spelled.
-    Spelled(String),
+    /// A complete JSON-RPC message that another program has written.
+    Message(String),
 }
 
 impl Answer {
-    /// Sends the answer when there is room for it, and then releases what it held.
+    /// Queues the answer, then starts its subscription and releases what it holds.
     pub(crate) async fn send(self, id: &annals_api::rpc::Id, outgoing: &Outgoing) {
         let message = match self.content {
             AnswerContent::Outcome(outcome) => annals_api::rpc::answer(id, &outcome),
-            AnswerContent::Spelled(message) => message,
+            AnswerContent::Message(message) => message,
         };
-        // A peer that has gone gets no answer.
+        // If the peer has disconnected, the answer is dropped.
         let _ = outgoing.send(message).await;
-        // Only now does the peer know the name of the subscription.
+        // Notifications name the subscription, and the peer learns that name from the answer.
         if let Some(begin) = self.begin {
             let _ = begin.send(());
         }
         drop(self.held);
     }
 
-    /// Keeps something until the answer is queued.
+    /// Keeps a lock or a permit until the answer is queued.
     pub(crate) fn holding(mut self, held: impl Send + 'static) -> Self {
         self.held.push(Box::new(held));
         self
     }
 
-    pub(crate) fn spelled(message: String) -> Self {
-        Self { content: AnswerContent::Spelled(message), held: Vec::new(), begin: None }
+    /// Answers with a complete JSON-RPC message.
+    pub(crate) fn message(message: String) -> Self {
+        Self { content: AnswerContent::Message(message), held: Vec::new(), begin: None }
     }
 
     pub(crate) fn is_ok(&self) -> bool {
-        matches!(&self.content, AnswerContent::Outcome(Ok(_)) | AnswerContent::Spelled(_))
+        matches!(&self.content, AnswerContent::Outcome(Ok(_)) | AnswerContent::Message(_))
     }
 }
 
@@ -101,7 +102,7 @@ impl From<Error> for Answer {
     }
 }
 
-/// The peer that sent a request: where messages to it go, and whether it has cancelled the request.
+/// The peer that sent a request: the queue of messages to it, and whether it has cancelled the request.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) outgoing: Outgoing,
@@ -109,11 +110,11 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Sends a message before the answer when there is room; fails when the request is cancelled meanwhile.
+    /// Queues a message ahead of the answer. Fails if the request is cancelled meanwhile.
     pub(crate) async fn send(&self, message: String) -> Result<(), Error> {
         self.cancelled.check()?;
         tokio::select! {
-            sent = self.outgoing.send(message) => sent.map_err(|Gone| Error::gone()),
+            sent = self.outgoing.send(message) => sent.map_err(|Disconnected| Error::gone()),
             () = cancellation(&self.cancelled) => Err(Error::cancelled()),
         }
     }

@@ -1,16 +1,17 @@
-//! Who waits for which session.
+//! A queue for each session, because a session answers one request after the other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as Queue, OwnedMutexGuard};
 
-/// A queue for each session that somebody reads, by its id.
+/// The queues of the sessions that requests read or wait for, by session id. tokio's mutex is fair, so it serves as a
+/// queue.
 #[derive(Debug, Default)]
 pub(crate) struct SessionQueues(Mutex<HashMap<String, Weak<Queue<()>>>>);
 
 impl SessionQueues {
-    /// Waits until all earlier work on a session is done. The next one in the queue goes on when the guard is dropped.
+    /// Waits until all earlier requests for a session are done. The next request goes on when the guard is dropped.
     pub(crate) async fn wait(&self, session: &str) -> OwnedMutexGuard<()> {
         self.queue_of(session).lock_owned().await
     }

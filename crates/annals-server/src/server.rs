@@ -1,4 +1,4 @@
-//! The server: what all its connections share.
+//! The server: the state that all connections share.
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
@@ -14,12 +14,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::queue::SessionQueues;
 use crate::watch::{Hub, Subscription};
 
-/// How a server is set up.
+/// The options of a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Whether changes are refused.
+    /// Whether methods that change sessions are refused.
     pub read_only: bool,
-    /// Whether to check all files periodically instead of waiting for notifications of the system: for network drives.
+    /// Whether to check all files periodically. Network drives need it, because they send no notifications of changes.
     pub poll: bool,
 }
 
@@ -28,16 +28,17 @@ pub struct Options {
 pub struct Server {
     pub(crate) api: Api,
     pub(crate) hub: Arc<Hub>,
-    /// The command of an agent that continues sessions.
+    /// The command that starts an agent which continues sessions.
     pub(crate) agent: OnceLock<String>,
     /// One permit for each request that may run at the same time.
-    pub(crate) working: Arc<Semaphore>,
-    places: usize,
-    /// A session answers one request after the other. Requests for a slow session wait here, so that the session takes
-    /// only one of the permits and leaves the others to other sessions.
+    pub(crate) permits: Arc<Semaphore>,
+    permit_count: usize,
+    /// A session answers one request after the other. Requests for a slow session wait here without a permit, so that the
+    /// session takes only one of the permits and leaves the others to other sessions.
     queues: SessionQueues,
 }
 
+/// The parameter that names a session, of any method that reads one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct NamedSession {
@@ -45,34 +46,34 @@ struct NamedSession {
 }
 
 impl Server {
-    /// Sets a server up.
+    /// Creates a server.
     pub fn new(engine: Engine, options: Options) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let places = cores.clamp(2, 8);
-        let working = Arc::new(Semaphore::new(places));
+        let permit_count = cores.clamp(2, 8);
+        let permits = Arc::new(Semaphore::new(permit_count));
         let hub = Hub::new(engine.clone(), options.poll);
         let api = Api::new(engine, annals_api::Options { read_only: options.read_only });
-        Arc::new(Self { api, hub, agent: OnceLock::new(), working, places, queues: SessionQueues::default() })
+        let (agent, queues) = (OnceLock::new(), SessionQueues::default());
+        Arc::new(Self { api, hub, agent, permits, permit_count, queues })
     }
 
-    /// Sets the command, as it would be typed, that starts an agent which continues sessions for clients of the Agent
-    /// Client Protocol.
+    /// Sets the command line that starts an agent, which continues sessions for clients of the Agent Client Protocol.
     pub fn set_agent(&self, command: String) {
-        // A second call changes nothing.
+        // Only the first call sets it.
         let _ = self.agent.set(command);
     }
 
-    /// Answers a request. It reads and writes files, so it must be called from a thread that may block.
+    /// Answers a request. It reads and writes files, so it must be called on a thread that may block.
     pub fn dispatch(&self, method: &str, params: &Params, cancelled: &Cancelled) -> Outcome {
         match Method::from_name(method) {
-            // Only the server knows its subscriptions.
+            // The API has no subscriptions, so their number is added here.
             Some(Method::HistoryStatus) => spell(&self.api.status(self.hub.count())),
             _ => self.api.dispatch(method, params, cancelled),
         }
     }
 
     /// Answers a request on a thread that may block, when a permit is free. The caller keeps the permit until the answer is
-    /// queued for sending, so that no more answers are in memory than are read.
+    /// queued for sending, which bounds the number of answers in memory.
     pub async fn work(
         self: Arc<Self>,
         method: String,
@@ -83,7 +84,7 @@ impl Server {
         if known == Some(Method::HistoryStatus) {
             return (self.dispatch(&method, &params, &cancelled), None);
         }
-        // A change that has begun is not cancelled: its answer says whether it was made.
+        // A change is not cancelled once it has begun, so that its answer says whether it was made.
         let is_change = known.is_some_and(Method::is_change);
         let waits_for = if is_change { Cancelled::default() } else { cancelled.clone() };
         let session = known.filter(|method| reads_one_session(*method)).and_then(|_| params.read().ok());
@@ -94,8 +95,8 @@ impl Server {
         .await
     }
 
-    /// Runs a piece of work in the same way; `session` is the session that it reads. Cancelled work is not waited for, but
-    /// its permit is free only when it has ended.
+    /// Runs a piece of work in the same way; `session` is the session that it reads. If it is cancelled, this returns at
+    /// once, and the permit is released when the work has ended.
     pub(crate) async fn work_on<T: Send + 'static>(
         self: Arc<Self>,
         session: Option<&str>,
@@ -108,9 +109,9 @@ impl Server {
                 Some(session) => Some(self.queues.wait(session).await),
                 None => None,
             };
-            (turn, self.working.clone().acquire_owned().await.ok())
+            (turn, self.permits.clone().acquire_owned().await.ok())
         };
-        let (turn, place) = tokio::select! {
+        let (turn, permit) = tokio::select! {
             waited = waited => waited,
             () = cancellation(cancelled) => (None, None),
         };
@@ -120,7 +121,7 @@ impl Server {
         let work = tokio::task::spawn_blocking(move || {
             let done = work(&self);
             drop(turn);
-            (done, place)
+            (done, permit)
         });
         tokio::select! {
             done = work => done.unwrap_or_else(|_| (Err(Error::broken_off()), None)),
@@ -128,20 +129,20 @@ impl Server {
         }
     }
 
-    /// Takes all permits, so that requests wait until they are released: for tests.
+    /// Takes all permits, so that requests wait until they are released. Only tests use it.
     #[doc(hidden)]
     pub async fn pause(&self) -> OwnedSemaphorePermit {
-        let all = u32::try_from(self.places).expect("there are few places");
-        self.working.clone().acquire_many_owned(all).await.expect("it is never closed")
+        let all = u32::try_from(self.permit_count).expect("there are few permits");
+        self.permits.clone().acquire_many_owned(all).await.expect("the semaphore is never closed")
     }
 
-    /// Returns how many permits are free: for tests.
+    /// Returns how many permits are free. Only tests use it.
     #[doc(hidden)]
-    pub fn places_free(&self) -> usize {
-        self.working.available_permits()
+    pub fn free_permits(&self) -> usize {
+        self.permits.available_permits()
     }
 
-    /// Subscribes to changes of sessions. It reads files, so it must be called from a thread that may block.
+    /// Subscribes to one session or to all of them. It reads files, so it must be called on a thread that may block.
     pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
         let session =
             params.session_id.as_deref().map(|id| self.api.session(id, params.workspace_path.as_deref()));
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_for_a_slow_session_leave_places_for_other_sessions() {
+    async fn requests_for_a_slow_session_leave_permits_to_other_sessions() {
         let folder = tempfile::tempdir().unwrap();
         let server = server(folder.path());
         // The slow session works on its first request until the gate opens.
@@ -188,7 +189,7 @@ mod tests {
         let gate = Arc::new(Mutex::new(gate));
         let cancelled = Cancelled::default();
         let mut waiting = Vec::new();
-        for _ in 0..=server.places {
+        for _ in 0..=server.permit_count {
             let gate = gate.clone();
             let wait_for_gate = move |server: &Server| {
                 let file = server.api.session(SLOW, None)?;
@@ -201,7 +202,7 @@ mod tests {
             assert!(poll_fn(|context| Poll::Ready(request.as_mut().poll(context).is_pending())).await);
             waiting.push(request);
         }
-        assert_eq!(server.places_free(), server.places - 1, "the slow session takes one place");
+        assert_eq!(server.free_permits(), server.permit_count - 1, "the slow session takes one permit");
         let params = Params::of(&json!({"sessionId": QUICK})).unwrap();
         let (answer, _) = server.clone().work("history/load".to_owned(), params, Cancelled::default()).await;
         assert!(answer.unwrap().get().contains("Boil"));
@@ -209,6 +210,6 @@ mod tests {
         for request in waiting {
             request.await.0.unwrap();
         }
-        assert_eq!(server.places_free(), server.places);
+        assert_eq!(server.free_permits(), server.permit_count);
     }
 }

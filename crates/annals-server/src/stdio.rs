@@ -1,4 +1,4 @@
-//! The server on standard input and output: a line in, lines out, nothing else on standard output.
+//! The server on standard input and output: one JSON-RPC message per line, and nothing else on standard output.
 
 use std::io::{self, BufReader, Write};
 use std::sync::Arc;
@@ -7,37 +7,37 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use crate::connection::{Connection, Gone, Outbox, outgoing};
+use crate::connection::{Connection, Disconnected, Outbox, Outgoing, outgoing};
 use crate::server::Server;
 use annals_api::rpc::{Frame, Frames};
 
-/// How many lines are read ahead.
-const AHEAD: usize = 16;
-/// How long the last answers may take once the server was told to end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+/// How many lines are read ahead of the connection.
+const MAX_FRAMES_AHEAD: usize = 16;
+/// How long the last answers may take after a signal.
+pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why a server ended.
+/// Why a server stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The peer has nothing more to ask, or has gone.
-    Peer,
-    /// A signal asked for it.
+pub enum StopReason {
+    /// The peer closed our input or output.
+    Disconnected,
+    /// The process got SIGTERM.
     Terminated,
-    /// Somebody pressed Ctrl-C.
+    /// The process got SIGINT: the user pressed Ctrl-C.
     Interrupted,
 }
 
-/// Serves one peer on standard input and output until it has no more to ask.
-pub fn serve(server: &Arc<Server>) -> io::Result<Ended> {
+/// Serves one peer on standard input and output until it disconnects or a signal arrives.
+pub fn serve(server: &Arc<Server>) -> io::Result<StopReason> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
-    let ended = runtime.block_on(run(server.clone()));
-    // The thread that waits for input ends with the process.
+    let reason = runtime.block_on(run(server.clone()));
+    // The thread that reads standard input cannot be interrupted; it ends with the process.
     runtime.shutdown_background();
-    ended
+    reason
 }
 
-async fn run(server: Arc<Server>) -> io::Result<Ended> {
-    let (lines, mut incoming) = mpsc::channel(AHEAD);
+async fn run(server: Arc<Server>) -> io::Result<StopReason> {
+    let (lines, mut incoming) = mpsc::channel(MAX_FRAMES_AHEAD);
     let (out, outbox) = outgoing();
     thread::Builder::new().name("input".to_owned()).spawn(move || read(&lines))?;
     let (written, all_written) = tokio::sync::oneshot::channel();
@@ -46,45 +46,55 @@ async fn run(server: Arc<Server>) -> io::Result<Ended> {
         let _ = written.send(());
     })?;
     let mut connection = Connection::new(server, out.clone());
-    let mut stop = Signals::new()?;
-    let ended = loop {
-        let next = async {
-            match incoming.recv().await {
-                Some(frame) => connection.receive(frame).await,
-                None => Err(Gone),
-            }
-        };
-        tokio::select! {
-            ended = stop.wait() => break ended,
-            () = out.gone() => break Ended::Peer,
-            received = next => if received.is_err() {
-                break Ended::Peer;
-            },
-        }
-    };
+    let mut signals = Signals::new()?;
+    let reason = receive_until_stopped(&mut connection, &mut incoming, &out, &mut signals).await;
     drop(out);
-    if ended != Ended::Peer {
+    if reason != StopReason::Disconnected {
         connection.cancel_all();
     }
-    let last_words = async {
+    let remaining_output = async {
         connection.finish().await;
         let _ = all_written.await;
     };
-    if ended == Ended::Peer {
-        // Whoever closed the input may take his time to read the answers, until he is told to stop.
+    if reason == StopReason::Disconnected {
+        // A peer that has closed our input may still read the answers, however long that takes. A signal ends the wait.
         tokio::select! {
-            () = last_words => {}
-            ended = stop.wait() => return Ok(ended),
+            () = remaining_output => {}
+            reason = signals.wait() => return Ok(reason),
         }
     } else {
-        let _ = tokio::time::timeout(PATIENCE, last_words).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, remaining_output).await;
     }
-    Ok(ended)
+    Ok(reason)
+}
+
+/// Passes lines to the connection until the input ends, the peer reads no more, or a signal arrives.
+async fn receive_until_stopped(
+    connection: &mut Connection,
+    incoming: &mut mpsc::Receiver<Frame>,
+    out: &Outgoing,
+    signals: &mut Signals,
+) -> StopReason {
+    loop {
+        let receive_next = async {
+            match incoming.recv().await {
+                Some(frame) => connection.receive(frame).await,
+                None => Err(Disconnected),
+            }
+        };
+        tokio::select! {
+            reason = signals.wait() => return reason,
+            () = out.disconnected() => return StopReason::Disconnected,
+            received = receive_next => if received.is_err() {
+                return StopReason::Disconnected;
+            },
+        }
+    }
 }
 
 fn read(lines: &mpsc::Sender<Frame>) {
     let mut frames = Frames::new(BufReader::with_capacity(1 << 16, io::stdin()));
-    // Input that cannot be read any more has ended.
+    // A read error ends the input like its end does.
     while let Ok(Some(frame)) = frames.read() {
         if lines.blocking_send(frame).is_err() {
             return;
@@ -94,7 +104,7 @@ fn read(lines: &mpsc::Sender<Frame>) {
 
 fn write(mut outbox: Outbox) {
     let mut out = io::stdout().lock();
-    while let Some((mut message, _room)) = outbox.next_blocking() {
+    while let Some((mut message, _reservation)) = outbox.next_blocking() {
         message.push('\n');
         if out.write_all(message.as_bytes()).and_then(|()| out.flush()).is_err() {
             return;
@@ -102,7 +112,7 @@ fn write(mut outbox: Outbox) {
     }
 }
 
-/// What the system may ask of a server.
+/// The signals that stop a server.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -118,10 +128,10 @@ impl Signals {
     }
 
     #[cfg(unix)]
-    pub(crate) async fn wait(&mut self) -> Ended {
+    pub(crate) async fn wait(&mut self) -> StopReason {
         tokio::select! {
-            _ = self.terminate.recv() => Ended::Terminated,
-            _ = self.interrupt.recv() => Ended::Interrupted,
+            _ = self.terminate.recv() => StopReason::Terminated,
+            _ = self.interrupt.recv() => StopReason::Interrupted,
         }
     }
 
@@ -132,8 +142,8 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(crate) async fn wait(&mut self) -> Ended {
+    pub(crate) async fn wait(&mut self) -> StopReason {
         let _ = tokio::signal::ctrl_c().await;
-        Ended::Interrupted
+        StopReason::Interrupted
     }
 }

@@ -1,10 +1,10 @@
-//! Subscriptions: what happens to sessions, told to whoever asked.
+//! Subscriptions to one session or to all of them.
 //!
-//! One follower watches all files, from the first subscription to the last. It only wakes subscriptions: each knows up to
-//! where in its file it has told, and reads on from there when its client has room. So a slow client costs no memory,
-//! nothing is lost or told twice, and who comes back with an offset goes on exactly there.
+//! While there are subscriptions, one follower thread watches all files. It only wakes subscriptions: each keeps the offset
+//! up to which it has reported its file, and reads on from there when its peer can take more. So a slow peer costs no
+//! memory, each line is reported exactly once, and a peer that reconnects with an offset continues exactly there.
 //!
-//! Subscriptions of one file share the lines that were read last: those that keep up do not open the file.
+//! Subscriptions of one file share the lines that were read last, so those that keep up do not open the file.
 
 mod changes;
 mod recent;
@@ -20,63 +20,65 @@ use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use crate::room::{Room, Taken};
+use crate::budget::{ByteBudget, Reservation};
 use annals_api::rpc::{self, Error};
-use changes::Changes;
-use recent::Buffers;
-pub(crate) use tail::Growth;
+use changes::PendingChanges;
+use recent::LineBuffers;
 use tail::SessionTail;
+pub(crate) use tail::TailEvent;
 
 /// How many subscriptions there may be.
-const MOST: usize = 1000;
-/// How many subscriptions read at once.
-const READING: usize = 2;
-/// How often the follower looks whether anybody still listens.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Changes of sessions that come within this time are told together.
-const TOGETHER: Duration = Duration::from_millis(100);
+const MAX_SUBSCRIPTIONS: usize = 1000;
+/// How many subscriptions may read files at the same time.
+const MAX_CONCURRENT_READS: usize = 2;
+/// How often the follower checks whether there are still subscriptions.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// The least time between two notices of a subscription to all sessions. Changes in between are reported together.
+const CHANGED_NOTICE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// All subscriptions of a server.
 #[derive(Debug)]
 pub(crate) struct Hub {
     engine: Engine,
     poll: bool,
-    state: Mutex<State>,
-    /// Tells that the follower has begun.
-    begun: Condvar,
-    reading: Semaphore,
+    state: Mutex<HubState>,
+    /// Is notified when the follower leaves [`FollowerState::Starting`].
+    follower_started: Condvar,
+    read_permits: Semaphore,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    follower: Follower,
+struct HubState {
+    follower: FollowerState,
     last_number: u64,
     watchers: BTreeMap<u64, Arc<Watcher>>,
-    buffers: Buffers,
+    buffers: LineBuffers,
 }
 
-/// Whether somebody follows the files.
+/// Whether the follower thread runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Follower {
+enum FollowerState {
     #[default]
-    None,
-    Beginning,
-    Following,
+    Stopped,
+    /// It is reading which files there are and how long they are.
+    Starting,
+    Running,
 }
 
 /// What the follower knows of a subscription.
 #[derive(Debug)]
 struct Watcher {
-    wants: Wants,
+    target: Target,
     woken: Notify,
 }
 
+/// What a subscription reports.
 #[derive(Debug)]
-enum Wants {
-    /// What is written to this file.
+enum Target {
+    /// Lines appended to this file.
     File(PathBuf),
-    /// What happens to all sessions.
-    Sessions(Mutex<Changes>),
+    /// Sessions that were added, changed or removed; the follower collects them here.
+    AllSessions(Mutex<PendingChanges>),
 }
 
 /// A subscription. It ends when it is dropped.
@@ -85,30 +87,32 @@ pub struct Subscription {
     hub: Arc<Hub>,
     number: u64,
     watcher: Arc<Watcher>,
+    /// Is `None` until the follower runs, and while a thread reads from it.
     source: Option<Source>,
-    told: Option<Instant>,
+    last_notice: Option<Instant>,
 }
 
-/// Where it comes from what a subscription tells.
+/// What a subscription reads its notices from.
 #[derive(Debug)]
 enum Source {
     File(Box<SessionTail>),
-    Sessions { engine: Engine, watcher: Arc<Watcher>, subscription: String },
+    AllSessions { engine: Engine, watcher: Arc<Watcher>, subscription: String },
 }
 
-/// What there is to tell.
+/// What a read with a limit of bytes returned.
 #[derive(Debug)]
-enum Told<T> {
+enum ReadOutcome<T> {
+    /// There is nothing to report.
     Nothing,
-    /// Something that takes more bytes than there was room for.
-    Longer(u64),
-    Something(T),
+    /// What comes next takes this many bytes, which is more than the limit. Nothing was read.
+    OverLimit(u64),
+    Ready(T),
 }
 
-/// Something that a subscriber is told.
+/// A notification to a subscriber.
 #[derive(Clone, Debug)]
 pub enum Notice {
-    /// Sessions were added, went on or are gone.
+    /// Sessions were added, updated or removed.
     Changed(ChangedNotice),
     /// A session has new entries.
     Appended(AppendedNotice),
@@ -123,7 +127,7 @@ impl Notice {
         }
     }
 
-    /// Returns where a subscription goes on that ends here; none for all sessions.
+    /// Returns the offset at which a subscriber that got this notice resumes; `None` for all sessions.
     pub fn next_offset(&self) -> Option<u64> {
         match self {
             Notice::Changed(_) => None,
@@ -131,7 +135,7 @@ impl Notice {
         }
     }
 
-    /// Spells it as a message.
+    /// Returns the notification as a JSON-RPC message.
     pub fn message(&self) -> serde_json::Result<String> {
         match self {
             Notice::Changed(notice) => rpc::notification(self.method(), notice),
@@ -142,8 +146,9 @@ impl Notice {
 
 impl Hub {
     pub(crate) fn new(engine: Engine, poll: bool) -> Arc<Self> {
-        let (state, begun, reading) = (Mutex::default(), Condvar::new(), Semaphore::new(READING));
-        Arc::new(Self { engine, poll, state, begun, reading })
+        let (state, follower_started) = (Mutex::default(), Condvar::new());
+        let read_permits = Semaphore::new(MAX_CONCURRENT_READS);
+        Arc::new(Self { engine, poll, state, follower_started, read_permits })
     }
 
     /// Returns how many subscriptions there are.
@@ -151,21 +156,22 @@ impl Hub {
         self.state().watchers.len()
     }
 
-    /// Subscribes to a session from an offset on, or to all of them. Whatever happens from now on is told. Waits until the
-    /// follower has begun.
+    /// Subscribes to a session from an offset on, or to all of them. Waits until the follower runs, so that every change
+    /// after this call is reported.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         session: Option<TranscriptFile>,
         offset: Option<u64>,
     ) -> Result<Subscription, Error> {
-        let wants = match &session {
-            // The follower speaks of whole paths.
-            Some(file) => Wants::File(std::path::absolute(&file.path).unwrap_or_else(|_| file.path.clone())),
-            None => Wants::Sessions(Mutex::default()),
+        let target = match &session {
+            // The follower reports absolute paths.
+            Some(file) => Target::File(std::path::absolute(&file.path).unwrap_or_else(|_| file.path.clone())),
+            None => Target::AllSessions(Mutex::default()),
         };
-        let watcher = Arc::new(Watcher { wants, woken: Notify::new() });
+        let watcher = Arc::new(Watcher { target, woken: Notify::new() });
         let number = self.add(watcher.clone())?;
-        let mut subscription = Subscription { hub: self.clone(), number, watcher, source: None, told: None };
+        let mut subscription =
+            Subscription { hub: self.clone(), number, watcher, source: None, last_notice: None };
         self.ensure_follower()?;
         subscription.source = Some(match session {
             Some(file) => {
@@ -175,24 +181,24 @@ impl Hub {
                 tail.share(buffer);
                 Source::File(Box::new(tail))
             }
-            None => Source::Sessions {
+            None => Source::AllSessions {
                 engine: self.engine.clone(),
                 watcher: subscription.watcher.clone(),
                 subscription: subscription.name(),
             },
         });
-        // What lies behind the offset is told without anything having to happen.
+        // Lines behind the offset are reported at once, not at the next change of the file.
         subscription.watcher.woken.notify_one();
         Ok(subscription)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HubState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, watcher: Arc<Watcher>) -> Result<u64, Error> {
         let mut state = self.state();
-        if state.watchers.len() == MOST {
+        if state.watchers.len() == MAX_SUBSCRIPTIONS {
             return Err(Error::new(ErrorCode::TooMany, "there are too many subscriptions"));
         }
         state.last_number += 1;
@@ -201,85 +207,88 @@ impl Hub {
         Ok(number)
     }
 
-    /// Starts to follow, if nobody does, and waits until what is there already has been taken as read.
+    /// Starts the follower unless it runs, and waits until it has recorded the files that are there, whose contents are not
+    /// reported.
     fn ensure_follower(self: &Arc<Self>) -> Result<(), Error> {
         let mut state = self.state();
-        if state.follower == Follower::None {
+        if state.follower == FollowerState::Stopped {
             let hub = self.clone();
             let thread = std::thread::Builder::new().name("follower".to_owned());
             let failed = |_| Error::new(ErrorCode::Internal, "no thread could be started");
             thread.spawn(move || hub.follow()).map_err(failed)?;
-            state.follower = Follower::Beginning;
+            state.follower = FollowerState::Starting;
         }
-        while state.follower == Follower::Beginning {
-            state = self.begun.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while state.follower == FollowerState::Starting {
+            state = self.follower_started.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.follower == Follower::Following { Ok(()) } else { Err(Error::broken_off()) }
+        if state.follower == FollowerState::Running { Ok(()) } else { Err(Error::broken_off()) }
     }
 
-    /// Follows all files and wakes subscriptions, until there are none.
+    /// Follows all files and wakes subscriptions until there are none. This is the follower thread.
     fn follow(&self) {
-        let broken_off = EndOfFollowing(self);
+        let stop_on_panic = StopOnDrop(self);
         let mut follower = self.engine.follow(&FollowOptions { only: None, poll: self.poll });
-        self.state().follower = Follower::Following;
-        self.begun.notify_all();
+        self.state().follower = FollowerState::Running;
+        self.follower_started.notify_all();
         loop {
-            let mut happened = Vec::new();
-            follower.wait(PATIENCE, |file, happening| note(&mut happened, file, &happening));
+            let mut events = Vec::new();
+            follower.wait(IDLE_CHECK_INTERVAL, |file, happening| record(&mut events, file, &happening));
             let mut state = self.state();
             if state.watchers.is_empty() {
-                state.follower = Follower::None;
-                // From here on somebody else may begin.
-                std::mem::forget(broken_off);
+                state.follower = FollowerState::Stopped;
+                // As soon as the state is unlocked, another follower may start, whose state must not be reset.
+                std::mem::forget(stop_on_panic);
                 return;
             }
             let watchers: Vec<_> = state.watchers.values().cloned().collect();
             drop(state);
             for watcher in watchers {
-                watcher.hear(&happened);
+                watcher.wake_for(&events);
             }
         }
     }
 }
 
-/// If following breaks off, nobody waits for it to begin.
-struct EndOfFollowing<'a>(&'a Hub);
+/// Marks the follower as stopped if its thread panics, so that no subscriber waits forever for it to start.
+struct StopOnDrop<'a>(&'a Hub);
 
-impl Drop for EndOfFollowing<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.state().follower = Follower::None;
-        self.0.begun.notify_all();
+        self.0.state().follower = FollowerState::Stopped;
+        self.0.follower_started.notify_all();
     }
 }
 
-/// What happened to a file, as far as subscriptions ask.
+/// What happened to a file, as far as subscriptions need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum FileEvent {
     Created,
-    Grown,
+    /// Lines were appended, or the file was replaced.
+    Modified,
     Removed,
 }
 
-/// Notes what happened, once for all entries of a file that came together.
-fn note(happened: &mut Vec<(TranscriptFile, What)>, file: &TranscriptFile, happening: &Event) {
-    let what = match happening {
-        Event::Created => What::Created,
-        Event::Entry { .. } | Event::Title { .. } | Event::Replaced => What::Grown,
-        Event::Removed => What::Removed,
+/// Adds what happened to a file. Several entries of one file in a row are one event.
+fn record(events: &mut Vec<(TranscriptFile, FileEvent)>, file: &TranscriptFile, happening: &Event) {
+    let event = match happening {
+        Event::Created => FileEvent::Created,
+        Event::Entry { .. } | Event::Title { .. } | Event::Replaced => FileEvent::Modified,
+        Event::Removed => FileEvent::Removed,
     };
-    if happened.last().is_none_or(|(last, was)| last != file || *was != what) {
-        happened.push((file.clone(), what));
+    if events.last().is_none_or(|(last_file, last_event)| last_file != file || *last_event != event) {
+        events.push((file.clone(), event));
     }
 }
 
 impl Watcher {
-    fn hear(&self, happened: &[(TranscriptFile, What)]) {
-        let is_concerned = match &self.wants {
-            Wants::File(path) => happened.iter().any(|(file, _)| file.path == *path),
-            Wants::Sessions(changes) => {
+    /// Wakes the subscription if the events concern it.
+    fn wake_for(&self, events: &[(TranscriptFile, FileEvent)]) {
+        let is_concerned = match &self.target {
+            Target::File(path) => events.iter().any(|(file, _)| file.path == *path),
+            Target::AllSessions(changes) => {
                 let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
-                for (file, what) in happened {
-                    changes.note(file, *what);
+                for (file, event) in events {
+                    changes.record(file, *event);
                 }
                 !changes.is_empty()
             }
@@ -291,12 +300,12 @@ impl Watcher {
 }
 
 impl Subscription {
-    /// Returns its name.
+    /// Returns the name that the peer knows it by.
     pub fn name(&self) -> String {
         format!("s{}", self.number)
     }
 
-    /// Returns where in its file it stands; none for all sessions.
+    /// Returns the offset up to which the file was reported; `None` for all sessions.
     pub fn offset(&self) -> Option<u64> {
         match &self.source {
             Some(Source::File(tail)) => Some(tail.offset()),
@@ -304,89 +313,94 @@ impl Subscription {
         }
     }
 
-    /// Waits for what is to be told next, and for room for it, which is to be kept until it is sent; none if it broke.
-    pub(crate) async fn next(&mut self, room: &Room) -> Option<(Notice, Option<Taken>)> {
+    /// Waits for the next notice and reserves its bytes; the caller keeps the reservation until the notice is sent. Returns
+    /// `None` if reading panicked, which ends the subscription.
+    pub(crate) async fn next(&mut self, budget: &ByteBudget) -> Option<(Notice, Option<Reservation>)> {
         loop {
-            if matches!(self.watcher.wants, Wants::Sessions(_)) {
+            if matches!(self.watcher.target, Target::AllSessions(_)) {
                 self.watcher.woken.notified().await;
-                if let Some(told) = self.told {
-                    sleep_until(told + TOGETHER).await;
+                if let Some(last_notice) = self.last_notice {
+                    sleep_until(last_notice + CHANGED_NOTICE_INTERVAL).await;
                 }
             }
-            if let (Some(notice), taken) = self.read(room, Source::notice).await? {
-                self.told = Some(Instant::now());
-                return Some((notice, taken));
+            if let (Some(notice), reservation) = self.read(budget, Source::read_notice).await? {
+                self.last_notice = Some(Instant::now());
+                return Some((notice, reservation));
             }
-            if matches!(self.watcher.wants, Wants::File(_)) {
+            if matches!(self.watcher.target, Target::File(_)) {
                 self.watcher.woken.notified().await;
             }
         }
     }
 
-    /// Waits for what is written to its file next, as it stands there; none if it broke, or is one to all sessions.
-    pub(crate) async fn next_growth(&mut self, room: &Room) -> Option<(Growth, Option<Taken>)> {
+    /// Waits in the same way for the next event of its file, with lines as they are in the file. A subscription to all
+    /// sessions has no such events.
+    pub(crate) async fn next_event(
+        &mut self,
+        budget: &ByteBudget,
+    ) -> Option<(TailEvent, Option<Reservation>)> {
         loop {
-            if let (Some(growth), taken) = self.read(room, Source::growth).await? {
-                return Some((growth, taken));
+            if let (Some(event), reservation) = self.read(budget, Source::read_event).await? {
+                return Some((event, reservation));
             }
             self.watcher.woken.notified().await;
         }
     }
 
-    /// Reads what there is to tell once there is room for it, in a thread that may wait.
+    /// Reads on a thread that may block, after the bytes are reserved.
     async fn read<T: Send + 'static>(
         &mut self,
-        room: &Room,
-        read: impl Fn(&mut Source, u64) -> Told<T> + Copy + Send + 'static,
-    ) -> Option<(Option<T>, Option<Taken>)> {
-        let mut length = tail::TOGETHER;
+        budget: &ByteBudget,
+        read: impl Fn(&mut Source, u64) -> ReadOutcome<T> + Copy + Send + 'static,
+    ) -> Option<(Option<T>, Option<Reservation>)> {
+        let mut length = tail::BATCH_BYTES;
         loop {
-            let taken = room.take_if_large(usize::try_from(length).unwrap_or(usize::MAX)).await;
-            let _turn = self.hub.reading.acquire().await.ok()?;
+            let reservation = budget.reserve_if_large(usize::try_from(length).unwrap_or(usize::MAX)).await;
+            let _permit = self.hub.read_permits.acquire().await.ok()?;
             let mut source = self.source.take()?;
             let work = move || (read(&mut source, length), source);
-            let (told, source) = tokio::task::spawn_blocking(work).await.ok()?;
+            let (outcome, source) = tokio::task::spawn_blocking(work).await.ok()?;
             self.source = Some(source);
-            match told {
-                Told::Nothing => return Some((None, taken)),
-                Told::Longer(longer) => length = longer,
-                Told::Something(told) => return Some((Some(told), taken)),
+            match outcome {
+                ReadOutcome::Nothing => return Some((None, reservation)),
+                ReadOutcome::OverLimit(needed) => length = needed,
+                ReadOutcome::Ready(value) => return Some((Some(value), reservation)),
             }
         }
     }
 }
 
 impl Source {
-    /// Reads what there is to tell, if it takes no more than so many bytes.
-    fn notice(&mut self, room: u64) -> Told<Notice> {
+    /// Reads the next notice, if the lines that it is built from have no more than `limit` bytes.
+    fn read_notice(&mut self, limit: u64) -> ReadOutcome<Notice> {
         let (engine, watcher, subscription) = match self {
-            Source::File(tail) => return tail.read(room).map(Notice::Appended),
-            Source::Sessions { engine, watcher, subscription } => (engine, watcher, subscription),
+            Source::File(tail) => return tail.read(limit).map(Notice::Appended),
+            Source::AllSessions { engine, watcher, subscription } => (engine, watcher, subscription),
         };
-        let Wants::Sessions(changes) = &watcher.wants else { return Told::Nothing };
-        let taken = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (notice, left) = changes::tell(engine, subscription.clone(), taken);
-        if changes.lock().unwrap_or_else(PoisonError::into_inner).put_back(left) {
+        let Target::AllSessions(changes) = &watcher.target else { return ReadOutcome::Nothing };
+        let pending = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (notice, remainder) = changes::build_notice(engine, subscription.clone(), pending);
+        if changes.lock().unwrap_or_else(PoisonError::into_inner).put_back(remainder) {
             watcher.woken.notify_one();
         }
-        notice.map_or(Told::Nothing, |notice| Told::Something(Notice::Changed(notice)))
+        notice.map_or(ReadOutcome::Nothing, |notice| ReadOutcome::Ready(Notice::Changed(notice)))
     }
 
-    /// Reads what was written to its file, in the same way.
-    fn growth(&mut self, room: u64) -> Told<Growth> {
+    /// Reads the next event of the file in the same way.
+    fn read_event(&mut self, limit: u64) -> ReadOutcome<TailEvent> {
         match self {
-            Source::File(tail) => tail.read_growth(room),
-            Source::Sessions { .. } => Told::Nothing,
+            Source::File(tail) => tail.read_event(limit),
+            Source::AllSessions { .. } => ReadOutcome::Nothing,
         }
     }
 }
 
-impl<T> Told<T> {
-    fn map<U>(self, change: impl FnOnce(T) -> U) -> Told<U> {
+impl<T> ReadOutcome<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> ReadOutcome<U> {
         match self {
-            Told::Nothing => Told::Nothing,
-            Told::Longer(length) => Told::Longer(length),
-            Told::Something(told) => Told::Something(change(told)),
+            ReadOutcome::Nothing => ReadOutcome::Nothing,
+            ReadOutcome::OverLimit(length) => ReadOutcome::OverLimit(length),
+            ReadOutcome::Ready(value) => ReadOutcome::Ready(change(value)),
         }
     }
 }
@@ -406,7 +420,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_told_waits_until_there_is_room() {
+    async fn a_long_notice_waits_for_the_budget() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("projects/-tea");
         fs::create_dir_all(&project).unwrap();
@@ -421,18 +435,19 @@ mod tests {
         let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0)).unwrap();
         let (mut first, mut second) = (subscribe(), subscribe());
         let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
-        // Room for one long line, but not for two.
-        let room = Room::of(512);
-        let (notice, taken) = first.next(&room).await.unwrap();
-        assert_eq!((end(&notice), taken.is_none()), (short.len(), true));
-        let (notice, taken) = first.next(&room).await.unwrap();
-        assert_eq!((end(&notice), taken.is_some()), (short.len() + long.len(), true));
-        let (notice, _taken) = second.next(&room).await.unwrap();
-        assert_eq!(end(&notice), short.len(), "what is small does not wait");
-        let waits = tokio::time::timeout(Duration::from_millis(300), second.next(&room)).await;
+        // The budget is enough for one long line, but not for two.
+        let budget = ByteBudget::of_kib(512);
+        let (notice, reservation) = first.next(&budget).await.unwrap();
+        assert_eq!((end(&notice), reservation.is_none()), (short.len(), true));
+        let (notice, reservation) = first.next(&budget).await.unwrap();
+        assert_eq!((end(&notice), reservation.is_some()), (short.len() + long.len(), true));
+        let (notice, _reservation) = second.next(&budget).await.unwrap();
+        assert_eq!(end(&notice), short.len(), "a short line does not wait");
+
+        let waits = tokio::time::timeout(Duration::from_millis(300), second.next(&budget)).await;
         assert!(waits.is_err(), "{waits:?}");
-        drop(taken);
-        let (notice, _taken) = second.next(&room).await.unwrap();
+        drop(reservation);
+        let (notice, _reservation) = second.next(&budget).await.unwrap();
         assert_eq!(end(&notice), short.len() + long.len());
     }
 }

@@ -1,8 +1,9 @@
-//! Another agent, which does what a history cannot: it asks a model.
+//! An agent that continues sessions, because annals itself asks no model.
 //!
 //! It is a program of the user's choice that speaks the same protocol on its standard input and output. It is started when
-//! it is first needed, and ends with the connection. What the client asks of its sessions is passed on, and so is what it
-//! tells and asks of the client. Each side has ids of its own: they are kept apart here.
+//! it is first needed, and ends with the connection. Requests of the client that concern its sessions are forwarded to it,
+//! and its requests and notifications are forwarded to the client. Both sides choose ids for their requests, so forwarded
+//! requests get new ids, which are unique on the other side.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Write};
@@ -17,70 +18,72 @@ use annals_proto::{CANCEL, ErrorCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
-use super::{Slot, lock};
+use super::lock;
+use super::slot::SlotGuard;
 use crate::connection::Outgoing;
 use crate::server::cancellation;
 use annals_api::Cancelled;
 use annals_api::rpc::{Error, Frame, Frames, Id, Incoming, Params, Request};
 
-/// How many messages wait to be written to the agent.
-const WAITING: usize = 64;
-/// How long an agent may take to end once its input has, and to answer what was taken back.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long an agent may take to say who it is.
-const FIRST_WORDS: Duration = Duration::from_secs(30);
+/// How many messages may be queued for the agent.
+const MAX_QUEUED_MESSAGES: usize = 64;
+/// How long an agent may take to exit after its input was closed, and to answer a request that was cancelled.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an agent may take to answer `initialize`.
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The agent, running or not.
 #[derive(Debug)]
 pub(super) struct Agent {
     command: Vec<String>,
-    place: Mutex<Place>,
-    /// Held by who starts it.
+    state: Mutex<AgentState>,
+    /// Is locked while the agent is started, so that there is one start at a time.
     starting: tokio::sync::Mutex<()>,
 }
 
-/// Where the agent is found.
+/// The process of the agent, and whether another may be started.
 #[derive(Debug, Default)]
-struct Place {
-    /// The one that was started last, whether it has said who it is or has gone.
-    link: Option<Arc<Link>>,
-    /// No other is started.
-    is_over: bool,
+struct AgentState {
+    /// The process that was started last. It may not have answered `initialize` yet, or may have ended.
+    process: Option<Arc<AgentProcess>>,
+    /// Whether the connection is closed, after which no process is started.
+    is_closed: bool,
 }
 
-/// An agent that runs.
+/// A process of the agent.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct AgentProcess {
+    /// The queue of lines to its standard input; `None` once that is closed.
     input: Mutex<Option<mpsc::Sender<String>>>,
-    /// None once it has ended.
-    process: Mutex<Option<Child>>,
-    /// Where what it says goes; none once nobody listens to it.
+    /// Is `None` once the process was ended.
+    child: Mutex<Option<Child>>,
+    /// Where its requests and notifications go; `None` once it has ended.
     client: Mutex<Option<Outgoing>>,
     last_id: AtomicU64,
-    /// What was asked of it; empty once it has gone.
-    asked: Mutex<Option<HashMap<u64, oneshot::Sender<Reply>>>>,
-    /// What it has asked of the client: the ids that the client knows, and its own.
-    asks: Mutex<HashMap<String, Id>>,
+    /// Requests that it has not answered, by id; `None` once its output has ended, when nothing will be answered.
+    pending: Mutex<Option<HashMap<u64, oneshot::Sender<Reply>>>>,
+    /// Its requests that the client has not answered: the id that the client knows, and the one that the agent chose.
+    forwarded: Mutex<HashMap<String, Id>>,
     /// The sessions that it has open.
     sessions: Mutex<HashSet<String>>,
-    /// Sessions that it is opening: the client knows what is in them.
-    quiet: Mutex<HashSet<String>>,
-    /// What it was asked to do and has not done yet, by session.
-    work: Mutex<Vec<String>>,
-    /// None before it has said who it is.
-    abilities: Mutex<Option<Abilities>>,
+    /// Sessions that it is opening. Their updates are not forwarded, because the client has the conversation already.
+    opening: Mutex<HashSet<String>>,
+    /// The session of each forwarded request that it has not answered.
+    busy_sessions: Mutex<Vec<String>>,
+    /// Is `None` until it has answered `initialize`.
+    capabilities: Mutex<Option<Capabilities>>,
 }
 
-/// How it can open a session.
+/// How it can open a session that it did not begin.
 #[derive(Clone, Copy, Debug, Default)]
-struct Abilities {
-    resumes: bool,
-    loads: bool,
+struct Capabilities {
+    can_resume: bool,
+    can_load: bool,
 }
 
-/// What came of something that was asked.
+/// An answer of the agent or of the client, with its result as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Reply {
     id: Option<Id>,
@@ -88,7 +91,7 @@ pub(super) struct Reply {
     error: Option<Box<RawValue>>,
 }
 
-/// A message to somebody.
+/// A message to the agent or to the client.
 #[derive(Default, Serialize)]
 struct Message<'a> {
     jsonrpc: Version,
@@ -112,83 +115,89 @@ enum Version {
 }
 
 impl Reply {
-    /// Returns the id of the session that was begun.
-    pub(super) fn session(&self) -> Option<String> {
+    /// Returns the id of the session that `session/new` has begun.
+    pub(super) fn new_session(&self) -> Option<String> {
         let session: SessionParams = serde_json::from_str(self.result.as_ref()?.get()).ok()?;
         Some(session.session_id)
     }
 
-    /// Spells it as the answer to a request.
-    pub(super) fn spell(&self, id: &Id) -> Result<String, Error> {
+    /// Returns it as the answer to the request with this id.
+    pub(super) fn to_answer(&self, id: &Id) -> Result<String, Error> {
         let (result, error) = (self.result.as_deref(), self.error.as_deref());
-        // An answer without a result is one whose result is null.
+        // `Option` reads a result of null as none, and an answer has to have a result or an error.
         let result = result.or(error.is_none().then_some(RawValue::NULL));
-        spelled(&Message { id: Some(id), result, error, ..Message::default() })
+        serialize(&Message { id: Some(id), result, error, ..Message::default() })
     }
 }
 
 impl Agent {
     pub(super) fn new(command: Vec<String>) -> Self {
-        Self { command, place: Mutex::default(), starting: tokio::sync::Mutex::default() }
+        Self { command, state: Mutex::default(), starting: tokio::sync::Mutex::default() }
     }
 
-    /// Returns the agent; starts it if it does not run, with what the client has said of itself.
-    pub(super) async fn link(
+    /// Returns the running process, or starts one and initializes it with the parameters of the client.
+    pub(super) async fn running_or_start(
         &self,
         initialize: &Params,
         outgoing: &Outgoing,
         cancelled: &Cancelled,
-    ) -> Result<Arc<Link>, Error> {
+    ) -> Result<Arc<AgentProcess>, Error> {
         let _starting = tokio::select! {
             starting = self.starting.lock() => starting,
             () = cancellation(cancelled) => return Err(Error::cancelled()),
         };
-        if let Some(link) = self.running() {
-            return Ok(link);
+        if let Some(process) = self.running() {
+            return Ok(process);
         }
-        // The one before is waited for, so that there are never two.
-        let before = lock(&self.place).link.take();
-        if let Some(before) = before {
-            let _ = tokio::task::spawn_blocking(move || before.end()).await;
+        // The previous process is ended first, so that there are never two.
+        let previous = lock(&self.state).process.take();
+        if let Some(previous) = previous {
+            let _ = tokio::task::spawn_blocking(move || previous.end()).await;
         }
         let started = self.start(outgoing)?;
-        let introduced = tokio::time::timeout(FIRST_WORDS, started.introduce(initialize, cancelled)).await;
-        match introduced.unwrap_or_else(|_| Err(failed("does not answer"))) {
+        let initialized =
+            tokio::time::timeout(INITIALIZE_TIMEOUT, started.initialize(initialize, cancelled)).await;
+        match initialized.unwrap_or_else(|_| Err(agent_error("does not answer"))) {
             Ok(()) => Ok(started),
             Err(error) => {
-                started.give_up();
+                started.abandon();
                 Err(error)
             }
         }
     }
 
-    /// Starts it where it is found by who ends it.
-    fn start(&self, outgoing: &Outgoing) -> Result<Arc<Link>, Error> {
-        let mut place = lock(&self.place);
-        if place.is_over {
-            return Err(gone());
+    /// Starts a process and stores it, unless the agent is closed. Both happen under one lock, so that [`Agent::end`] misses
+    /// no process.
+    fn start(&self, outgoing: &Outgoing) -> Result<Arc<AgentProcess>, Error> {
+        let mut state = lock(&self.state);
+        if state.is_closed {
+            return Err(agent_ended());
         }
-        let started = Link::start(&self.command, outgoing.clone());
+        let started = AgentProcess::start(&self.command, outgoing.clone());
         let name = self.command.first().map_or("", String::as_str);
-        let started = started.map_err(|error| failed(&format!("could not be started: `{name}`: {error}")))?;
-        place.link = Some(started.clone());
+        let started =
+            started.map_err(|error| agent_error(&format!("could not be started: `{name}`: {error}")))?;
+        state.process = Some(started.clone());
         Ok(started)
     }
 
-    /// Returns the agent if it runs and has said who it is.
-    pub(super) fn running(&self) -> Option<Arc<Link>> {
-        lock(&self.place).link.clone().filter(|link| !link.is_gone() && lock(&link.abilities).is_some())
+    /// Returns the process if it runs and has answered `initialize`.
+    pub(super) fn running(&self) -> Option<Arc<AgentProcess>> {
+        lock(&self.state)
+            .process
+            .clone()
+            .filter(|process| !process.has_ended() && lock(&process.capabilities).is_some())
     }
 
-    /// Ends it, and starts no other. It takes a while: to be called from a thread that may wait.
+    /// Ends the process, and lets no other start. It waits for the process, so it must be called on a thread that may block.
     pub(super) fn end(&self) {
-        let link = {
-            let mut place = lock(&self.place);
-            place.is_over = true;
-            place.link.take()
+        let process = {
+            let mut state = lock(&self.state);
+            state.is_closed = true;
+            state.process.take()
         };
-        if let Some(link) = link {
-            link.end();
+        if let Some(process) = process {
+            process.end();
         }
     }
 }
@@ -199,211 +208,217 @@ impl Drop for Agent {
     }
 }
 
-/// Something that an agent was asked to do in a session.
-pub(super) struct Work {
-    link: Arc<Link>,
+/// Marks a session as busy while the agent works on a request for it.
+pub(super) struct BusySession {
+    process: Arc<AgentProcess>,
     session: String,
 }
 
-impl Drop for Work {
+impl Drop for BusySession {
     fn drop(&mut self) {
-        let mut work = lock(&self.link.work);
-        if let Some(place) = work.iter().position(|session| *session == self.session) {
-            work.swap_remove(place);
+        let mut sessions = lock(&self.process.busy_sessions);
+        if let Some(index) = sessions.iter().position(|session| *session == self.session) {
+            sessions.swap_remove(index);
         }
     }
 }
 
-impl Link {
+impl AgentProcess {
     fn start(command: &[String], outgoing: Outgoing) -> io::Result<Arc<Self>> {
         let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // What it starts itself ends with it.
+        // Its process group is killed with it, so that the processes that it has started end, too.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut process = command.spawn()?;
-        let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
-        let (input, waiting) = mpsc::channel(WAITING);
-        let link = Arc::new(Self {
+        let mut child = command.spawn()?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (input, lines) = mpsc::channel(MAX_QUEUED_MESSAGES);
+        let process = Arc::new(Self {
             input: Mutex::new(Some(input)),
-            process: Mutex::new(Some(process)),
+            child: Mutex::new(Some(child)),
             client: Mutex::new(Some(outgoing)),
             last_id: AtomicU64::new(0),
-            asked: Mutex::new(Some(HashMap::new())),
-            asks: Mutex::default(),
+            pending: Mutex::new(Some(HashMap::new())),
+            forwarded: Mutex::default(),
             sessions: Mutex::default(),
-            quiet: Mutex::default(),
-            work: Mutex::default(),
-            abilities: Mutex::default(),
+            opening: Mutex::default(),
+            busy_sessions: Mutex::default(),
+            capabilities: Mutex::default(),
         });
         let (stdin, stdout) = stdin.zip(stdout).ok_or(io::ErrorKind::BrokenPipe)?;
-        thread::Builder::new().name("to the agent".to_owned()).spawn(move || write(stdin, waiting))?;
-        let (reader, handle) = (link.clone(), Handle::current());
+        thread::Builder::new().name("to the agent".to_owned()).spawn(move || write(stdin, lines))?;
+        let (reader, handle) = (process.clone(), Handle::current());
         thread::Builder::new().name("from the agent".to_owned()).spawn(move || {
             reader.read(stdout, &handle);
-            // Nobody is answered any more.
-            lock(&reader.asked).take();
+            // Requests that were not answered fail now.
+            lock(&reader.pending).take();
             reader.end();
         })?;
-        Ok(link)
+        Ok(process)
     }
 
-    fn is_gone(&self) -> bool {
-        lock(&self.asked).is_none()
+    /// Returns whether the output of the agent has ended.
+    fn has_ended(&self) -> bool {
+        lock(&self.pending).is_none()
     }
 
-    /// Tells it who the client is, and hears what it can do.
-    async fn introduce(self: &Arc<Self>, initialize: &Params, cancelled: &Cancelled) -> Result<(), Error> {
-        let reply = self.ask(Method::Initialize.name(), initialize, None, cancelled).await?;
-        let result = reply.result.ok_or_else(|| failed("does not speak the same version"))?;
-        let said: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
-        *lock(&self.abilities) = Some(Abilities {
-            resumes: said
+    /// Sends `initialize` with the parameters of the client, and keeps the capabilities that the agent announces.
+    async fn initialize(self: &Arc<Self>, initialize: &Params, cancelled: &Cancelled) -> Result<(), Error> {
+        let reply = self.request(Method::Initialize.name(), initialize, None, cancelled).await?;
+        let result = reply.result.ok_or_else(|| agent_error("does not speak the same version"))?;
+        let announced: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
+        *lock(&self.capabilities) = Some(Capabilities {
+            can_resume: announced
                 .pointer("/agentCapabilities/sessionCapabilities/resume")
                 .is_some_and(serde_json::Value::is_object),
-            loads: said.pointer("/agentCapabilities/loadSession") == Some(&true.into()),
+            can_load: announced.pointer("/agentCapabilities/loadSession") == Some(&true.into()),
         });
         Ok(())
     }
 
-    /// Asks it for something, and waits for what comes of it; the session is held until it is asked. A request that is
-    /// taken back is taken back there, too; whether it hears that or not, nobody waits for long.
-    pub(super) async fn ask(
+    /// Sends a request and waits for the answer. The slot of the session is released when the request is sent. If the request
+    /// is cancelled, the agent is told so, and has [`STOP_TIMEOUT`] to answer.
+    pub(super) async fn request(
         self: &Arc<Self>,
         method: &str,
         params: &Params,
-        held: Option<OwnedMutexGuard<Slot>>,
+        slot: Option<SlotGuard>,
         cancelled: &Cancelled,
     ) -> Result<Reply, Error> {
         let number = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, mut receiver) = oneshot::channel();
-        lock(&self.asked).as_mut().ok_or_else(gone)?.insert(number, sender);
+        lock(&self.pending).as_mut().ok_or_else(agent_ended)?.insert(number, sender);
         let id = Id::Number(number.into());
-        let line = spelled(&Message {
+        let line = serialize(&Message {
             id: Some(&id),
             method: Some(method),
             params: params.raw(),
             ..Message::default()
         })?;
-        let input = lock(&self.input).clone().ok_or_else(gone)?;
-        let asked = async {
-            // Who has gone without reading what waits is waited for no longer.
+        let input = lock(&self.input).clone().ok_or_else(agent_ended)?;
+        let answered = async {
+            // If the agent ends without reading its input, `send` may never return, but the receiver fails.
             tokio::select! {
-                sent = input.send(line) => sent.map_err(|_| gone())?,
-                reply = &mut receiver => return reply.map_err(|_| gone()),
+                sent = input.send(line) => sent.map_err(|_| agent_ended())?,
+                reply = &mut receiver => return reply.map_err(|_| agent_ended()),
             }
-            drop(held);
-            (&mut receiver).await.map_err(|_| gone())
+            drop(slot);
+            (&mut receiver).await.map_err(|_| agent_ended())
         };
         tokio::select! {
-            reply = asked => return reply,
+            reply = answered => return reply,
             () = cancellation(cancelled) => {}
         }
         drop(input);
-        let cancel = Params::of(&serde_json::json!({ "id": number })).map_err(|_| gone())?;
-        self.tell(CANCEL, &cancel)?;
-        if let Ok(reply) = tokio::time::timeout(PATIENCE, receiver).await {
-            return reply.map_err(|_| gone());
+        let cancel = Params::of(&serde_json::json!({ "id": number })).map_err(|_| agent_ended())?;
+        self.notify(CANCEL, &cancel)?;
+        if let Ok(reply) = tokio::time::timeout(STOP_TIMEOUT, receiver).await {
+            return reply.map_err(|_| agent_ended());
         }
-        if let Some(asked) = lock(&self.asked).as_mut() {
-            asked.remove(&number);
+        if let Some(pending) = lock(&self.pending).as_mut() {
+            pending.remove(&number);
         }
         Err(Error::cancelled())
     }
 
-    /// Tells it something.
-    pub(super) fn tell(self: &Arc<Self>, method: &str, params: &Params) -> Result<(), Error> {
-        self.write(spelled(&Message { method: Some(method), params: params.raw(), ..Message::default() })?)
+    /// Sends a notification.
+    pub(super) fn notify(self: &Arc<Self>, method: &str, params: &Params) -> Result<(), Error> {
+        self.write(serialize(&Message { method: Some(method), params: params.raw(), ..Message::default() })?)
     }
 
-    /// Returns whether it has a session open.
-    pub(super) fn has(&self, session: &str) -> bool {
+    /// Returns whether the agent has a session open.
+    pub(super) fn has_open(&self, session: &str) -> bool {
         lock(&self.sessions).contains(session)
     }
 
-    /// Notes that it has a session open, or that the client has it from elsewhere again.
-    pub(super) fn note(&self, session: &str, is_open: bool) {
-        let mut sessions = lock(&self.sessions);
-        if is_open {
-            sessions.insert(session.to_owned());
-        } else {
-            sessions.remove(session);
-        }
+    /// Records that the agent has a session open, and so reports its updates.
+    pub(super) fn mark_open(&self, session: &str) {
+        lock(&self.sessions).insert(session.to_owned());
     }
 
-    /// Returns whether it was asked to do something in a session that it has not done yet.
-    pub(super) fn is_at_work_on(&self, session: &str) -> bool {
-        lock(&self.work).iter().any(|busy| busy == session)
+    /// Records that the agent does not have a session open, so that annals reports its updates.
+    pub(super) fn mark_closed(&self, session: &str) {
+        lock(&self.sessions).remove(session);
     }
 
-    /// Notes that it is asked to do something in a session, until this is dropped.
-    pub(super) fn work_on(self: &Arc<Self>, session: String) -> Work {
-        lock(&self.work).push(session.clone());
-        Work { link: self.clone(), session }
+    /// Returns whether the agent works on a request for a session.
+    pub(super) fn is_busy_with(&self, session: &str) -> bool {
+        lock(&self.busy_sessions).iter().any(|busy| busy == session)
     }
 
-    /// Has it open a session. What was said in it is not told again.
+    /// Marks a session as busy until the return value is dropped.
+    pub(super) fn mark_busy(self: &Arc<Self>, session: String) -> BusySession {
+        lock(&self.busy_sessions).push(session.clone());
+        BusySession { process: self.clone(), session }
+    }
+
+    /// Makes the agent open a session. Returns its answer if that is an error. Updates that it sends meanwhile repeat the
+    /// conversation and are dropped.
     pub(super) async fn open(
         self: &Arc<Self>,
         session: &str,
         cwd: &str,
         cancelled: &Cancelled,
     ) -> Result<Option<Reply>, Error> {
-        let method = match lock(&self.abilities).unwrap_or_default() {
-            Abilities { resumes: true, .. } => Method::Resume,
-            Abilities { loads: true, .. } => Method::Load,
-            Abilities { .. } => return Err(failed("cannot go on with sessions that it did not begin")),
+        let method = match lock(&self.capabilities).unwrap_or_default() {
+            Capabilities { can_resume: true, .. } => Method::Resume,
+            Capabilities { can_load: true, .. } => Method::Load,
+            Capabilities { .. } => {
+                return Err(agent_error("cannot go on with sessions that it did not begin"));
+            }
         };
         let params = Params::of(&serde_json::json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] }));
-        let params = params.map_err(|_| failed("could not be asked"))?;
-        lock(&self.quiet).insert(session.to_owned());
-        let reply = self.ask(method.name(), &params, None, cancelled).await;
-        lock(&self.quiet).remove(session);
+        let params = params.map_err(|_| agent_error("could not be asked"))?;
+        lock(&self.opening).insert(session.to_owned());
+        let reply = self.request(method.name(), &params, None, cancelled).await;
+        lock(&self.opening).remove(session);
         let reply = reply?;
         if reply.error.is_some() {
             return Ok(Some(reply));
         }
-        self.note(session, true);
+        self.mark_open(session);
         Ok(None)
     }
 
-    /// Passes on what the client answered.
-    pub(super) fn answer(self: &Arc<Self>, line: &[u8]) {
+    /// Forwards an answer of the client to a request of the agent.
+    pub(super) fn forward_response(self: &Arc<Self>, line: &[u8]) {
         let Ok(reply) = serde_json::from_slice::<Reply>(line) else { return };
-        let Some(Id::Text(known)) = &reply.id else { return };
-        let Some(own) = lock(&self.asks).remove(known) else { return };
-        if let Ok(line) = reply.spell(&own) {
+        let Some(Id::Text(forwarded_id)) = &reply.id else { return };
+        let Some(agent_id) = lock(&self.forwarded).remove(forwarded_id) else { return };
+        if let Ok(line) = reply.to_answer(&agent_id) {
             let _ = self.write(line);
         }
     }
 
-    /// Has a line written without waiting for room: an agent that does not read is given up.
+    /// Queues a line without waiting. If the queue is full, the agent does not read its input and is ended.
     fn write(self: &Arc<Self>, line: String) -> Result<(), Error> {
-        let input = lock(&self.input).clone().ok_or_else(gone)?;
+        let input = lock(&self.input).clone().ok_or_else(agent_ended)?;
         input.try_send(line).map_err(|_| {
-            self.give_up();
-            gone()
+            self.abandon();
+            agent_ended()
         })
     }
 
-    /// Reads what it says until it has gone.
+    /// Reads the output of the agent until it ends, and forwards its requests and notifications.
     fn read(&self, stdout: ChildStdout, handle: &Handle) {
         let mut frames = Frames::new(BufReader::with_capacity(1 << 16, stdout));
         while let Ok(Some(frame)) = frames.read() {
-            // What is too long may be what somebody waits for: nobody can say whose it is.
+            // A message that is too long cannot be read, so its request would never be answered. The agent is ended.
             let Frame::Line(line) = frame else { return };
-            // What is no message is passed over.
-            let passed_on = match Incoming::read(&line) {
+            // A line that is not a message is ignored.
+            let message = match Incoming::read(&line) {
                 Err(_) => None,
                 Ok(Incoming::Response) => {
-                    self.replied(&line);
+                    self.handle_reply(&line);
                     None
                 }
-                Ok(Incoming::Request(request)) => self.asks_client(request),
-                Ok(Incoming::Notification { method, params }) => self.tells_client(&method, &params),
+                Ok(Incoming::Request(request)) => self.request_to_client(request),
+                Ok(Incoming::Notification { method, params }) => {
+                    self.notification_to_client(&method, &params)
+                }
             };
-            let Some(message) = passed_on else { continue };
+            let Some(message) = message else { continue };
             let Some(client) = lock(&self.client).clone() else { return };
             if handle.block_on(client.send(message)).is_err() {
                 return;
@@ -411,63 +426,65 @@ impl Link {
         }
     }
 
-    fn replied(&self, line: &[u8]) {
+    fn handle_reply(&self, line: &[u8]) {
         let Ok(reply) = serde_json::from_slice::<Reply>(line) else { return };
         let Some(Id::Number(number)) = &reply.id else { return };
-        let waiting = number.as_u64().and_then(|number| lock(&self.asked).as_mut()?.remove(&number));
-        if let Some(waiting) = waiting {
-            let _ = waiting.send(reply);
+        let sender = number.as_u64().and_then(|number| lock(&self.pending).as_mut()?.remove(&number));
+        if let Some(sender) = sender {
+            let _ = sender.send(reply);
         }
     }
 
-    /// Spells what it asks of the client, under an id that nobody else has.
-    fn asks_client(&self, Request { id, method, params }: Request) -> Option<String> {
+    /// Returns a request of the agent as a message to the client, with an id that is unique there.
+    fn request_to_client(&self, Request { id, method, params }: Request) -> Option<String> {
         let number = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let known = format!("agent-{number}");
-        lock(&self.asks).insert(known.clone(), id);
-        let (id, method) = (Id::Text(known), Some(&*method));
-        spelled(&Message { id: Some(&id), method, params: params.raw(), ..Message::default() }).ok()
+        let forwarded_id = format!("agent-{number}");
+        lock(&self.forwarded).insert(forwarded_id.clone(), id);
+        let (id, method) = (Id::Text(forwarded_id), Some(&*method));
+        serialize(&Message { id: Some(&id), method, params: params.raw(), ..Message::default() }).ok()
     }
 
-    fn tells_client(&self, method: &str, params: &Params) -> Option<String> {
+    /// Returns a notification of the agent as a message to the client; `None` for updates of sessions that it is opening.
+    fn notification_to_client(&self, method: &str, params: &Params) -> Option<String> {
         let session = params.read::<SessionParams>().ok().map(|params| params.session_id);
-        if method == UPDATE && session.is_some_and(|session| lock(&self.quiet).contains(&session)) {
+        if method == UPDATE && session.is_some_and(|session| lock(&self.opening).contains(&session)) {
             return None;
         }
-        spelled(&Message { method: Some(method), params: params.raw(), ..Message::default() }).ok()
+        serialize(&Message { method: Some(method), params: params.raw(), ..Message::default() }).ok()
     }
 
-    /// Fails what is asked of it at once, and ends it meanwhile.
-    fn give_up(self: &Arc<Self>) {
-        lock(&self.asked).take();
-        let link = self.clone();
-        tokio::task::spawn_blocking(move || link.end());
+    /// Fails all pending requests now, and ends the process in the background.
+    fn abandon(self: &Arc<Self>) {
+        lock(&self.pending).take();
+        let process = self.clone();
+        tokio::task::spawn_blocking(move || process.end());
     }
 
-    /// Ends it: first its input, then, if it does not go by itself, the process and what it has started. Whoever still
-    /// holds its output, nobody waits for it any more.
+    /// Ends the process: closes its input and, if it does not exit in time, kills it with the processes that it has started.
+    /// A process that still holds its output open is not waited for.
     fn end(&self) {
         lock(&self.input).take();
-        let mut process = lock(&self.process);
-        if let Some(mut process) = process.take() {
-            let last = Instant::now() + PATIENCE;
-            // Its last words are heard, too.
-            while !(matches!(process.try_wait(), Ok(Some(_))) && self.is_gone()) && Instant::now() < last {
+        let mut child = lock(&self.child);
+        if let Some(mut child) = child.take() {
+            let deadline = Instant::now() + STOP_TIMEOUT;
+            // Its output is read to the end, because it may still answer requests.
+            while !(matches!(child.try_wait(), Ok(Some(_))) && self.has_ended()) && Instant::now() < deadline
+            {
                 thread::sleep(Duration::from_millis(10));
             }
-            kill(&mut process);
+            kill(&mut child);
         }
-        drop(process);
-        lock(&self.asked).take();
+        drop(child);
+        lock(&self.pending).take();
         lock(&self.client).take();
     }
 }
 
-/// Ends a process and what it has started, and waits for it.
-fn kill(process: &mut Child) {
+/// Kills a process and its process group, and waits for it.
+fn kill(child: &mut Child) {
     #[cfg(unix)]
     {
-        let group = format!("-{}", process.id());
+        let group = format!("-{}", child.id());
         let mut kill = Command::new("kill");
         kill.args(["-s", "KILL", "--", &group])
             .stdin(Stdio::null())
@@ -475,12 +492,12 @@ fn kill(process: &mut Child) {
             .stderr(Stdio::null());
         let _ = kill.status();
     }
-    let _ = process.kill();
-    let _ = process.wait();
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
-fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
-    while let Some(mut line) = waiting.blocking_recv() {
+fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
+    while let Some(mut line) = lines.blocking_recv() {
         line.push('\n');
         if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
             return;
@@ -488,20 +505,21 @@ fn write(mut stdin: ChildStdin, mut waiting: mpsc::Receiver<String>) {
     }
 }
 
-fn spelled(message: &Message<'_>) -> Result<String, Error> {
-    annals_api::json_line(message).map_err(|_| failed("could not be asked"))
+fn serialize(message: &Message<'_>) -> Result<String, Error> {
+    annals_api::json_line(message).map_err(|_| agent_error("could not be asked"))
 }
 
-fn gone() -> Error {
-    failed("has ended; what it wrote to standard error may say why")
+fn agent_ended() -> Error {
+    agent_error("has ended; what it wrote to standard error may say why")
 }
 
-fn failed(what: &str) -> Error {
+fn agent_error(what: &str) -> Error {
     Error::new(ErrorCode::Internal, &format!("the agent {what}"))
 }
 
-/// Splits a command into words. Quotes of both kinds keep blanks; a backslash stands for itself, as in paths.
-pub(super) fn words(command: &str) -> Vec<String> {
+/// Splits a command line into words. Quotes of both kinds keep whitespace; a backslash is a plain character, as in Windows
+/// paths.
+pub(super) fn split_command(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in command.chars() {
         match (character, quote) {
@@ -532,7 +550,7 @@ mod tests {
             (r#""C:\Program Files\agent.exe" 'a b' """#, &[r"C:\Program Files\agent.exe", "a b", ""]),
             (r#"a"b c"d '天气"#, &["ab cd", "天气"]),
         ] {
-            assert_eq!(words(command), expected, "{command}");
+            assert_eq!(split_command(command), expected, "{command}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A session that is open: what is written to it is told as it comes.
+//! An open session: entries are sent to the client as they are appended.
 
 use annals_engine::{Engine, TranscriptFile};
 use annals_proto::acp::{Fate, InfoUpdate, Meta, Update, UsageUpdate};
@@ -7,122 +7,123 @@ use annals_transcript::session::Session;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::message;
-use super::tell::Teller;
+use super::update_message;
+use super::updates::UpdateBuilder;
 use crate::connection::Outgoing;
-use crate::watch::{Growth, Subscription};
+use crate::watch::{Subscription, TailEvent};
 use annals_api::rpc::Error;
 use annals_api::to_wire;
 
-/// What is needed to tell what is written to a session.
+/// Reports what is appended to a session.
 #[derive(Debug)]
-pub(super) struct Follow {
+pub(super) struct SessionFollower {
     engine: Engine,
-    /// The session, as the client has named it.
+    /// The session id as the client has spelled it.
     session: String,
     file: TranscriptFile,
     subscription: Subscription,
-    teller: Teller,
-    /// Entries that were told before their lines had an end.
+    builder: UpdateBuilder,
+    /// The uuids of entries that were reported before their lines had an end, so that they are not reported again.
     unfinished: Vec<String>,
-    /// What was told last.
+    /// The title, time and usage that were reported last.
     info: InfoUpdate,
     usage: Option<UsageUpdate>,
 }
 
-/// A session that is being followed. It is not any more when this is dropped.
+/// The task that follows a session. It ends on drop.
 #[derive(Debug)]
-pub(crate) struct Following(JoinHandle<()>);
+pub(crate) struct FollowTask(JoinHandle<()>);
 
-impl Following {
-    /// Begins to tell when the word is given.
-    pub(super) fn begin(follow: Follow, outgoing: Outgoing, word: oneshot::Receiver<()>) -> Self {
+impl FollowTask {
+    /// Spawns the task. It sends nothing until `start` is signalled, which is when the answer is queued.
+    pub(super) fn spawn(follower: SessionFollower, outgoing: Outgoing, start: oneshot::Receiver<()>) -> Self {
         Self(tokio::spawn(async move {
-            if word.await.is_ok() {
-                follow.run(outgoing).await;
+            if start.await.is_ok() {
+                follower.run(outgoing).await;
             }
         }))
     }
 
-    /// Ends it. Nothing more is told once this is done.
+    /// Ends the task. No update is sent after this returns.
     pub(super) async fn end(mut self) {
         self.0.abort();
         let _ = (&mut self.0).await;
     }
 }
 
-impl Drop for Following {
+impl Drop for FollowTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Follow {
+impl SessionFollower {
     pub(super) fn new(
         engine: Engine,
         session: String,
         file: TranscriptFile,
         subscription: Subscription,
-        teller: Teller,
+        builder: UpdateBuilder,
         unfinished: Vec<String>,
     ) -> Self {
         let (info, usage) = (InfoUpdate::default(), None);
-        Self { engine, session, file, subscription, teller, unfinished, info, usage }
+        Self { engine, session, file, subscription, builder, unfinished, info, usage }
     }
 
     async fn run(mut self, outgoing: Outgoing) {
-        while let Some((growth, _making)) = self.subscription.next_growth(outgoing.making()).await {
-            let is_gone = matches!(growth, Growth::Gone);
-            let told = tokio::task::spawn_blocking(move || (self.tell(&growth), self)).await;
-            let Ok((messages, follow)) = told else { return };
-            self = follow;
-            // What cannot be read now is told with what comes next.
+        while let Some((event, _reservation)) = self.subscription.next_event(outgoing.build_budget()).await {
+            let is_removed = matches!(event, TailEvent::Removed);
+            let built = tokio::task::spawn_blocking(move || (self.messages_of(&event), self)).await;
+            let Ok((messages, follower)) = built else { return };
+            self = follower;
+            // Building fails only where a message cannot be serialized. The next lines are still reported.
             for message in messages.unwrap_or_default() {
                 if outgoing.send(message).await.is_err() {
                     return;
                 }
             }
-            if is_gone {
+            if is_removed {
                 return;
             }
         }
     }
 
-    /// Says what has come. It reads files: to be called from a thread that may wait.
-    fn tell(&mut self, growth: &Growth) -> Result<Vec<String>, Error> {
-        match growth {
-            Growth::Gone => self.fate(Fate { gone: true, ..Fate::default() }),
-            Growth::Replaced => self.fate(Fate { reset: true, ..Fate::default() }),
-            Growth::Lines(lines) => {
-                self.lines(lines)?;
-                let updates = self.teller.take().into_iter();
-                let mut messages =
-                    updates.map(|update| message(&self.session, update)).collect::<Result<Vec<_>, _>>()?;
-                messages.extend(self.news()?);
+    /// Builds the messages that report an event. It reads files, so it must be called on a thread that may block.
+    fn messages_of(&mut self, event: &TailEvent) -> Result<Vec<String>, Error> {
+        match event {
+            TailEvent::Removed => self.fate_message(Fate { gone: true, ..Fate::default() }),
+            TailEvent::Replaced => self.fate_message(Fate { reset: true, ..Fate::default() }),
+            TailEvent::Lines(lines) => {
+                self.add_lines(lines)?;
+                let updates = self.builder.take().into_iter();
+                let mut messages = updates
+                    .map(|update| update_message(&self.session, update))
+                    .collect::<Result<Vec<_>, _>>()?;
+                messages.extend(self.changed_info()?);
                 Ok(messages)
             }
         }
     }
 
-    fn lines(&mut self, lines: &[u8]) -> Result<(), Error> {
+    /// Adds the entries of appended lines, except those that were reported before their lines had an end.
+    fn add_lines(&mut self, lines: &[u8]) -> Result<(), Error> {
         let failed = |source| annals_engine::Error::read(&self.file.path, source);
         let session = Session::read(lines).map_err(failed)?;
         let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
         for node in session.nodes().iter().filter(|node| node.is_seen_by_client()) {
             let entry = Entry::new(&lines[at(node.at.offset)..at(node.at.offset + node.length)]);
             let uuid = entry.head().id.map(annals_transcript::json::JsonStr::decode);
-            if uuid.is_none_or(|uuid| !self.unfinished.iter().any(|told| *told == *uuid)) {
-                self.teller.entry(&entry);
+            if uuid.is_none_or(|uuid| !self.unfinished.iter().any(|reported| *reported == *uuid)) {
+                self.builder.add_entry(&entry);
             }
         }
         Ok(())
     }
 
-    /// Says what the session is called, when something was said last and how much of the context is taken, as far as that
-    /// is news.
-    pub(super) fn news(&mut self) -> Result<Vec<String>, Error> {
+    /// Builds the messages that report title, time and usage of the context window, where they have changed.
+    pub(super) fn changed_info(&mut self) -> Result<Vec<String>, Error> {
         let mut updates = Vec::new();
-        // What leads out of the client's folders is not looked at.
+        // A symlink may lead out of the config folders by now; what is behind it must not be read.
         if self.engine.symlink_guard().allows_now(&self.file.path)
             && let Ok(listed) = self.engine.session_row(&self.file)
         {
@@ -136,15 +137,16 @@ impl Follow {
                 updates.push(Update::SessionInfoUpdate(info));
             }
         }
-        if let Some(usage) = self.teller.usage().filter(|usage| Some(*usage) != self.usage) {
+        if let Some(usage) = self.builder.usage().filter(|usage| Some(*usage) != self.usage) {
             self.usage = Some(usage);
             updates.push(Update::UsageUpdate(usage));
         }
-        updates.into_iter().map(|update| message(&self.session, update)).collect()
+        updates.into_iter().map(|update| update_message(&self.session, update)).collect()
     }
 
-    fn fate(&self, fate: Fate) -> Result<Vec<String>, Error> {
+    /// Builds the message that the file was removed or replaced.
+    fn fate_message(&self, fate: Fate) -> Result<Vec<String>, Error> {
         let info = InfoUpdate { meta: Some(Meta { annals: fate }), ..InfoUpdate::default() };
-        message(&self.session, Update::SessionInfoUpdate(info)).map(|message| vec![message])
+        update_message(&self.session, Update::SessionInfoUpdate(info)).map(|message| vec![message])
     }
 }

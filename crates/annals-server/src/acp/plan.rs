@@ -1,36 +1,36 @@
-//! What the agent means to do: its list of to-dos, or its tasks.
+//! Plans: what the model intends to do, from its to-do list or its tasks.
 
 use annals_proto::acp::{Plan, PlanEntry, PlanStatus};
 use annals_transcript::content::ToolUse;
 use annals_transcript::json::Value;
 
-/// How many things a plan has at most, and how many characters each.
-const MOST: usize = 200;
-const LONGEST: usize = 1000;
+const MAX_ENTRIES: usize = 200;
+/// Longer entries are cut.
+const MAX_CONTENT_CHARS: usize = 1000;
 
-/// The tasks that calls have made so far, by their ids.
+/// The tasks that calls have created so far, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(Vec<(String, PlanEntry)>);
 
-/// What a call does to the tasks, once it is known to have worked.
+/// What a call does to the tasks, once its result says that it succeeded.
 #[derive(Debug)]
 pub(super) enum TaskChange {
-    /// There is a new one; its id stands in the result.
+    /// Adds a task, whose id is in the result.
     Create { subject: String },
-    /// One is called otherwise, goes on or is gone.
+    /// Renames a task, changes its status, or removes it.
     Update { id: String, subject: Option<String>, status: Option<String> },
 }
 
-/// Reads a list of to-dos from the call that writes it.
-pub(super) fn todos(call: &ToolUse<'_>) -> Option<Plan> {
+/// Reads the to-do list from the call that writes it.
+pub(super) fn todo_plan(call: &ToolUse<'_>) -> Option<Plan> {
     let todos = call.input().filter(|_| call.name().as_deref() == Some("TodoWrite"))?.get("todos")?;
     let todos = todos.is_array().then(|| todos.items())?;
-    let entry = |todo: Value<'_>| Some(entry(&todo.text("content")?, todo.text("status").as_deref()));
-    Some(Plan { entries: todos.filter_map(entry).take(MOST).collect() })
+    let entry = |todo: Value<'_>| Some(plan_entry(&todo.text("content")?, todo.text("status").as_deref()));
+    Some(Plan { entries: todos.filter_map(entry).take(MAX_ENTRIES).collect() })
 }
 
 impl TaskChange {
-    /// Reads what a call would do to the tasks.
+    /// Reads the change that a call asks for; `None` if it is another call.
     pub(super) fn of(call: &ToolUse<'_>) -> Option<Self> {
         let input = call.input()?;
         let text = |key: &str| input.text(key).map(std::borrow::Cow::into_owned);
@@ -45,24 +45,24 @@ impl TaskChange {
 }
 
 impl Tasks {
-    /// Does what a call did, and returns the plan if it is another one now.
-    pub(super) fn change(&mut self, change: TaskChange, result: Option<Value<'_>>) -> Option<Plan> {
+    /// Applies the change of a call that succeeded, and returns the new plan; `None` if nothing changed.
+    pub(super) fn apply(&mut self, change: TaskChange, result: Option<Value<'_>>) -> Option<Plan> {
         match change {
             TaskChange::Create { subject } => {
                 let id = result?.get("task")?.text("id")?.into_owned();
-                if self.0.len() == MOST || self.0.iter().any(|(known, _)| *known == id) {
+                if self.0.len() == MAX_ENTRIES || self.0.iter().any(|(known, _)| *known == id) {
                     return None;
                 }
-                self.0.push((id, entry(&subject, None)));
+                self.0.push((id, plan_entry(&subject, None)));
             }
             TaskChange::Update { id, subject, status } => {
-                let place = self.0.iter().position(|(known, _)| *known == id)?;
+                let index = self.0.iter().position(|(known, _)| *known == id)?;
                 if status.as_deref() == Some("deleted") {
-                    self.0.remove(place);
+                    self.0.remove(index);
                 } else {
-                    let task = &mut self.0[place].1;
-                    let said = entry(subject.as_deref().unwrap_or(&task.content), status.as_deref());
-                    *task = PlanEntry { status: status.map_or(task.status, |_| said.status), ..said };
+                    let task = &mut self.0[index].1;
+                    let updated = plan_entry(subject.as_deref().unwrap_or(&task.content), status.as_deref());
+                    *task = PlanEntry { status: status.map_or(task.status, |_| updated.status), ..updated };
                 }
             }
         }
@@ -70,13 +70,13 @@ impl Tasks {
     }
 }
 
-fn entry(content: &str, status: Option<&str>) -> PlanEntry {
+fn plan_entry(content: &str, status: Option<&str>) -> PlanEntry {
     let status = match status {
         Some("completed") => PlanStatus::Completed,
         Some("in_progress") => PlanStatus::InProgress,
         _ => PlanStatus::Pending,
     };
-    PlanEntry { content: content.chars().take(LONGEST).collect(), priority: "medium", status }
+    PlanEntry { content: content.chars().take(MAX_CONTENT_CHARS).collect(), priority: "medium", status }
 }
 
 #[cfg(test)]
@@ -90,20 +90,20 @@ mod tests {
         look(&tool::read(block.as_bytes()).unwrap())
     }
 
-    fn spelled(plan: &Plan) -> Vec<String> {
+    fn lines(plan: &Plan) -> Vec<String> {
         plan.entries.iter().map(|entry| format!("{} {:?}", entry.content, entry.status)).collect()
     }
 
     #[test]
-    fn a_list_of_to_dos_is_a_plan() {
-        let todos = |input: &str| with("TodoWrite", input, todos);
+    fn a_to_do_list_is_a_plan() {
+        let todos = |input: &str| with("TodoWrite", input, todo_plan);
         let plan = todos(
             r#"{"todos":[{"content":"煮水","status":"completed"},{"content":"Pour","status":"in_progress"},{"content":"Drink"},7]}"#,
         );
-        assert_eq!(spelled(&plan.unwrap()), ["煮水 Completed", "Pour InProgress", "Drink Pending"]);
+        assert_eq!(lines(&plan.unwrap()), ["煮水 Completed", "Pour InProgress", "Drink Pending"]);
         assert_eq!(todos(r#"{"todos":"none"}"#), None);
-        assert_eq!(with("Write", r#"{"todos":[]}"#, super::todos), None);
-        assert_eq!(spelled(&todos(r#"{"todos":[]}"#).unwrap()), [] as [String; 0], "a list may become empty");
+        assert_eq!(with("Write", r#"{"todos":[]}"#, super::todo_plan), None);
+        assert_eq!(lines(&todos(r#"{"todos":[]}"#).unwrap()), [] as [String; 0], "a list may become empty");
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         let mut tasks = Tasks::default();
         let mut change = |name: &str, input: &str, result: &str| {
             let change = with(name, input, TaskChange::of)?;
-            tasks.change(change, Value::new(result.as_bytes())).map(|plan| spelled(&plan))
+            tasks.apply(change, Value::new(result.as_bytes())).map(|plan| lines(&plan))
         };
         let made = |id: u8| format!(r#"{{"task":{{"id":"{id}","subject":"x"}}}}"#);
         assert_eq!(change("TaskCreate", r#"{"subject":"Boil"}"#, &made(1)).unwrap(), ["Boil Pending"]);
@@ -119,8 +119,8 @@ mod tests {
             change("TaskCreate", r#"{"subject":"Pour"}"#, &made(2)).unwrap(),
             ["Boil Pending", "Pour Pending"]
         );
-        assert_eq!(change("TaskCreate", r#"{"subject":"Pour"}"#, &made(2)), None, "told again");
-        assert_eq!(change("TaskCreate", r#"{"subject":"Stir"}"#, "{}"), None, "nobody knows its id");
+        assert_eq!(change("TaskCreate", r#"{"subject":"Pour"}"#, &made(2)), None, "recorded twice");
+        assert_eq!(change("TaskCreate", r#"{"subject":"Stir"}"#, "{}"), None, "the result has no id");
         let update = r#"{"taskId":"1","status":"in_progress"}"#;
         assert_eq!(change("TaskUpdate", update, "{}").unwrap(), ["Boil InProgress", "Pour Pending"]);
         let rename = r#"{"taskId":"1","subject":"煮水"}"#;

@@ -1,4 +1,4 @@
-//! Lists of sessions, the trash, and what has to be done elsewhere.
+//! Methods that work on sessions as a whole: list, delete, and the refusal of what needs a model.
 
 use annals_engine::{ListOptions, SessionRow};
 use annals_proto::ErrorCode;
@@ -10,76 +10,70 @@ use annals_api::rpc::{Error, Outcome, Params};
 use annals_api::to_wire;
 use annals_api::{end_page, is_absolute, spell, workspace};
 
-/// How many sessions a page has.
-const PAGE: usize = 100;
+/// How many sessions a page of the list has.
+const PAGE_SIZE: usize = 100;
 
 impl Server {
+    /// Lists sessions: all of them, or those of one working directory.
     pub(super) fn acp_list(&self, params: &Params) -> Outcome {
         let params: ListParams = params.read()?;
         let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
         let mut listing = self.api.engine().list(&ListOptions {
-            project: cwd.as_deref().map(directory).transpose()?.flatten(),
+            project: cwd.as_deref().map(check_cwd).transpose()?.flatten(),
             after: params.cursor.as_deref().map(read_place).transpose()?,
-            limit: Some(PAGE + 1),
+            limit: Some(PAGE_SIZE + 1),
             inside: true,
             ..ListOptions::default()
         });
-        let next_cursor = end_page(&mut listing.sessions, PAGE);
-        let info = |listed: SessionRow| {
-            let place = place_of(&listed)?;
-            let session = to_wire::session(listed);
-            let is_asked_for = cwd.as_ref().is_none_or(|cwd| is_same(cwd, &place));
-            is_asked_for.then(|| SessionInfo {
-                session_id: session.id.clone(),
-                cwd: place,
-                title: session.title.clone(),
-                updated_at: session.updated_at.clone(),
-                meta: Meta { annals: session },
-            })
-        };
-        spell(&ListResult { sessions: listing.sessions.into_iter().filter_map(info).collect(), next_cursor })
+        let next_cursor = end_page(&mut listing.sessions, PAGE_SIZE);
+        let sessions = listing.sessions.into_iter();
+        let sessions = sessions.filter_map(|listed| session_info(listed, cwd.as_deref())).collect();
+        spell(&ListResult { sessions, next_cursor })
     }
 
+    /// Moves a session to the trash.
     pub(super) fn acp_delete(&self, params: &Params) -> Outcome {
         let params: SessionParams = params.read()?;
         if self.api.options().read_only {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
         }
-        // The protocol has it that what is gone already is no error.
+        // The protocol says that deleting a session that does not exist is no error, so the result is ignored.
         self.api.delete_session(&params.session_id, None)?;
         spell(&annals_proto::acp::Empty {})
     }
 
-    /// Returns the folder in which an agent would go on with a session. Agents know it by its bare id only.
-    pub(super) fn acp_place(&self, session: &str) -> Result<String, Error> {
+    /// Returns the working directory in which an agent would continue a session. Agents know sessions by their bare ids
+    /// only.
+    pub(super) fn acp_working_directory(&self, session: &str) -> Result<String, Error> {
         if session.starts_with("claude:") {
             return Err(Error::invalid_params(
                 "an agent knows sessions by their ids alone, without `claude:`",
             ));
         }
         let listed = self.api.engine().session_row(&self.api.session(session, None)?)?;
-        place_of(&listed).ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
+        working_directory(&listed)
+            .ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
     }
 
-    /// Says how to go on with a session.
-    pub(super) fn acp_goes_on_elsewhere(&self, params: &Params) -> Outcome {
+    /// Refuses to continue a session, with the command that does it.
+    pub(super) fn acp_refuse_to_continue(&self, params: &Params) -> Outcome {
         let params: SessionParams = params.read()?;
         let file = self.api.session(&params.session_id, None)?;
         let id = file.session.clone().unwrap_or_default();
-        let cwd = self.api.engine().session_row(&file).ok().as_ref().and_then(place_of);
+        let cwd = self.api.engine().session_row(&file).ok().as_ref().and_then(working_directory);
         let message = format!(
             "annals keeps histories and asks no model; to go on, run `claude --resume {id}` in the session's folder"
         );
-        Err(elsewhere(&message, vec!["claude".to_owned(), "--resume".to_owned(), id], cwd))
+        Err(not_supported(&message, vec!["claude".to_owned(), "--resume".to_owned(), id], cwd))
     }
 }
 
-/// Says how to begin a session.
-pub(super) fn begins_elsewhere(params: &Params) -> Outcome {
+/// Refuses to begin a session, with the command that does it.
+pub(super) fn refuse_new_session(params: &Params) -> Outcome {
     let cwd = params.read::<NewParams>()?.cwd;
-    directory(&cwd)?;
+    check_cwd(&cwd)?;
     let message = "annals keeps histories and asks no model; to begin a session, run `claude` in its folder";
-    Err(elsewhere(message, vec!["claude".to_owned()], Some(cwd)))
+    Err(not_supported(message, vec!["claude".to_owned()], Some(cwd)))
 }
 
 #[derive(serde::Deserialize)]
@@ -87,42 +81,67 @@ struct NewParams {
     cwd: String,
 }
 
-fn elsewhere(message: &str, command: Vec<String>, cwd: Option<String>) -> Error {
+fn not_supported(message: &str, command: Vec<String>, cwd: Option<String>) -> Error {
     let data = Elsewhere { reason: "history-only", command, cwd };
     Error::new(ErrorCode::NotSupported, message).with_data(&data)
 }
 
-/// Reads the path of a working directory. It is compared with what sessions tell, and never opened.
-fn directory(cwd: &str) -> Result<Option<std::path::PathBuf>, Error> {
-    let wrong = || Error::invalid_params("`cwd` is not an absolute path");
-    workspace(Some(cwd)).map_err(|_| wrong())?.map(Some).ok_or_else(wrong)
+/// Reads `cwd`, which has to be an absolute path. It is compared with the paths that sessions name, and never opened.
+fn check_cwd(cwd: &str) -> Result<Option<std::path::PathBuf>, Error> {
+    let invalid = || Error::invalid_params("`cwd` is not an absolute path");
+    workspace(Some(cwd)).map_err(|_| invalid())?.map(Some).ok_or_else(invalid)
 }
 
 impl Server {
     /// Finds the session that is to be opened.
     pub(super) fn acp_session(&self, params: &OpenParams) -> Result<annals_engine::TranscriptFile, Error> {
-        directory(&params.cwd)?;
+        check_cwd(&params.cwd)?;
         self.api.session(&params.session_id, Some(&params.cwd))
     }
 }
 
-/// Returns the folder in which the client would resume a session. Editors want no sessions without one.
-fn place_of(listed: &SessionRow) -> Option<String> {
-    let is_fine = |path: &String| is_absolute(path);
-    listed.project_path().filter(is_fine).or_else(|| listed.facts.cwd.clone().filter(is_fine))
+/// Returns a session as clients list it; `None` if it has no working directory, or another one than the client asked for.
+fn session_info(listed: SessionRow, cwd: Option<&str>) -> Option<SessionInfo> {
+    let directory = working_directory(&listed)?;
+    if cwd.is_some_and(|cwd| !is_same_directory(cwd, &directory)) {
+        return None;
+    }
+    let session = to_wire::session(listed);
+    Some(SessionInfo {
+        session_id: session.id.clone(),
+        cwd: directory,
+        title: session.title.clone(),
+        updated_at: session.updated_at.clone(),
+        meta: Meta { annals: session },
+    })
 }
 
-/// Returns whether two paths name the same folder, as far as their spelling says.
-fn is_same(asked: &str, told: &str) -> bool {
-    let trimmed = |path: &'_ str| path.trim_end_matches(['/', '\\']).to_owned();
-    let (asked_for, told) = (trimmed(asked), trimmed(told));
-    let is_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
-    let is_same_drive = is_drive(&asked_for)
-        && is_drive(&told)
-        && asked_for[..1].eq_ignore_ascii_case(&told[..1])
-        && asked_for[1..] == told[1..];
-    let real = || std::fs::canonicalize(asked).is_ok_and(|real| real.as_os_str() == told.as_str());
-    asked_for == told || is_same_drive || real()
+/// Returns the directory in which Claude Code would resume a session. The protocol has no sessions without one.
+fn working_directory(listed: &SessionRow) -> Option<String> {
+    let directories = [listed.project_path(), listed.facts.cwd.clone()];
+    directories.into_iter().flatten().find(|path| is_absolute(path))
+}
+
+/// Returns whether the path that a client gave names the directory that a session names: by its spelling, or through
+/// symlinks.
+fn is_same_directory(given: &str, recorded: &str) -> bool {
+    let (trimmed, recorded) = (trim_separators(given), trim_separators(recorded));
+    trimmed == recorded
+        || is_same_on_drive(trimmed, recorded)
+        || std::fs::canonicalize(given).is_ok_and(|real| real.as_os_str() == recorded)
+}
+
+fn trim_separators(path: &str) -> &str {
+    path.trim_end_matches(['/', '\\'])
+}
+
+/// Returns whether two Windows paths differ at most in the case of the drive letter.
+fn is_same_on_drive(first: &str, second: &str) -> bool {
+    let has_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
+    has_drive(first)
+        && has_drive(second)
+        && first[..1].eq_ignore_ascii_case(&second[..1])
+        && first[1..] == second[1..]
 }
 
 #[cfg(test)]
@@ -138,10 +157,10 @@ mod tests {
             (r"C:\天气\", r"C:\天气"),
             ("/", "/"),
         ] {
-            assert!(is_same(asked, told), "{asked} {told}");
+            assert!(is_same_directory(asked, told), "{asked} {told}");
         }
         for (asked, told) in [("/a", "/a/b"), ("/a/b", "/a"), (r"D:\天气", r"C:\天气"), ("/A", "/a")] {
-            assert!(!is_same(asked, told), "{asked} {told}");
+            assert!(!is_same_directory(asked, told), "{asked} {told}");
         }
     }
 }

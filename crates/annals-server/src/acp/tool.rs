@@ -1,4 +1,4 @@
-//! Calls of tools in the words of editors: what kind of tool, which files, which changes.
+//! Tool calls as editors show them: the kind of tool, a title, the files and the changes.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use annals_transcript::tool;
 
 use annals_api::is_absolute;
 
-/// How many characters of what a call is about stand in its title.
-const LONGEST_TITLE: usize = 200;
+/// How many characters of the subject of a call its title has.
+const MAX_TITLE_CHARS: usize = 200;
 
-/// Returns what kind of tool has this name.
+/// Returns the kind of the tool with this name.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "Read" | "NotebookRead" | "ReadMcpResourceTool" | "ListMcpResourcesTool" => ToolKind::Read,
@@ -27,12 +27,12 @@ pub(super) fn kind(name: &str) -> ToolKind {
         _ => name
             .strip_prefix("mcp__")
             .and_then(|name| name.rsplit("__").next())
-            .map_or(ToolKind::Other, by_verb),
+            .map_or(ToolKind::Other, kind_by_verb),
     }
 }
 
-/// Tools of others are called by what they do, as often as not.
-fn by_verb(name: &str) -> ToolKind {
+/// Returns the kind of an MCP tool. Many of their names begin with a verb.
+fn kind_by_verb(name: &str) -> ToolKind {
     match name.split(['_', '-']).next().unwrap_or_default() {
         "read" | "get" | "list" | "view" => ToolKind::Read,
         "write" | "edit" | "patch" => ToolKind::Edit,
@@ -45,7 +45,7 @@ fn by_verb(name: &str) -> ToolKind {
     }
 }
 
-/// Returns a line that says what a call is about.
+/// Returns the title of a call: the tool, and the first line of what it works on.
 pub(super) fn title(call: &ToolUse<'_>) -> String {
     let name = call.name().filter(|name| !name.is_empty()).unwrap_or(Cow::Borrowed("Tool"));
     let subject = tool::subject(call);
@@ -53,12 +53,12 @@ pub(super) fn title(call: &ToolUse<'_>) -> String {
     if line.is_empty() {
         return name.into_owned();
     }
-    let end = line.char_indices().nth(LONGEST_TITLE).map_or(line.len(), |(end, _)| end);
+    let end = line.char_indices().nth(MAX_TITLE_CHARS).map_or(line.len(), |(end, _)| end);
     let more = if end < subject.trim().len() { " …" } else { "" };
     format!("{name}: {}{more}", &line[..end])
 }
 
-/// Returns the files that a call touches, as far as they are known for certain.
+/// Returns the files that a call reads or writes, where their absolute paths are known.
 pub(super) fn locations(call: &ToolUse<'_>, cwd: Option<&str>) -> Vec<Location> {
     let line = call.input().and_then(|input| input.number("offset"));
     let line = line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
@@ -69,43 +69,52 @@ pub(super) fn locations(call: &ToolUse<'_>, cwd: Option<&str>) -> Vec<Location> 
 
 /// Returns the changes of files that a call asks for.
 pub(super) fn diffs(call: &ToolUse<'_>, cwd: Option<&str>) -> Vec<ToolContent> {
-    let changes = || {
-        let input = call.input()?;
-        let text = |value: Value<'_>, key: &str| value.text(key).map(Cow::into_owned);
-        let change = |path: &str, value: Value<'_>, old: &str, new: &str| {
-            let path = absolute(&input.text(path)?, cwd)?;
-            Some(ToolContent::Diff { path, old_text: text(value, old), new_text: text(value, new)? })
-        };
-        let name = call.name()?;
-        Some(match &*name {
-            "Edit" => change("file_path", input, "old_string", "new_string").into_iter().collect(),
-            "MultiEdit" => {
-                let edits = input.get("edits").into_iter().flat_map(Value::items);
-                edits.filter_map(|edit| change("file_path", edit, "old_string", "new_string")).collect()
-            }
-            "Write" => change("file_path", input, "", "content").into_iter().collect(),
-            "NotebookEdit" => change("notebook_path", input, "", "new_source").into_iter().collect(),
-            _ => Vec::new(),
-        })
+    let (Some(name), Some(input)) = (call.name(), call.input()) else { return Vec::new() };
+    let path_key = match &*name {
+        "Edit" | "MultiEdit" | "Write" => "file_path",
+        "NotebookEdit" => "notebook_path",
+        _ => return Vec::new(),
     };
-    changes().unwrap_or_default()
+    let Some(path) = input.text(path_key).and_then(|path| absolute(&path, cwd)) else { return Vec::new() };
+    match &*name {
+        "Edit" => replacement(&path, input).into_iter().collect(),
+        "MultiEdit" => {
+            let edits = input.get("edits").into_iter().flat_map(Value::items);
+            edits.filter_map(|edit| replacement(&path, edit)).collect()
+        }
+        "Write" => new_text(&path, input, "content").into_iter().collect(),
+        _ => new_text(&path, input, "new_source").into_iter().collect(),
+    }
 }
 
-/// Returns the change of a file that was written anew, which only the result tells: what stood there before.
-pub(super) fn written(result: Value<'_>, cwd: Option<&str>) -> Option<ToolContent> {
+/// Returns the change that replaces `old_string` by `new_string`.
+fn replacement(path: &str, edit: Value<'_>) -> Option<ToolContent> {
+    let (old, new) = (edit.text("old_string"), edit.text("new_string")?);
+    let (old_text, new_text) = (old.map(Cow::into_owned), new.into_owned());
+    Some(ToolContent::Diff { path: path.to_owned(), old_text, new_text })
+}
+
+/// Returns the change that writes the text under a key; what it overwrites is not known.
+fn new_text(path: &str, input: Value<'_>, key: &str) -> Option<ToolContent> {
+    let new_text = input.text(key)?.into_owned();
+    Some(ToolContent::Diff { path: path.to_owned(), old_text: None, new_text })
+}
+
+/// Returns the change of a file that was overwritten. Only the result has its former contents.
+pub(super) fn overwrite_diff(result: Value<'_>, cwd: Option<&str>) -> Option<ToolContent> {
     let (old, new) = (result.text("originalFile")?, result.text("content")?);
     let path = absolute(&result.text("filePath")?, cwd)?;
     Some(ToolContent::Diff { path, old_text: Some(old.into_owned()), new_text: new.into_owned() })
 }
 
 /// Returns the first line that an edit changed.
-pub(super) fn changed_line(result: Value<'_>, cwd: Option<&str>) -> Option<Location> {
+pub(super) fn first_changed_line(result: Value<'_>, cwd: Option<&str>) -> Option<Location> {
     let patch = result.get("structuredPatch").filter(|patch| patch.is_array())?.items().next()?;
     let line = u32::try_from(patch.number("newStart")?).ok()?;
     Some(Location { path: absolute(&result.text("filePath")?, cwd)?, line: Some(line) })
 }
 
-/// Returns a path from the root: editors want no others.
+/// Returns an absolute path, because editors accept no others; `None` if it is not known.
 fn absolute(path: &str, cwd: Option<&str>) -> Option<String> {
     if is_absolute(path) {
         return Some(path.to_owned());
@@ -153,14 +162,14 @@ mod tests {
         assert_eq!(titled("TaskList", "{}"), "TaskList");
         assert_eq!(titled("", "{}"), "Tool");
         let long = titled("Bash", &format!(r#"{{"command":"{}"}}"#, "天".repeat(300)));
-        assert_eq!(long.chars().count(), "Bash: ".len() + LONGEST_TITLE + " …".chars().count());
+        assert_eq!(long.chars().count(), "Bash: ".len() + MAX_TITLE_CHARS + " …".chars().count());
     }
 
     #[test]
     fn files_are_named_from_the_root() {
         let found = |name: &str, input: &str, cwd| {
-            let places = with(name, input, |call| locations(call, cwd));
-            places.into_iter().map(|place| (place.path, place.line)).collect::<Vec<_>>()
+            let found = with(name, input, |call| locations(call, cwd));
+            found.into_iter().map(|location| (location.path, location.line)).collect::<Vec<_>>()
         };
         let cwd = Some("/home/mia/茶");
         assert_eq!(
@@ -198,9 +207,12 @@ mod tests {
         let result =
             br#"{"filePath":"/a","content":"new","originalFile":"old","structuredPatch":[{"newStart":12}]}"#;
         let result = Value::new(result).unwrap();
-        assert_eq!(written(result, None), Some(diff(Some("old"), "new")));
-        assert_eq!(changed_line(result, None), Some(Location { path: "/a".to_owned(), line: Some(12) }));
+        assert_eq!(overwrite_diff(result, None), Some(diff(Some("old"), "new")));
+        assert_eq!(
+            first_changed_line(result, None),
+            Some(Location { path: "/a".to_owned(), line: Some(12) })
+        );
         let nothing = Value::new(br#"{"filePath":"/a","structuredPatch":{"newStart":1}}"#).unwrap();
-        assert_eq!((written(nothing, None), changed_line(nothing, None)), (None, None));
+        assert_eq!((overwrite_diff(nothing, None), first_changed_line(nothing, None)), (None, None));
     }
 }

@@ -1,7 +1,7 @@
-//! `GET /events`: what happens, as a stream of events.
+//! `GET /events`: a subscription as a stream of server-sent events.
 //!
-//! The number of an event is where in the transcript the entries that it tells end, so that a client that comes back with
-//! the last number it has seen goes on exactly there. Between events a stream holds nothing but its place in the file.
+//! The id of an event is the offset at which its entries end in the transcript, so that a client that reconnects with the
+//! last id resumes exactly there. Between events a stream keeps nothing in memory but that offset.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -20,34 +20,35 @@ use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::{Face, json};
-use crate::room::{Room, Roomy, Taken};
+use super::{HttpState, json};
+use crate::budget::{BudgetedText, ByteBudget, Reservation};
 use crate::watch::{Notice, Subscription};
 use annals_api::json_line;
 use annals_api::rpc::Error;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// After how many milliseconds a client that lost us should come back.
-const RETRY: u64 = 1000;
+/// After how many milliseconds a disconnected client should reconnect.
+const RETRY_MILLIS: u64 = 1000;
 
-type Told = (Subscription, Option<(Notice, Option<Taken>)>);
+/// The next notice, and the subscription to wait for the one after it.
+type NextNotice = (Subscription, Option<(Notice, Option<Reservation>)>);
 
 /// A stream of events.
-struct Events {
+struct EventStream {
     first: Option<String>,
-    next: Pin<Box<dyn Future<Output = Told> + Send>>,
-    /// For what is told until the client has taken it.
-    room: Room,
+    next: Pin<Box<dyn Future<Output = NextNotice> + Send>>,
+    /// Bounds the bytes of events that are not sent yet.
+    budget: ByteBudget,
     stopping: Pin<Box<dyn Future<Output = ()> + Send>>,
     heartbeat: Pin<Box<Sleep>>,
-    pause: Duration,
-    _place: OwnedSemaphorePermit,
+    heartbeat_interval: Duration,
+    _permit: OwnedSemaphorePermit,
 }
 
-/// Subscribes to one session or to all of them. Where the last event ended is said by the browser in a header, or by
-/// another client in the address.
+/// Subscribes to one session or to all of them. A browser that reconnects gives the offset in the header `Last-Event-ID`,
+/// which takes precedence over the one in the URL.
 pub(super) async fn stream(
-    State(face): State<Arc<Face>>,
+    State(state): State<Arc<HttpState>>,
     headers: HeaderMap,
     params: Result<Query<WatchParams>, QueryRejection>,
 ) -> Response {
@@ -55,53 +56,58 @@ pub(super) async fn stream(
         let message = "`sessionId`, `workspacePath` and `offset` may stand in the address, each once; `offset` is a number";
         return refuse(&Error::invalid_params(message));
     };
-    match headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()).map(|id| id.to_str().map(str::parse)) {
-        Some(Ok(Ok(offset))) if params.session_id.is_some() => params.offset = Some(offset),
-        Some(Err(_) | Ok(Err(_))) => {
-            return refuse(&Error::invalid_params("`Last-Event-ID` is a number"));
-        }
-        _ => {}
+    match last_event_id(&headers) {
+        Ok(Some(offset)) if params.session_id.is_some() => params.offset = Some(offset),
+        Ok(_) => {}
+        Err(error) => return refuse(&error),
     }
-    let Ok(place) = face.streams.clone().try_acquire_owned() else {
+    let Ok(permit) = state.streams.clone().try_acquire_owned() else {
         return refuse(&Error::new(ErrorCode::TooMany, "there are too many streams"));
     };
-    let server = face.server.clone();
+    let server = state.server.clone();
     let subscribed = tokio::task::spawn_blocking(move || server.subscribe(&params)).await;
     match subscribed.unwrap_or_else(|_| Err(Error::broken_off())) {
         Ok(subscription) => {
             let kind = HeaderValue::from_static("text/event-stream");
-            let events = Events::of(subscription, &face, place);
+            let events = EventStream::of(subscription, &state, permit);
             ([(header::CONTENT_TYPE, kind)], Body::new(events)).into_response()
         }
         Err(error) => refuse(&error),
     }
 }
 
-impl Events {
-    fn of(subscription: Subscription, face: &Face, place: OwnedSemaphorePermit) -> Self {
+/// Returns the id of the last event that the client has got, which is an offset. An empty header is none.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Error> {
+    let Some(id) = headers.get(LAST_EVENT_ID).filter(|id| !id.is_empty()) else { return Ok(None) };
+    let offset = id.to_str().ok().and_then(|id| id.parse().ok());
+    offset.map(Some).ok_or_else(|| Error::invalid_params("`Last-Event-ID` is a number"))
+}
+
+impl EventStream {
+    fn of(subscription: Subscription, state: &HttpState, permit: OwnedSemaphorePermit) -> Self {
         let ready = WatchResult { subscription: subscription.name(), offset: subscription.offset() };
-        let first = format!("retry: {RETRY}\n{}", event("ready", ready.offset, &ready));
-        let mut stopping = face.stopping.clone();
-        let pause = face.limits.heartbeat;
+        let first = format!("retry: {RETRY_MILLIS}\n{}", event("ready", ready.offset, &ready));
+        let mut stopping = state.stopping.clone();
+        let heartbeat_interval = state.limits.heartbeat;
         Self {
             first: Some(first),
-            next: Box::pin(next(subscription, face.telling.clone())),
-            room: face.telling.clone(),
-            // If nobody can say it any more, it is so.
+            next: Box::pin(next(subscription, state.event_budget.clone())),
+            budget: state.event_budget.clone(),
+            // A dropped sender means that the server stops, too.
             stopping: Box::pin(async move { drop(stopping.wait_for(|stopping| *stopping).await) }),
-            heartbeat: Box::pin(sleep(pause)),
-            pause,
-            _place: place,
+            heartbeat: Box::pin(sleep(heartbeat_interval)),
+            heartbeat_interval,
+            _permit: permit,
         }
     }
 }
 
-async fn next(mut subscription: Subscription, room: Room) -> Told {
-    let notice = subscription.next(&room).await;
+async fn next(mut subscription: Subscription, budget: ByteBudget) -> NextNotice {
+    let notice = subscription.next(&budget).await;
     (subscription, notice)
 }
 
-impl hyper::body::Body for Events {
+impl hyper::body::Body for EventStream {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -110,26 +116,26 @@ impl hyper::body::Body for Events {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        let (text, taken) = if let Some(first) = this.first.take() {
+        let (text, reservation) = if let Some(first) = this.first.take() {
             (first, None)
         } else if this.stopping.as_mut().poll(context).is_ready() {
             return Poll::Ready(None);
         } else if let Poll::Ready((subscription, notice)) = this.next.as_mut().poll(context) {
-            this.next = Box::pin(next(subscription, this.room.clone()));
-            let Some((notice, taken)) = notice else { return Poll::Ready(None) };
-            (spell(&notice), taken)
+            this.next = Box::pin(next(subscription, this.budget.clone()));
+            let Some((notice, reservation)) = notice else { return Poll::Ready(None) };
+            (to_event(&notice), reservation)
         } else {
             ready!(this.heartbeat.as_mut().poll(context));
             (":\n\n".to_owned(), None)
         };
-        this.heartbeat.as_mut().reset(Instant::now() + this.pause);
-        let bytes = Bytes::from_owner(Roomy { text, _taken: taken });
+        this.heartbeat.as_mut().reset(Instant::now() + this.heartbeat_interval);
+        let bytes = Bytes::from_owner(BudgetedText { text, _reservation: reservation });
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 }
 
-/// Spells what a subscriber is told.
-fn spell(notice: &Notice) -> String {
+/// Returns a notice as an event.
+fn to_event(notice: &Notice) -> String {
     match notice {
         Notice::Changed(notice) => event("changed", None, notice),
         Notice::Appended(notice) => {
@@ -145,7 +151,7 @@ fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> String {
     format!("{id}event: {name}\ndata: {data}\n\n")
 }
 
-/// Says why there is no stream: in the status, for browsers, and in words.
+/// Answers with an error: as a status, which browsers report, and as JSON.
 fn refuse(error: &Error) -> Response {
     let status = match error.code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
@@ -155,6 +161,24 @@ fn refuse(error: &Error) -> Response {
         ErrorCode::TooMany => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    let told = serde_json::json!({ "error": { "code": error.code.number(), "message": error.message } });
-    json(status, Body::from(told.to_string()))
+    let body = serde_json::json!({ "error": { "code": error.code.number(), "message": error.message } });
+    json(status, Body::from(body.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_event_id_is_a_number_or_absent() {
+        for (value, expected) in [(None, Some(None)), (Some(""), Some(None)), (Some("42"), Some(Some(42)))] {
+            let headers = value.map(|value| (LAST_EVENT_ID, HeaderValue::from_static(value)));
+            let headers = headers.into_iter().collect();
+            assert_eq!(last_event_id(&headers).ok(), expected, "{value:?}");
+        }
+        for value in [&b"x"[..], b"-1", b" ", b"\xff", b"18446744073709551616"] {
+            let headers = [(LAST_EVENT_ID, HeaderValue::from_bytes(value).unwrap())].into_iter().collect();
+            assert!(last_event_id(&headers).is_err(), "{value:?}");
+        }
+    }
 }

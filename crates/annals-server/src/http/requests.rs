@@ -1,4 +1,4 @@
-//! `POST /rpc`: one request in the body, its answer back.
+//! `POST /rpc`: a JSON-RPC request in the body, and its answer in the body of the response.
 
 use std::sync::Arc;
 
@@ -8,22 +8,22 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use tokio::time::timeout;
 
-use super::{Face, Limits, json, plain};
-use crate::room::{Room, Roomy, Taken};
+use super::{HttpState, Limits, json, plain};
+use crate::budget::{BudgetedText, ByteBudget, Reservation};
 use annals_api::Cancelled;
 use annals_api::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
 
-/// Takes a request back when nobody waits for its answer any more.
-struct Waiting(Cancelled);
+/// Cancels a request when its handler is dropped, which hyper does when the client disconnects.
+struct CancelOnDrop(Cancelled);
 
-impl Drop for Waiting {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-/// Answers a request. What is wrong with how it was sent is told by the status; what is wrong with itself, in the answer.
-pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> Response {
+/// Answers a request. Errors of HTTP have a status of their own; errors of JSON-RPC are answers with status 200.
+pub(super) async fn answer(State(state): State<Arc<HttpState>>, request: Request) -> Response {
     if !is_json(request.headers()) {
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a request is sent as application/json");
     }
@@ -33,46 +33,54 @@ pub(super) async fn answer(State(face): State<Arc<Face>>, request: Request) -> R
     if length > LONGEST_FRAME {
         return too_large();
     }
-    let _room = match room(&face.incoming, length, &face.limits).await {
-        Ok(room) => room,
+    let _reservation = match reserve(&state.request_budget, length, &state.limits).await {
+        Ok(reservation) => reservation,
         Err(busy) => return busy,
     };
-    let body = match timeout(face.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
+    let body = match timeout(state.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(error)) if broke_off(&error) => {
+        Ok(Err(error)) if is_transport_error(&error) => {
             return plain(StatusCode::BAD_REQUEST, "the request broke off");
         }
         Ok(Err(_)) => return too_large(),
         Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"),
     };
     match Incoming::read(&body) {
-        Err((id, error)) => send(&face, rpc::answer(&id, &Err(error))).await,
+        Err((id, error)) => send(&state, rpc::answer(&id, &Err(error))).await,
         Ok(Incoming::Response | Incoming::Notification { .. }) => plain(StatusCode::ACCEPTED, ""),
         Ok(Incoming::Request(request)) => {
             drop(body);
             let cancelled = Cancelled::default();
-            let _waiting = Waiting(cancelled.clone());
+            let _cancel_on_drop = CancelOnDrop(cancelled.clone());
             let id = request.id.clone();
-            let (outcome, _working): (Outcome, _) =
-                face.server.clone().work(request.method, request.params, cancelled).await;
-            send(&face, rpc::answer(&id, &outcome)).await
+            let (outcome, _permit): (Outcome, _) =
+                state.server.clone().work(request.method, request.params, cancelled).await;
+            send(&state, rpc::answer(&id, &outcome)).await
         }
     }
 }
 
-/// Sends an answer when there is room for it.
-async fn send(face: &Face, answer: String) -> Response {
-    match room(&face.outgoing, answer.len(), &face.limits).await {
-        Ok(room) => json(StatusCode::OK, Body::from(Bytes::from_owner(Roomy { text: answer, _taken: room }))),
+/// Sends an answer once its bytes are reserved.
+async fn send(state: &HttpState, answer: String) -> Response {
+    match reserve(&state.answer_budget, answer.len(), &state.limits).await {
+        Ok(reservation) => {
+            let text = BudgetedText { text: answer, _reservation: reservation };
+            json(StatusCode::OK, Body::from(Bytes::from_owner(text)))
+        }
         Err(busy) => busy,
     }
 }
 
-/// Waits until there is room for so many bytes, but not for ever: who does not read holds up nobody for long.
-async fn room(room: &Room, length: usize, limits: &Limits) -> Result<Option<Taken>, Response> {
-    let taken = timeout(limits.room, room.take_if_large(length)).await;
+/// Reserves bytes of a budget. The wait is bounded, so that clients that do not read their answers cannot block others for
+/// long.
+async fn reserve(
+    budget: &ByteBudget,
+    length: usize,
+    limits: &Limits,
+) -> Result<Option<Reservation>, Response> {
+    let reservation = timeout(limits.budget_wait, budget.reserve_if_large(length)).await;
     let busy = |_| plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later");
-    taken.map_err(busy)
+    reservation.map_err(busy)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -81,8 +89,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json") && !headers.contains_key(header::CONTENT_ENCODING)
 }
 
-/// Returns whether a body could not be read; else there is too much of it.
-fn broke_off(error: &(dyn std::error::Error + 'static)) -> bool {
+/// Returns whether a body could not be read from the connection. The only other error is that it is too long.
+fn is_transport_error(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     causes.any(<dyn std::error::Error>::is::<hyper::Error>)
 }
@@ -96,11 +104,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_taken_back_when_nobody_waits_for_its_answer() {
+    fn a_request_is_cancelled_when_its_handler_is_dropped() {
         let cancelled = Cancelled::default();
-        let waiting = Waiting(cancelled.clone());
+        let guard = CancelOnDrop(cancelled.clone());
         assert!(cancelled.check().is_ok());
-        drop(waiting);
+        drop(guard);
         assert!(cancelled.check().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The lines of a file that one subscription has read last, for the others of the same file.
+//! A buffer of the lines that were read last from a file, shared by the subscriptions of that file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::file_state::FileState;
 
-/// More bytes are not kept: a thousand subscriptions have five hundred files of two subscriptions each.
-const LONGEST: usize = 16 << 10;
+/// Longer batches of lines are not buffered. The bound is per file, and 1000 subscriptions can have 500 files with two
+/// subscriptions each.
+const MAX_BUFFERED_BYTES: usize = 16 << 10;
 
 /// The buffers of all files that have subscriptions.
 #[derive(Debug, Default)]
-pub(super) struct Buffers(BTreeMap<PathBuf, Weak<LineBuffer>>);
+pub(super) struct LineBuffers(BTreeMap<PathBuf, Weak<LineBuffer>>);
 
-impl Buffers {
+impl LineBuffers {
     /// Returns the buffer of a file, which its subscriptions share.
     pub(super) fn of(&mut self, path: &Path) -> Arc<LineBuffer> {
         self.0.retain(|_, buffer| buffer.strong_count() > 0);
@@ -38,35 +39,35 @@ struct Batch {
     /// The state of the file when the lines were read.
     state: FileState,
     from: Checkpoint,
-    to: Checkpoint,
+    until: Checkpoint,
     lines: Vec<u8>,
 }
 
-/// What follows a checkpoint, as far as a buffer knows.
+/// What follows a checkpoint, according to a buffer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// These lines, up to another checkpoint.
+pub(super) enum Buffered {
+    /// These lines follow, up to another checkpoint.
     Lines(Vec<u8>, Checkpoint),
-    /// Nothing: the file ends there.
+    /// The file ends at the checkpoint.
     End,
 }
 
 impl LineBuffer {
-    /// Returns what follows a checkpoint in a file that is in this state; `None` if only the file tells.
-    pub(super) fn next(&self, state: &FileState, checkpoint: &Checkpoint) -> Option<Next> {
+    /// Returns what follows a checkpoint in a file that is in this state; `None` if the file has to be read.
+    pub(super) fn next(&self, state: &FileState, checkpoint: &Checkpoint) -> Option<Buffered> {
         let batch = self.batch();
         let batch = batch.as_ref().filter(|batch| batch.state == *state)?;
         if batch.from == *checkpoint {
-            return Some(Next::Lines(batch.lines.clone(), batch.to));
+            return Some(Buffered::Lines(batch.lines.clone(), batch.until));
         }
-        let is_end = batch.to == *checkpoint && checkpoint.offset() == state.length;
-        is_end.then_some(Next::End)
+        let is_end = batch.until == *checkpoint && checkpoint.offset() == state.length;
+        is_end.then_some(Buffered::End)
     }
 
-    /// Keeps lines that were read from a file in this state, in place of those before.
-    pub(super) fn put(&self, state: &FileState, from: Checkpoint, to: Checkpoint, lines: &[u8]) {
-        let is_kept = lines.len() <= LONGEST;
-        *self.batch() = is_kept.then(|| Batch { state: *state, from, to, lines: lines.to_vec() });
+    /// Replaces the buffered lines by lines that were read from a file in this state.
+    pub(super) fn put(&self, state: &FileState, from: Checkpoint, until: Checkpoint, lines: &[u8]) {
+        let is_kept = lines.len() <= MAX_BUFFERED_BYTES;
+        *self.batch() = is_kept.then(|| Batch { state: *state, from, until, lines: lines.to_vec() });
     }
 
     fn batch(&self) -> MutexGuard<'_, Option<Batch>> {

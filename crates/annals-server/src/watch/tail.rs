@@ -1,4 +1,4 @@
-//! One session as it grows: whole lines from an offset on.
+//! The tail of one session for one subscription: whole lines from an offset on.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -12,47 +12,44 @@ use annals_transcript::checkpoint::Change;
 use annals_transcript::file_state::FileState;
 use annals_transcript::session::Session;
 
-use super::Told;
-use super::recent::{LineBuffer, Next};
-use crate::room::SMALL;
+use super::ReadOutcome;
+use super::recent::{Buffered, LineBuffer};
+use crate::budget::MAX_UNBUDGETED_BYTES;
 use annals_api::LONGEST_ITEM;
 use annals_api::rpc::Error;
 use annals_api::to_wire::ToWire;
 
-/// How many bytes of lines are told together; a longer line alone.
-pub(super) const TOGETHER: u64 = SMALL as u64;
+/// How many bytes of lines are reported together; a longer line is reported alone.
+pub(super) const BATCH_BYTES: u64 = MAX_UNBUDGETED_BYTES as u64;
 
-/// What has come of a session, as it stands in its file.
+/// What happened to a file since the last read.
 #[derive(Debug)]
-pub(crate) enum Growth {
-    /// Whole lines.
+pub(crate) enum TailEvent {
+    /// Whole lines were appended.
     Lines(Vec<u8>),
-    /// The file was replaced or cut off. All that is in it now is taken as read.
+    /// The file was replaced or truncated.
     Replaced,
-    /// The file is not there any more.
-    Gone,
+    Removed,
 }
 
-/// How far a session was told to a subscription.
+/// How far a session was reported to a subscription.
 #[derive(Debug)]
 pub(super) struct SessionTail {
     file: TranscriptFile,
     subscription: String,
-    /// Where files may lie.
     guard: SymlinkGuard,
     tail: Tail,
     /// Lines that another subscription may have read already.
     buffer: Arc<LineBuffer>,
-    /// Behind the last line that was told.
+    /// The end of the last line that was reported.
     offset: u64,
-    /// Whether the subscriber gave an offset at which no line starts. The file is told as replaced then.
-    is_misplaced: bool,
-    /// Whether it was told that the file is gone.
-    is_gone: bool,
+    /// Whether the subscriber gave an offset at which no line starts. The file is then reported as replaced.
+    is_offset_invalid: bool,
+    is_removal_reported: bool,
 }
 
 impl SessionTail {
-    /// Begins at an offset, or at the end of the lines that are there.
+    /// Starts at an offset, or else at the end of the last whole line.
     pub(super) fn new(
         file: TranscriptFile,
         guard: SymlinkGuard,
@@ -64,11 +61,20 @@ impl SessionTail {
             Some(offset) => tail_at_line(&file.path, offset),
         };
         let tail = tail.map_err(|source| annals_engine::Error::read(&file.path, source))?;
-        let is_misplaced = tail.is_none();
+        let is_offset_invalid = tail.is_none();
         let tail = tail.unwrap_or_default();
         let offset = offset.unwrap_or_else(|| tail.checkpoint().offset());
         let buffer = Arc::default();
-        Ok(Self { file, subscription, guard, tail, buffer, offset, is_misplaced, is_gone: false })
+        Ok(Self {
+            file,
+            subscription,
+            guard,
+            tail,
+            buffer,
+            offset,
+            is_offset_invalid,
+            is_removal_reported: false,
+        })
     }
 
     /// Shares a buffer with the other subscriptions of the same file.
@@ -80,99 +86,117 @@ impl SessionTail {
         self.offset
     }
 
-    /// Returns what has come since, if there is room for it. It is nothing also if it cannot be read now: then it is tried
-    /// again when the file is touched again.
-    pub(super) fn read(&mut self, room: u64) -> Told<AppendedNotice> {
-        self.try_read(room).unwrap_or(Told::Nothing)
+    /// Returns the next event as a notice, if it has no more than `limit` bytes of lines. An error is reported as nothing,
+    /// and the read is repeated when the file changes again.
+    pub(super) fn read(&mut self, limit: u64) -> ReadOutcome<AppendedNotice> {
+        self.try_read(limit).unwrap_or(ReadOutcome::Nothing)
     }
 
-    /// Returns what has come since as it stands in the file, in the same way.
-    pub(super) fn read_growth(&mut self, room: u64) -> Told<Growth> {
-        let growth = self.try_growth(room).unwrap_or(Told::Nothing);
-        match &growth {
-            Told::Something(Growth::Lines(lines)) => self.offset += lines.len() as u64,
-            Told::Something(Growth::Replaced) => self.move_to_end(),
-            Told::Something(Growth::Gone) | Told::Nothing | Told::Longer(_) => {}
+    /// Returns the next event itself, in the same way. After a replacement it goes on at the end of the new file.
+    pub(super) fn read_event(&mut self, limit: u64) -> ReadOutcome<TailEvent> {
+        let event = self.try_read_event(limit).unwrap_or(ReadOutcome::Nothing);
+        match &event {
+            ReadOutcome::Ready(TailEvent::Lines(lines)) => self.offset += lines.len() as u64,
+            ReadOutcome::Ready(TailEvent::Replaced) => self.move_to_end(),
+            ReadOutcome::Ready(TailEvent::Removed) | ReadOutcome::Nothing | ReadOutcome::OverLimit(_) => {}
         }
-        growth
+        event
     }
 
-    /// Moves on behind all lines that are in the file; to its start if it cannot be read now.
+    /// Skips all lines of the file; goes on at its start if it cannot be read now.
     fn move_to_end(&mut self) {
         let opened = self.guard.open(&self.file.path).ok().flatten();
         let tail = opened.and_then(|(mut source, state)| Tail::at_end(&mut source, &state).ok());
-        self.begin_again(tail.unwrap_or_default());
+        self.restart_at(tail.unwrap_or_default());
     }
 
-    fn try_read(&mut self, room: u64) -> Result<Told<AppendedNotice>, Error> {
-        let growth = match self.try_growth(room)? {
-            Told::Nothing => return Ok(Told::Nothing),
-            Told::Longer(length) => return Ok(Told::Longer(length)),
-            Told::Something(growth) => growth,
+    fn try_read(&mut self, limit: u64) -> Result<ReadOutcome<AppendedNotice>, Error> {
+        let event = match self.try_read_event(limit)? {
+            ReadOutcome::Nothing => return Ok(ReadOutcome::Nothing),
+            ReadOutcome::OverLimit(length) => return Ok(ReadOutcome::OverLimit(length)),
+            ReadOutcome::Ready(event) => event,
         };
-        let notice = match growth {
-            // Lines that cannot be told now are read again.
-            Growth::Lines(lines) => self.tell(&lines).inspect_err(|_| self.tail.skip_to(self.offset))?,
-            Growth::Replaced => AppendedNotice { reset: true, ..self.notice() },
-            Growth::Gone => AppendedNotice { reset: true, gone: true, ..self.notice() },
+        let notice = match event {
+            // If the notice cannot be built, the lines are read again next time.
+            TailEvent::Lines(lines) => {
+                self.appended(&lines).inspect_err(|_| self.tail.skip_to(self.offset))?
+            }
+            TailEvent::Replaced => AppendedNotice { reset: true, ..self.notice() },
+            TailEvent::Removed => AppendedNotice { reset: true, gone: true, ..self.notice() },
         };
-        Ok(Told::Something(notice))
+        Ok(ReadOutcome::Ready(notice))
     }
 
-    fn try_growth(&mut self, room: u64) -> Result<Told<Growth>, Error> {
-        let growth = self.find_growth(room);
-        Ok(growth.map_err(|source| annals_engine::Error::read(&self.file.path, source))?)
+    fn try_read_event(&mut self, limit: u64) -> Result<ReadOutcome<TailEvent>, Error> {
+        let event = self.find_event(limit);
+        Ok(event.map_err(|source| annals_engine::Error::read(&self.file.path, source))?)
     }
 
-    fn find_growth(&mut self, room: u64) -> io::Result<Told<Growth>> {
-        if let Some(growth) = self.take_buffered()? {
-            return Ok(growth);
+    fn find_event(&mut self, limit: u64) -> io::Result<ReadOutcome<TailEvent>> {
+        if let Some(event) = self.take_buffered()? {
+            return Ok(event);
         }
         let Some((mut source, state)) = self.guard.open(&self.file.path)? else {
-            let is_news = !std::mem::replace(&mut self.is_gone, true);
-            self.begin_again(Tail::default());
-            return Ok(if is_news { Told::Something(Growth::Gone) } else { Told::Nothing });
+            return Ok(self.report_removal());
         };
-        if self.is_misplaced || self.tail.compare(&mut source, &state)? == Change::Replaced {
-            self.begin_again(Tail::at_start(&state));
-            return Ok(Told::Something(Growth::Replaced));
+        if self.is_offset_invalid || self.tail.compare(&mut source, &state)? == Change::Replaced {
+            self.restart_at(Tail::at_start(&state));
+            return Ok(ReadOutcome::Ready(TailEvent::Replaced));
         }
-        self.is_gone = false;
-        let Some(mut lines) = self.tail.find_lines(&mut source, state.length, TOGETHER)? else {
-            return Ok(Told::Nothing);
+        self.is_removal_reported = false;
+        self.read_lines(&mut source, &state, limit)
+    }
+
+    /// Reports that the file is not there any more, once.
+    fn report_removal(&mut self) -> ReadOutcome<TailEvent> {
+        self.restart_at(Tail::default());
+        let was_reported = std::mem::replace(&mut self.is_removal_reported, true);
+        if was_reported { ReadOutcome::Nothing } else { ReadOutcome::Ready(TailEvent::Removed) }
+    }
+
+    /// Reads the next lines of the open file and moves the checkpoint behind them.
+    fn read_lines(
+        &mut self,
+        source: &mut File,
+        state: &FileState,
+        limit: u64,
+    ) -> io::Result<ReadOutcome<TailEvent>> {
+        let Some(mut lines) = self.tail.find_lines(source, state.length, BATCH_BYTES)? else {
+            return Ok(ReadOutcome::Nothing);
         };
-        if lines.len() > room {
-            return Ok(Told::Longer(lines.len()));
+        if lines.len() > limit {
+            return Ok(ReadOutcome::OverLimit(lines.len()));
         }
         let before = *self.tail.checkpoint();
         let mut hasher = DefaultHasher::new();
-        hasher.write(lines.read(&mut source)?);
-        let advanced = self.tail.advance(&mut source, &state, &lines, hasher.finish());
-        // Lines that were not told are read again.
+        hasher.write(lines.read(source)?);
+        let advanced = self.tail.advance(source, state, &lines, hasher.finish());
+        // After an error the lines are not reported, so they are read again next time.
         let advanced = advanced.inspect_err(|_| self.tail = Tail::new(before));
         if !advanced? {
-            self.begin_again(Tail::at_start(&state));
-            return Ok(Told::Something(Growth::Replaced));
+            self.restart_at(Tail::at_start(state));
+            return Ok(ReadOutcome::Ready(TailEvent::Replaced));
         }
         let bytes = lines.into_bytes();
         if self.is_shared() {
-            self.buffer.put(&state, before, *self.tail.checkpoint(), &bytes);
+            self.buffer.put(state, before, *self.tail.checkpoint(), &bytes);
         }
-        Ok(Told::Something(Growth::Lines(bytes)))
+        Ok(ReadOutcome::Ready(TailEvent::Lines(bytes)))
     }
 
-    /// Returns what another subscription has read already, if the file has not changed since; `None` if it has to be read.
-    fn take_buffered(&mut self) -> io::Result<Option<Told<Growth>>> {
-        if !self.is_shared() || self.is_misplaced || self.is_gone {
+    /// Returns what another subscription has read already, if the file has not changed since; `None` if the file has to be
+    /// read.
+    fn take_buffered(&mut self) -> io::Result<Option<ReadOutcome<TailEvent>>> {
+        if !self.is_shared() || self.is_offset_invalid || self.is_removal_reported {
             return Ok(None);
         }
         let Some(state) = FileState::of(&self.file.path)? else { return Ok(None) };
         Ok(match self.buffer.next(&state, self.tail.checkpoint()) {
-            Some(Next::Lines(lines, checkpoint)) => {
+            Some(Buffered::Lines(lines, checkpoint)) => {
                 self.tail = Tail::new(checkpoint);
-                Some(Told::Something(Growth::Lines(lines)))
+                Some(ReadOutcome::Ready(TailEvent::Lines(lines)))
             }
-            Some(Next::End) => Some(Told::Nothing),
+            Some(Buffered::End) => Some(ReadOutcome::Nothing),
             None => None,
         })
     }
@@ -181,12 +205,12 @@ impl SessionTail {
         Arc::strong_count(&self.buffer) > 1
     }
 
-    fn begin_again(&mut self, tail: Tail) {
-        (self.offset, self.tail, self.is_misplaced) = (tail.checkpoint().offset(), tail, false);
+    fn restart_at(&mut self, tail: Tail) {
+        (self.offset, self.tail, self.is_offset_invalid) = (tail.checkpoint().offset(), tail, false);
     }
 
-    /// Makes items of whole lines.
-    fn tell(&mut self, lines: &[u8]) -> Result<AppendedNotice, Error> {
+    /// Builds the notice of appended lines.
+    fn appended(&mut self, lines: &[u8]) -> Result<AppendedNotice, Error> {
         let failed = |source| annals_engine::Error::read(&self.file.path, source);
         let session = Session::read(lines).map_err(failed)?;
         let to_wire = ToWire::of_lines(&self.file, &session, lines).cut_above(LONGEST_ITEM);
@@ -208,7 +232,7 @@ impl SessionTail {
     }
 }
 
-/// Returns a tail at the end of the lines of a file, which has to be there.
+/// Returns a tail at the end of the last whole line of a file. Fails if the file does not exist.
 fn tail_at_end(path: &Path) -> io::Result<Tail> {
     FileState::of(path)?.ok_or(io::ErrorKind::NotFound)?;
     let mut source = File::open(path)?;
@@ -216,7 +240,7 @@ fn tail_at_end(path: &Path) -> io::Result<Tail> {
     Tail::at_end(&mut source, &state)
 }
 
-/// Returns a tail at an offset of a file, which may be yet to come; `None` if no line starts there.
+/// Returns a tail at an offset of a file; `None` if no line starts there. A file that does not exist has offset 0 only.
 fn tail_at_line(path: &Path, offset: u64) -> io::Result<Option<Tail>> {
     if FileState::of(path)?.is_none() {
         return Ok((offset == 0).then(Tail::default));
@@ -239,7 +263,7 @@ mod tests {
 
     const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
-    /// Takes a folder as the only one in which files may lie.
+    /// Returns a guard that allows only files in this folder.
     fn guard(folder: &Path) -> SymlinkGuard {
         fs::create_dir_all(folder.join("projects")).unwrap();
         let roots = Roots::given(vec![folder.to_owned()]).unwrap();
@@ -252,11 +276,11 @@ mod tests {
         )
     }
 
-    /// Reads with as much room as it takes.
+    /// Reads without a limit.
     fn read(tail: &mut SessionTail) -> Option<AppendedNotice> {
         match tail.read(u64::MAX) {
-            Told::Something(notice) => Some(notice),
-            Told::Nothing | Told::Longer(_) => None,
+            ReadOutcome::Ready(notice) => Some(notice),
+            ReadOutcome::Nothing | ReadOutcome::OverLimit(_) => None,
         }
     }
 
@@ -265,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_come_in_pieces_are_told_whole_in_order_and_once() {
+    fn lines_written_in_pieces_are_reported_whole_in_order_and_once() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("projects")).unwrap();
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
@@ -275,25 +299,25 @@ mod tests {
             let mut tail =
                 SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), None)
                     .unwrap();
-            assert!(read(&mut tail).is_none(), "nothing has come yet");
+            assert!(read(&mut tail).is_none(), "nothing was appended yet");
             let lines: Vec<u8> = (1..50).flat_map(|number| line(number).into_bytes()).collect();
             let mut file = fs::File::options().append(true).open(&path).unwrap();
-            let (mut told, mut offset) = (Vec::new(), tail.offset());
+            let (mut reported, mut offset) = (Vec::new(), tail.offset());
             for piece in lines.chunks(size) {
                 file.write_all(piece).unwrap();
                 while let Some(notice) = read(&mut tail) {
                     assert_eq!((notice.offset, notice.reset), (offset, false));
                     offset = notice.next_offset;
-                    told.extend(uuids(&notice));
+                    reported.extend(uuids(&notice));
                 }
             }
             let expected: Vec<_> = (1..50).map(|number| format!("u{number}")).collect();
-            assert_eq!((told, offset), (expected, fs::metadata(&path).unwrap().len()), "{size}");
+            assert_eq!((reported, offset), (expected, fs::metadata(&path).unwrap().len()), "{size}");
         }
     }
 
     #[test]
-    fn a_file_that_is_replaced_cut_off_or_gone_is_told_from_its_start() {
+    fn a_file_that_is_replaced_truncated_or_removed_is_reported_from_its_start() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("projects")).unwrap();
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
@@ -315,11 +339,11 @@ mod tests {
         fs::rename(&other, &path).unwrap();
         expect(true, false, &[]);
         expect(false, false, &["u4", "u5"]);
-        // Another file of another length under the same name, which the offset does not fit.
+        // The new file is longer, and no line starts at the old offset.
         fs::write(&path, line(100) + &line(1000) + &line(7)).unwrap();
         expect(true, false, &[]);
         expect(false, false, &["u100", "u1000", "u7"]);
-        // Another one of lines of the same lengths, in the same place, that is longer.
+        // The new file is longer, and a line starts at the old offset.
         fs::write(&path, line(200) + &line(2000) + &line(8) + &line(9)).unwrap();
         expect(true, false, &[]);
         expect(false, false, &["u200", "u2000", "u8", "u9"]);
@@ -331,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_that_is_cut_off_again_hides_nothing() {
+    fn half_a_line_that_is_removed_again_hides_no_later_line() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("projects")).unwrap();
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
@@ -357,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn subscriptions_of_one_file_are_told_the_same_whoever_reads_first() {
+    fn subscriptions_of_one_file_get_the_same_notices_whichever_reads_first() {
         let folder = tempfile::tempdir().unwrap();
         let guard = guard(folder.path());
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
@@ -376,18 +400,18 @@ mod tests {
             let notice = read(&mut first).unwrap();
             let state = FileState::of(&path).unwrap().unwrap();
             let next = buffer.next(&state, second.tail.checkpoint());
-            assert!(matches!(next, Some(Next::Lines(..))), "{next:?}");
-            assert_eq!(buffer.next(&state, first.tail.checkpoint()), Some(Next::End));
+            assert!(matches!(next, Some(Buffered::Lines(..))), "{next:?}");
+            assert_eq!(buffer.next(&state, first.tail.checkpoint()), Some(Buffered::End));
             assert_eq!(buffer.next(&state, late.tail.checkpoint()).is_some(), number == 1);
             assert_eq!(format!("{:?}", read(&mut second)), format!("{:?}", Some(notice)));
             assert!(read(&mut first).is_none() && read(&mut second).is_none());
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while let Some(notice) = read(&mut late) {
-            told.extend(uuids(&notice));
+            reported.extend(uuids(&notice));
         }
-        assert_eq!(told, (1..20).map(|number| format!("u{number}")).collect::<Vec<_>>());
-        // What was read before the file was replaced is told to nobody any more.
+        assert_eq!(reported, (1..20).map(|number| format!("u{number}")).collect::<Vec<_>>());
+        // Lines that were read before the file was replaced are not reported after it.
         file.write_all(line(20).as_bytes()).unwrap();
         assert_eq!(uuids(&read(&mut first).unwrap()), ["u20"]);
         fs::write(&path, line(21)).unwrap();
@@ -401,7 +425,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_out_is_gone() {
+    fn a_symlink_out_of_the_config_folder_is_reported_as_removed() {
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::create_dir(folder.path().join("projects")).unwrap();
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
@@ -418,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_in_the_middle_of_a_line_begins_again() {
+    fn an_offset_in_the_middle_of_a_line_resets_the_subscription() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("projects")).unwrap();
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
@@ -436,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_made_from_their_entries_alone() {
+    fn items_are_built_from_their_entries_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("projects")).unwrap();
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));

@@ -303,12 +303,12 @@ fn a_client_that_does_not_read_is_not_told_without_end() {
     let other = client.request("history/status", &json!({}));
     // Until nothing more finds room. Others are served meanwhile: the answer waits behind what was told.
     let mut waiting = 0;
-    while client.outbox.waiting() > waiting || waiting < 31 {
-        waiting = client.outbox.waiting();
+    while client.outbox.queued() > waiting || waiting < 31 {
+        waiting = client.outbox.queued();
         std::thread::yield_now();
     }
-    assert!(client.outbox.waiting() <= 33, "{} MiB wait", client.outbox.waiting());
-    assert!(world.server.places_free() > 0, "who does not read takes no place from others");
+    assert!(client.outbox.queued() <= 33, "{} MiB wait", client.outbox.queued());
+    assert!(world.server.free_permits() > 0, "who does not read takes no place from others");
     let (mut told, mut answered) = (0, Vec::new());
     while answered.len() < 2 {
         let message = client.next();

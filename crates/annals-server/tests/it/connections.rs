@@ -265,10 +265,10 @@ fn a_client_that_does_not_read_is_not_written_to_without_end() {
         client.request("history/read", &json!({"sessionId": KETTLE}));
     }
     // Nothing is read until no more can be made: 32 MiB wait, and one answer for each place where work is done.
-    while world.server.places_free() > 0 {
+    while world.server.free_permits() > 0 {
         std::thread::yield_now();
     }
-    let waiting = client.outbox.waiting();
+    let waiting = client.outbox.queued();
     assert!(waiting * (4 << 20) <= (32 << 20) + (4 << 20), "{waiting} messages wait");
     // Once it reads, everything comes, each line once.
     let (mut answers, mut told) = (0, 0);

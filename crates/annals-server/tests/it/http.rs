@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use annals_server::{Ended, Http, HttpError, HttpOptions, Limits, Options};
+use annals_server::{Http, HttpError, HttpOptions, Limits, Options, StopReason};
 use serde_json::{Value, json};
 
 use crate::world::{KETTLE, TEA, World, entry};
@@ -593,7 +593,7 @@ fn who_reads_nothing_is_given_up_and_holds_nobody_up() {
 
 #[test]
 fn who_reads_nothing_of_what_is_large_makes_room_for_who_waits() {
-    let served = with_limits(|limits| limits.room = Duration::from_millis(200));
+    let served = with_limits(|limits| limits.budget_wait = Duration::from_millis(200));
     append(&served.world.session(TEA), line(&"x".repeat(7 << 20)).as_bytes());
     let address = format!("?sessionId={TEA}&offset=0");
     // There is room for nine.
@@ -607,7 +607,7 @@ fn who_reads_nothing_of_what_is_large_makes_room_for_who_waits() {
 #[test]
 fn answers_that_nobody_reads_do_not_keep_others_from_theirs() {
     let served = with_limits(|limits| {
-        (limits.stall, limits.room) = (Duration::from_secs(3600), Duration::from_millis(10));
+        (limits.stall, limits.budget_wait) = (Duration::from_secs(3600), Duration::from_millis(10));
     });
     let message = json!({"role": "user", "content": "x".repeat(4 << 20)});
     let long = entry("user", "long", Some("k1"), 91, message).to_string() + "\n";
@@ -700,7 +700,7 @@ fn what_is_being_answered_is_finished_before_the_end_and_streams_end() {
     drop(taken);
     assert_eq!(Reply::read(asked.try_clone().unwrap()).status, 200);
     assert_eq!(asked.read(&mut [0]).unwrap(), 0, "nothing more is answered");
-    assert_eq!(served.ended(), Ended::Terminated);
+    assert_eq!(served.ended(), StopReason::Terminated);
     drop(idle);
 }
 
@@ -714,7 +714,7 @@ fn what_is_not_finished_in_time_does_not_keep_it_from_ending() {
     let _asked = served.send("POST /rpc", &headers, STATUS);
     served.stop();
     served.stop();
-    assert_eq!(served.ended(), Ended::Terminated);
+    assert_eq!(served.ended(), StopReason::Terminated);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use annals_engine::Engine;
 use annals_proto::ServerAddress;
-use annals_server::{Ended, Http, HttpOptions, Options, Server};
+use annals_server::{Http, HttpOptions, Options, Server, StopReason};
 
 use crate::args::{Global, Serve};
 use crate::failure::{Failure, INTERRUPTED};
@@ -41,8 +41,8 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
         http.serve()
     };
     match ended.map_err(|error| Failure::server(&error))? {
-        Ended::Peer | Ended::Terminated => Ok(ExitCode::SUCCESS),
-        Ended::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        StopReason::Disconnected | StopReason::Terminated => Ok(ExitCode::SUCCESS),
+        StopReason::Interrupted => Ok(ExitCode::from(INTERRUPTED)),
     }
 }
 

@@ -1,13 +1,13 @@
-// The page: sessions on the left, one of them on the right, both kept up to date.
-// Transcripts come from strangers: their text is put in as text and never read as HTML.
+// The page: sessions on the left, one of them on the right, both updated live.
+// The text of transcripts is not trusted: it is inserted as text and never parsed as HTML (invariant 21).
 
 const $ = (id) => document.getElementById(id);
-const LIST = 100; // sessions of a page of the list
-const ITEMS = 200; // items of a page of a session
-const LONG = 20_000; // characters shown before somebody asks for more
-const DEEP = 60; // levels of a value that are shown
+const LIST_PAGE_SIZE = 100; // sessions that are loaded at once
+const ITEMS_PAGE_SIZE = 200; // items of a session that are loaded at once
+const MAX_CHARACTERS = 20_000; // of a text that are shown before the user asks for all of it
+const MAX_DEPTH = 60; // nested levels of a value that are shown
 
-/** Makes an element. Strings become text. */
+/** Creates an element. Children that are strings become text. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -19,14 +19,14 @@ function make(tag, attributes = {}, ...children) {
 
 // ── Access ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// Who opens the link that the server printed is sent here with a token behind the `#` of the address. It is kept in
+// The link that the server prints redirects to this page with a token in the fragment of the URL. The page keeps it in
 // `sessionStorage`, which belongs to this tab and to this origin, port included; a cookie would be sent to all ports.
 const TOKEN = 'annals-token';
 const NO_TOKEN = new Error('This tab has no access to the sessions. Open the link that `annals serve` printed; it ends with a token. '
   + 'Every new tab is opened with it. If you chose the token yourself, a bookmark of that link keeps working.');
 const OLD_TOKEN = new Error('The server was started anew: open the link that it printed.');
 
-/** Takes the token out of the address; says whether there was one. */
+/** Moves the token from the URL to the storage. Returns whether there was one. */
 function takeToken() {
   const [, token] = /^#token=([\w~.-]+)$/.exec(location.hash) ?? [];
   if (!token) return false;
@@ -37,7 +37,7 @@ function takeToken() {
 
 const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
 
-/** Asks for something with the token. */
+/** Sends an HTTP request with the token. */
 async function fetchWithToken(path, options) {
   const token = sessionStorage.getItem(TOKEN);
   if (!token) throw NO_TOKEN;
@@ -46,8 +46,8 @@ async function fetchWithToken(path, options) {
   return answer;
 }
 
-/** Asks the server. */
 let lastId = 0;
+/** Sends a JSON-RPC request and returns its result. */
 async function ask(method, params) {
   const answer = await fetchWithToken('/rpc', {
     method: 'POST',
@@ -61,14 +61,14 @@ async function ask(method, params) {
 }
 
 const NO_SESSION = new Error('There is no such session.');
-const IS_NONE = [-32002, -32602]; // nothing has this id, or it is no id at all
+const NOT_FOUND_CODES = [-32002, -32602]; // no session has this id, or it is not a valid id
 
-function complain(error) {
+function showError(error) {
   $('trouble').textContent = error ? error.message : '';
   $('trouble').hidden = !error;
 }
 
-// ── Small words ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Times and names ───────────────────────────────────────────────────────────────────────────────────
 
 const ago = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
 const UNITS = [['year', 31_536_000], ['month', 2_592_000], ['week', 604_800], ['day', 86_400], ['hour', 3600], ['minute', 60]];
@@ -86,22 +86,22 @@ const nameOf = (path) => text(path).split(/[\\/]/).filter(Boolean).pop() ?? '';
 
 // ── The list ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const list = { sessions: [], cursor: null, asked: 0 };
+const list = { sessions: [], cursor: null, requests: 0 };
 
-/** Loads the list anew, as far as it was shown, or goes on behind it. */
+/** Loads as many sessions as are shown, or with `more` the ones after them. Answers to earlier requests are ignored. */
 async function load(more) {
-  const asked = ++list.asked;
+  const request = ++list.requests;
   const params = { query: $('query').value.trim() || null, workspacePath: $('project').value || null };
-  if (more) Object.assign(params, { cursor: list.cursor, limit: LIST });
-  else params.limit = Math.max(LIST, Math.min(list.sessions.length, 1000));
+  if (more) Object.assign(params, { cursor: list.cursor, limit: LIST_PAGE_SIZE });
+  else params.limit = Math.max(LIST_PAGE_SIZE, Math.min(list.sessions.length, 1000));
   try {
     const result = await ask('history/list', params);
-    if (asked !== list.asked) return;
+    if (request !== list.requests) return;
     list.sessions = more ? list.sessions.concat(result.sessions) : result.sessions;
     list.cursor = result.nextCursor ?? null;
     showList();
   } catch (error) {
-    complain(error);
+    showError(error);
   }
 }
 
@@ -129,7 +129,7 @@ async function loadProjects() {
       make('option', { value: project.path }, `${nameOf(project.path)} (${project.sessions})`));
     $('project').replaceChildren($('project').options[0], ...options);
   } catch (error) {
-    complain(error);
+    showError(error);
   }
 }
 
@@ -140,7 +140,7 @@ const open = { id: null, session: null, offset: null, before: null, calls: new M
 async function show(id) {
   Object.assign(open, { id, session: null, offset: null, before: null, calls: new Map(), results: new Map() });
   follow();
-  complain(null);
+  showError(null);
   document.body.classList.toggle('reading', Boolean(id));
   $('history').replaceChildren();
   $('about').hidden = $('earlier').hidden = $('newest').hidden = true;
@@ -153,7 +153,7 @@ async function show(id) {
   if (!id) return;
   showFacts();
   try {
-    const result = await ask('history/read', { sessionId: id, last: true, limit: ITEMS, ...place() });
+    const result = await ask('history/read', { sessionId: id, last: true, limit: ITEMS_PAGE_SIZE, ...workspace() });
     if (open.id !== id) return;
     open.offset = result.offset;
     open.before = result.previousCursor ?? null;
@@ -162,18 +162,18 @@ async function show(id) {
     toEnd();
     follow();
   } catch (error) {
-    if (open.id === id) complain(IS_NONE.includes(error.code) ? NO_SESSION : error);
+    if (open.id === id) showError(NOT_FOUND_CODES.includes(error.code) ? NO_SESSION : error);
   }
 }
 
-/** Says in which project the session lies, where the list has several of one id. */
-function place() {
+/** Returns the parameter that names the project of the open session, if the list has several sessions with its id. */
+function workspace() {
   const same = list.sessions.filter((session) => session.id === open.id);
   return same.length > 1 ? { workspacePath: text(same[0].projectPath) } : {};
 }
 
 function showFacts() {
-  // A list that is filtered may not have it any more.
+  // A filtered list may not contain the open session.
   open.session = list.sessions.find((session) => session.id === open.id) ?? open.session;
   const session = open.session;
   const title = text(session?.title) || 'Untitled';
@@ -187,7 +187,7 @@ function showFacts() {
 async function showEarlier() {
   const id = open.id;
   try {
-    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS, ...place() });
+    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS_PAGE_SIZE, ...workspace() });
     if (open.id !== id) return;
     open.before = result.previousCursor ?? null;
     const page = document.querySelector('main');
@@ -196,7 +196,7 @@ async function showEarlier() {
     $('earlier').hidden = !open.before;
     page.scrollTop = page.scrollHeight - fromEnd;
   } catch (error) {
-    complain(error);
+    showError(error);
   }
 }
 
@@ -204,7 +204,7 @@ function render(items) {
   return items.map(renderItem).filter(Boolean);
 }
 
-/** Adds an item at the end. An entry that is shown already and was written again stays at its place, with the new content. */
+/** Adds an item at the end. If the entry is shown already, the item replaces it where it is. */
 function appendItem(item) {
   const rendered = renderItem(item);
   if (!rendered) return;
@@ -226,11 +226,11 @@ function renderItem(item) {
   const parts = [...inputs.map(renderInput), ...others.map((part) => renderPart(part, item))].filter(Boolean);
   if (parts.length === 0) return null;
   const role = isTyped(item) ? item.role : null;
-  // Items that arrive live do not say whether they are on the live branch: `live` is null there.
-  const isLeft = item.live === false && !item.sidechain;
-  const classes = [item.sidechain && 'aside', isLeft && 'left'].filter(Boolean).join(' ');
+  // Items from the event stream do not say whether they are on an abandoned branch: their `live` is null.
+  const isAbandoned = item.live === false && !item.sidechain;
+  const classes = [item.sidechain && 'aside', isAbandoned && 'left'].filter(Boolean).join(' ');
   return make('article', { 'data-role': role ?? 'other', 'data-uuid': item.uuid, class: classes || null },
-    make('header', {}, make('b', {}, speaker(item)), isLeft ? make('em', {}, 'abandoned branch') : null,
+    make('header', {}, make('b', {}, speaker(item)), isAbandoned ? make('em', {}, 'abandoned branch') : null,
       make('time', { datetime: item.timestamp, title: clock(item.timestamp) }, when(item.timestamp))),
     ...parts);
 }
@@ -238,7 +238,7 @@ function renderItem(item) {
 /** Returns whether a part is the payload of a hook, whose text is shown as an input. */
 const isHook = (part) => part.type.startsWith('hook_');
 
-/** Who speaks. In a subagent's conversation, what it is asked comes from the one that started it. */
+/** Returns the name of the speaker. In the conversation of a subagent, the user is the agent that started it. */
 function speaker(item) {
   const { role, type, sidechain } = item;
   if (role === 'user' && !isTyped(item)) return item.inputs.every(({ kind }) => kind === 'output') ? 'Output' : 'Added by Claude Code';
@@ -247,18 +247,18 @@ function speaker(item) {
   return type ?? 'entry';
 }
 
-/** Whether a person has typed something of it. */
+/** Returns whether the user has typed at least a part of the item. */
 function isTyped({ inputs }) {
   return !inputs?.length || inputs.some(({ kind }) => ['prompt', 'queued', 'command', 'bash'].includes(kind));
 }
 
-const COLOURS = /\u001b\[[0-9;]*[A-Za-z]/g;
-const PUT_IN = {
+const ANSI_COLOURS = /\u001b\[[0-9;]*[A-Za-z]/g;
+const INPUT_LABELS = {
   compact_summary: 'Summary of what was compacted', skill: 'Skill', ide_selection: 'Selection in the editor',
   ide_opened_file: 'File opened in the editor', task_notification: 'Notification of a task', hook: 'Hook',
 };
 
-/** Something that came in with what a person typed, or in its place. */
+/** Renders an input of an item: what the user typed, or what Claude Code has added. */
 function renderInput({ kind, text: words, command, teammateId, summary }) {
   switch (kind) {
     case 'prompt':
@@ -269,13 +269,13 @@ function renderInput({ kind, text: words, command, teammateId, summary }) {
     case 'bash':
       return long('div', `! ${words}`);
     case 'output':
-      return words.trim() ? fold('other', ['Output', make('span', {}, subjectOf(words))], () => [long('pre', words.replace(COLOURS, ''))]) : null;
+      return words.trim() ? fold('other', ['Output', make('span', {}, subjectOf(words))], () => [long('pre', words.replace(ANSI_COLOURS, ''))]) : null;
     case 'interrupt':
       return note('Interrupted by the user.');
     case 'teammate':
       return fold('other', [`Message of ${teammateId || 'another agent'}`, make('span', {}, summary ?? '')], () => [long('pre', words)]);
     default:
-      return fold('other', [PUT_IN[kind] ?? 'Added by Claude Code'], () => [long('pre', words)]);
+      return fold('other', [INPUT_LABELS[kind] ?? 'Added by Claude Code'], () => [long('pre', words)]);
   }
 }
 
@@ -302,10 +302,10 @@ function renderPart(part, item) {
   }
 }
 
-/** The first line of a text, shortened. */
-const subjectOf = (words) => words.replace(COLOURS, '').trim().split('\n')[0].slice(0, 200);
+/** Returns the first line of a text, shortened. */
+const subjectOf = (words) => words.replace(ANSI_COLOURS, '').trim().split('\n')[0].slice(0, 200);
 
-/** What a call is about, in a few words. */
+/** Returns the argument of a call that says best what it does, shortened to one line. */
 function subject(input) {
   const value = ['command', 'file_path', 'path', 'pattern', 'query', 'url', 'description', 'prompt']
     .map((key) => input?.[key]).find((value) => typeof value === 'string');
@@ -318,14 +318,14 @@ function renderCall(part, item) {
   const call = { result, badge: make('em', {}, state) };
   call.element = fold('tool', [make('b', {}, text(part.name)), make('span', {}, subject(part.input)), call.badge], () => [
     long('pre', pretty(part.input)),
-    ...(call.result ? inside(call.result) : []),
+    ...(call.result ? resultBlocks(call.result) : []),
   ]);
   call.element.dataset.state = state;
   open.calls.set(part.id, call);
   return call.element;
 }
 
-/** Puts a result into its call, which may be on a page that was not read yet. */
+/** Adds a result to its call. If the call is on a page that is not loaded yet, it finds the result later. */
 function renderResult(part) {
   open.results.set(part.tool_use_id, part);
   const call = open.calls.get(part.tool_use_id);
@@ -334,13 +334,13 @@ function renderResult(part) {
   if (call.element.dataset.state === 'pending') {
     call.element.dataset.state = call.badge.textContent = stateOf(part);
   }
-  if (call.element.open) call.element.append(...inside(part));
+  if (call.element.open) call.element.append(...resultBlocks(part));
   return null;
 }
 
 const stateOf = (result) => (result.is_error ? 'error' : 'ok');
 
-function inside(result) {
+function resultBlocks(result) {
   const blocks = Array.isArray(result.content) ? result.content : [{ type: 'text', text: result.content }];
   return blocks.map((block) => {
     if (block?.type === 'text') return long('pre', text(block.text));
@@ -354,32 +354,32 @@ function renderImage(part) {
   return make('img', { src: `data:${kind};base64,${data}`, alt: 'An image', loading: 'lazy' });
 }
 
-/** Spells a value in JSON, one line each. The space before a line grows with its level: nothing is shown that lies too deep. */
+/** Returns a value as indented JSON. Levels below `MAX_DEPTH` are left out, because indentation grows with each. */
 function pretty(value) {
-  const spell = (value, margin) => {
+  const write = (value, margin) => {
     if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? '';
     const isList = Array.isArray(value);
     const [first, last] = isList ? '[]' : '{}';
     const inner = `${margin}  `;
-    if (inner.length > 2 * DEEP) return `${first}…${last}`;
+    if (inner.length > 2 * MAX_DEPTH) return `${first}…${last}`;
     const lines = Object.entries(value).map(([key, value]) =>
-      `${inner}${isList ? '' : `${JSON.stringify(key)}: `}${spell(value, inner)}`);
+      `${inner}${isList ? '' : `${JSON.stringify(key)}: `}${write(value, inner)}`);
     return lines.length > 0 ? `${first}\n${lines.join(',\n')}\n${margin}${last}` : first + last;
   };
-  return typeof value === 'string' ? value : spell(value, '');
+  return typeof value === 'string' ? value : write(value, '');
 }
 
-/** Something folded, filled when it is opened first. */
+/** Creates a folded element, whose content is created when it is first opened. */
 function fold(kind, summary, content) {
   const element = make('details', { class: kind }, make('summary', {}, ...summary));
   element.addEventListener('toggle', () => element.append(...content()), { once: true });
   return element;
 }
 
-/** Text; a long one is shown whole when somebody asks for it. */
+/** Creates an element with a text. A long text is cut, with a button that shows all of it. */
 function long(tag, words) {
-  const element = make(tag, { class: 'text' }, words.slice(0, LONG));
-  if (words.length <= LONG) return element;
+  const element = make(tag, { class: 'text' }, words.slice(0, MAX_CHARACTERS));
+  if (words.length <= MAX_CHARACTERS) return element;
   const all = make('button', {}, `Show all ${words.length.toLocaleString()} characters`);
   all.addEventListener('click', () => element.replaceChildren(words));
   element.append('…\n', all);
@@ -389,9 +389,9 @@ function long(tag, words) {
 // ── Live ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Calls `handlers` with the events of a stream until it is closed: one by the name of the event, `open` and `broken` when the
- * connection is made and lost. Browsers offer `EventSource` for this, but that can send no token. Like `EventSource`, it
- * connects again after a while and says in `Last-Event-ID` how far it came.
+ * Calls `handlers` with the events of a stream until it is closed: each event calls the handler of its name, and `open` and
+ * `broken` are called when the connection is made and lost. `EventSource` would do this, but it cannot send a token. Like
+ * `EventSource`, this reconnects after a while with the id of the last event in `Last-Event-ID`.
  */
 function listen(path, handlers) {
   const abort = new AbortController();
@@ -412,7 +412,7 @@ function listen(path, handlers) {
           pause = 3000;
         }
       } catch (error) {
-        if (error === NO_TOKEN || error === OLD_TOKEN) return lockedOut(error);
+        if (error === NO_TOKEN || error === OLD_TOKEN) return showNoAccess(error);
       }
       if (abort.signal.aborted) return;
       handlers.broken?.();
@@ -424,17 +424,17 @@ function listen(path, handlers) {
 }
 
 /** Reads events from a body until it ends. */
-async function eachEvent(body, tell) {
+async function eachEvent(body, handle) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    // The end of an event may lie across two pieces; what came before them was searched already.
+    // The two line ends behind an event may arrive in two chunks, so the search includes the last character of the old text.
     let from = Math.max(0, text.length - 1);
     text += value;
     for (let end; (end = text.indexOf('\n\n', from)) >= 0; from = 0) {
-      tell(readEvent(text.slice(0, end)));
+      handle(readEvent(text.slice(0, end)));
       text = text.slice(end + 2);
     }
   }
@@ -449,29 +449,29 @@ function readEvent(text) {
   return { id: fields.get('id') ?? null, name: fields.get('event'), data: fields.get('data') };
 }
 
-let ofAll = null;
-let ofOne = null;
+let allSessionsStream = null;
+let sessionStream = null;
 
-/** Follows the sessions. Whatever happened while nobody listened, the list has. */
+/** Follows all sessions. Each connection loads the list again, because changes without a connection are not reported. */
 function followAll() {
-  ofAll?.close();
+  allSessionsStream?.close();
   let waiting = null;
-  ofAll = listen('/events', {
+  allSessionsStream = listen('/events', {
     ready: () => load(),
     changed: () => { waiting ??= setTimeout(() => { waiting = null; load(); }, 300); },
-    open: () => say('on', 'live'),
-    broken: () => say('off', 'reconnecting'),
+    open: () => showStatus('on', 'live'),
+    broken: () => showStatus('off', 'reconnecting'),
   });
 }
 
-/** Follows the session that is shown, from where it was read to. */
+/** Follows the session that is shown, from the offset up to which it was loaded. */
 function follow() {
-  ofOne?.close();
-  ofOne = null;
+  sessionStream?.close();
+  sessionStream = null;
   if (!open.id || open.offset === null || document.hidden) return;
-  const { workspacePath } = place();
+  const { workspacePath } = workspace();
   const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...(workspacePath && { workspacePath }) });
-  ofOne = listen(`/events?${query}`, {
+  sessionStream = listen(`/events?${query}`, {
     appended: (event) => {
       const isAtEnd = atEnd();
       open.offset = Number(event.id);
@@ -487,14 +487,14 @@ function follow() {
   });
 }
 
-/** Says how to get in. */
-function lockedOut(error) {
-  say('off', 'no access');
-  complain(error);
+/** Shows that the tab has no access, and how to get it. */
+function showNoAccess(error) {
+  showStatus('off', 'no access');
+  showError(error);
   $('hint').hidden = true;
 }
 
-function say(state, words) {
+function showStatus(state, words) {
   $('link').dataset.state = state;
   $('link').textContent = words;
 }
@@ -506,7 +506,7 @@ function toEnd() {
   $('newest').hidden = true;
 }
 
-// ── Hands ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Input ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 let typing = null;
 $('query').addEventListener('input', () => {
@@ -536,31 +536,31 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-// A browser has few connections for one server: a page that nobody sees gives its own up.
+// Browsers limit the connections to one server, so a hidden page closes its streams.
 document.addEventListener('visibilitychange', () => {
   if (document.hidden) {
-    ofAll?.close();
-    ofOne?.close();
+    allSessionsStream?.close();
+    sessionStream?.close();
   } else {
     followAll();
     follow();
   }
 });
 
-/** Shows the session that is named in the address. */
+/** Shows the session that the fragment of the URL names. */
 function go() {
   if (takeToken()) return start();
-  if (!hasToken()) return lockedOut(NO_TOKEN);
+  if (!hasToken()) return showNoAccess(NO_TOKEN);
   try {
     show(decodeURIComponent(location.hash.slice(1)) || null);
   } catch {
     show(null);
-    complain(NO_SESSION);
+    showError(NO_SESSION);
   }
 }
 
 function start() {
-  if (!hasToken()) return lockedOut(NO_TOKEN);
+  if (!hasToken()) return showNoAccess(NO_TOKEN);
   followAll();
   loadProjects();
   go();

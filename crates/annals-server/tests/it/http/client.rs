@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use annals_server::{Ended, Http, HttpOptions};
+use annals_server::{Http, HttpOptions, StopReason};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -19,7 +19,7 @@ pub(crate) struct Served {
     pub(crate) link: String,
     pub(crate) ticket: String,
     stop: UnboundedSender<()>,
-    thread: Option<JoinHandle<Ended>>,
+    thread: Option<JoinHandle<StopReason>>,
 }
 
 impl Served {
@@ -36,7 +36,7 @@ impl Served {
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
             let runtime = runtime.unwrap();
             let told = async move || match stops.recv().await {
-                Some(()) => Ended::Terminated,
+                Some(()) => StopReason::Terminated,
                 None => std::future::pending().await,
             };
             let ended = runtime.block_on(http.run(told)).unwrap();
@@ -52,7 +52,7 @@ impl Served {
     }
 
     /// Waits for its end.
-    pub(crate) fn ended(&mut self) -> Ended {
+    pub(crate) fn ended(&mut self) -> StopReason {
         self.thread.take().unwrap().join().unwrap()
     }
 

@@ -1,7 +1,7 @@
-//! From entries of a transcript to what a client is told of them.
+//! From the entries of a transcript to `session/update` notifications.
 //!
-//! One entry after the other, in the order of the conversation; what is remembered between them is small. The same way
-//! is gone for what was said long ago and for what is being said now.
+//! The builder takes one entry after the other, in the order of the conversation, and keeps little state between them.
+//! Replayed and new entries go through the same code.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,75 +24,77 @@ use super::plan::{self, TaskChange, Tasks};
 use super::tool;
 use annals_api::to_wire::{input_kind, time, tool_state, value_as_found};
 
-/// Longer texts are told in pieces of so many bytes; longer results and changes are cut, longer arguments left out.
-const LONGEST_TEXT: usize = 1 << 20;
-/// Longer images are left out.
-const LONGEST_IMAGE: usize = 8 << 20;
-/// How many calls may wait for their results. Those that never get one are few.
-const MOST_OPEN: usize = 200_000;
-/// How many tokens a model usually has room for, and how many the larger ones.
-const CONTEXT: u64 = 200_000;
-const LARGE_CONTEXT: u64 = 1_000_000;
+/// Longer texts are split into several updates; longer results and diffs are cut, and longer arguments are left out.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// Longer images, in base64, are left out.
+const MAX_IMAGE_BYTES: usize = 8 << 20;
+/// How many calls without a result are kept. Few calls never get a result, so this is reached only by damaged transcripts.
+const MAX_OPEN_CALLS: usize = 200_000;
+/// The context window of most models.
+const DEFAULT_CONTEXT_TOKENS: u64 = 200_000;
+/// The context window of models whose name ends in `[1m]`.
+const LARGE_CONTEXT_TOKENS: u64 = 1_000_000;
 
-/// Tells a conversation to a client.
+/// Builds the updates of a conversation.
 #[derive(Debug, Default)]
-pub(super) struct Teller {
-    /// Whether the client knows what compactions are.
+pub(super) struct UpdateBuilder {
+    /// Whether the client has announced support for compactions.
     knows_compactions: bool,
-    /// Whether calls may have been made of which the client was not told here.
-    came_late: bool,
-    /// The reply that is being told: the id that its lines share, and the name of its message.
+    /// Whether earlier calls were not added here, so that results without a call are reported as well.
+    starts_midway: bool,
+    /// The last reply: the message id that its entries share, and the uuid of its first entry, which updates carry.
     reply: Option<(String, String)>,
-    /// The last compaction.
+    /// The uuid of the last compaction, until its summary follows.
     compaction: Option<String>,
-    /// Calls without a result so far.
-    open: HashMap<String, OpenCall>,
+    /// Calls without a result so far, by their id.
+    open_calls: HashMap<String, OpenCall>,
     tasks: Tasks,
     usage: Option<UsageUpdate>,
     updates: Vec<Update>,
 }
 
-/// What is remembered of a call until its result comes.
+/// What is kept of a call until its result follows.
 #[derive(Debug, Default)]
 struct OpenCall {
     is_edit: bool,
     task: Option<TaskChange>,
 }
 
-impl Teller {
-    /// Begins to tell from the start.
+impl UpdateBuilder {
+    /// Creates a builder for a conversation from its start.
     pub(super) fn new(knows_compactions: bool) -> Self {
         Self { knows_compactions, ..Self::default() }
     }
 
-    /// Begins to tell in the middle.
-    pub(super) fn in_the_middle(knows_compactions: bool) -> Self {
-        Self { came_late: true, ..Self::new(knows_compactions) }
+    /// Creates a builder for a conversation whose earlier entries the client has from elsewhere.
+    pub(super) fn starting_midway(knows_compactions: bool) -> Self {
+        Self { starts_midway: true, ..Self::new(knows_compactions) }
     }
 
-    /// Returns what is to be told, and forgets it.
+    /// Takes the updates that were built since the last call.
     pub(super) fn take(&mut self) -> Vec<Update> {
         std::mem::take(&mut self.updates)
     }
 
-    /// Returns how much of the context is taken, if that is known.
+    /// Returns how much of the context window is used, if a reply has reported it.
     pub(super) fn usage(&self) -> Option<UsageUpdate> {
         self.usage
     }
 
     /// Adds the updates of an entry. Lines of subagents, context and records have none.
-    pub(super) fn entry(&mut self, entry: &Entry<'_>) {
+    pub(super) fn add_entry(&mut self, entry: &Entry<'_>) {
         if entry.has(Flag::Sidechain) {
             return;
         }
-        let source = self.source_of(entry);
+        let context = self.context_of(entry);
         let item = Item::of(entry);
         for part in item.parts.iter().filter(|part| item.visibility_of(part) <= Visibility::Folded) {
-            self.part(part, &source);
+            self.add_part(part, &context);
         }
     }
 
-    fn source_of<'a>(&mut self, entry: &Entry<'a>) -> Source<'a> {
+    /// Reads what the updates of all parts of an entry need, and keeps the usage that a reply reports.
+    fn context_of<'a>(&mut self, entry: &Entry<'a>) -> EntryContext<'a> {
         let origin = origin(entry);
         let reply = entry.view::<Assistant>();
         let user = entry.view::<User>();
@@ -105,49 +107,49 @@ impl Teller {
         };
         let cwd = reply.as_ref().and_then(Assistant::cwd).or_else(|| user.and_then(|user| user.cwd()));
         let results = user.and_then(|user| ResultFacts::of(entry, &user));
-        Source { is_reply: reply.is_some(), origin, message, cwd, results }
+        EntryContext { is_reply: reply.is_some(), origin, message, cwd, results }
     }
 
-    fn part(&mut self, part: &Part<'_>, source: &Source<'_>) {
-        let (origin, message) = (&source.origin, source.message.as_deref());
-        let cwd = source.cwd.as_deref();
+    fn add_part(&mut self, part: &Part<'_>, context: &EntryContext<'_>) {
+        let (origin, message) = (&context.origin, context.message.as_deref());
+        let cwd = context.cwd.as_deref();
         match part {
             Part::Input(input) if input.kind == InputKind::CompactSummary => {
-                self.summary(origin, &input.text);
+                self.add_summary(origin, &input.text);
             }
-            Part::Input(input) => self.input(input, message, origin),
+            Part::Input(input) => self.add_input(input, message, origin),
             Part::Text(text) | Part::RequestError(text) => {
-                self.chunks(&text.text(), message, origin, Update::AgentMessageChunk);
+                self.add_text(&text.text(), message, origin, Update::AgentMessageChunk);
             }
             Part::Thinking(thinking) => {
                 let text = thinking.thinking().unwrap_or_default();
-                self.chunks(&text, message, origin, Update::AgentThoughtChunk);
+                self.add_text(&text, message, origin, Update::AgentThoughtChunk);
             }
-            Part::Call(call) => self.call(call, cwd, origin, None),
-            // The reply that makes the call has the result, too.
-            Part::ServerCall(call) => self.call(call, cwd, origin, Some(ToolStatus::Completed)),
+            Part::Call(call) => self.add_call(call, cwd, origin, None),
+            // The reply that makes a server call has its result, too.
+            Part::ServerCall(call) => self.add_call(call, cwd, origin, Some(ToolStatus::Completed)),
             Part::Result(result) => {
-                if let Some(facts) = &source.results {
-                    self.result(facts, result);
+                if let Some(facts) = &context.results {
+                    self.add_result(facts, result);
                 }
             }
             Part::Image(media) | Part::Document(media) => {
                 let update =
-                    if source.is_reply { Update::AgentMessageChunk } else { Update::UserMessageChunk };
-                self.media(media, message, origin, update);
+                    if context.is_reply { Update::AgentMessageChunk } else { Update::UserMessageChunk };
+                self.add_media(media, message, origin, update);
             }
-            Part::Notice(notice @ Notice::Compaction(_)) => self.compaction(origin, &notice.text()),
+            Part::Notice(notice @ Notice::Compaction(_)) => self.add_compaction(origin, &notice.text()),
             Part::Notice(notice) => {
                 let origin = Origin { input: Some(wire::InputKind::Notice), ..origin.clone() };
-                self.chunks(&notice.text(), message, &origin, Update::AgentMessageChunk);
+                self.add_text(&notice.text(), message, &origin, Update::AgentMessageChunk);
             }
             _ => {}
         }
     }
 
-    /// Tells that nothing will come of a call any more.
-    pub(super) fn given_up(&mut self, id: &str) {
-        if self.open.remove(id).is_some() {
+    /// Reports a call as failed that will get no result.
+    pub(super) fn abandon_call(&mut self, id: &str) {
+        if self.open_calls.remove(id).is_some() {
             let origin = Origin { state: Some(wire::ToolState::Interrupted), ..Origin::default() };
             self.updates.push(Update::ToolCallUpdate(ToolCall {
                 tool_call_id: id.to_owned(),
@@ -158,7 +160,7 @@ impl Teller {
         }
     }
 
-    /// Returns the name of the message that a line of a reply belongs to: that of the reply's first line.
+    /// Returns the message id for updates of an entry of a reply: the uuid of the first entry of that reply.
     fn message_of(&mut self, reply: &Assistant<'_>, origin: &Origin) -> Option<String> {
         let shared = reply.message_id().map(Cow::into_owned);
         if let Some((id, message)) = &self.reply
@@ -170,26 +172,28 @@ impl Teller {
         origin.uuid.clone()
     }
 
-    /// Adds something that came in.
-    fn input(&mut self, input: &Input<'_>, message: Option<&str>, origin: &Origin) {
+    /// Adds a prompt, or what else Claude Code has recorded as input.
+    fn add_input(&mut self, input: &Input<'_>, message: Option<&str>, origin: &Origin) {
         let kind = input.kind;
         let wire_kind = Some(input_kind(kind)).filter(|_| kind != InputKind::Prompt);
         let teammate_id = input.sender().filter(|_| kind == InputKind::Teammate).map(str::to_owned);
         let origin = Origin { input: wire_kind, teammate_id, ..origin.clone() };
         match kind {
-            InputKind::Output => self.chunks(input.text.trim(), message, &origin, Update::AgentMessageChunk),
-            _ => self.chunks(&input.typed(), message, &origin, Update::UserMessageChunk),
+            InputKind::Output => {
+                self.add_text(input.text.trim(), message, &origin, Update::AgentMessageChunk);
+            }
+            _ => self.add_text(&input.typed(), message, &origin, Update::UserMessageChunk),
         }
     }
 
-    fn chunks(&mut self, text: &str, message: Option<&str>, origin: &Origin, update: fn(Chunk) -> Update) {
-        for piece in pieces(text) {
+    fn add_text(&mut self, text: &str, message: Option<&str>, origin: &Origin, update: fn(Chunk) -> Update) {
+        for piece in split_text(text) {
             let content = ContentBlock::Text { text: piece.to_owned() };
             self.updates.push(update(chunk(content, message, origin.clone())));
         }
     }
 
-    fn media(
+    fn add_media(
         &mut self,
         media: &Media<'_>,
         message: Option<&str>,
@@ -197,19 +201,25 @@ impl Teller {
         update: fn(Chunk) -> Update,
     ) {
         let mut origin = origin.clone();
-        let content = shown(media, &mut origin);
+        let content = media_block(media, &mut origin);
         self.updates.push(update(chunk(content, message, origin)));
     }
 
-    fn call(&mut self, call: &ToolUse<'_>, cwd: Option<&str>, origin: &Origin, status: Option<ToolStatus>) {
+    fn add_call(
+        &mut self,
+        call: &ToolUse<'_>,
+        cwd: Option<&str>,
+        origin: &Origin,
+        status: Option<ToolStatus>,
+    ) {
         let Some(id) = call.id().map(Cow::into_owned) else { return };
-        // A line that is written again makes no other call.
-        if self.open.contains_key(&id) {
+        // A call that is recorded twice is one call.
+        if self.open_calls.contains_key(&id) {
             return;
         }
         let mut origin = origin.clone();
         let (input, diffs) = (call.input(), tool::diffs(call, cwd));
-        let diffs = within(diffs, &mut origin);
+        let diffs = cap_diffs(diffs, &mut origin);
         let name = call.name().map(Cow::into_owned);
         self.updates.push(Update::ToolCall(ToolCall {
             tool_call_id: id.clone(),
@@ -218,67 +228,67 @@ impl Teller {
             name,
             status: Some(status.unwrap_or(ToolStatus::InProgress)),
             content: Some(diffs.clone()).filter(|diffs| !diffs.is_empty()),
-            locations: Some(tool::locations(call, cwd)).filter(|places| !places.is_empty()),
-            raw_input: input.and_then(|input| raw(input, &mut origin)),
+            locations: Some(tool::locations(call, cwd)).filter(|locations| !locations.is_empty()),
+            raw_input: input.and_then(|input| raw_unless_long(input, &mut origin)),
             raw_output: None,
             meta: Meta { annals: origin },
         }));
-        if let Some(plan) = plan::todos(call) {
+        if let Some(plan) = plan::todo_plan(call) {
             self.updates.push(Update::Plan(plan));
         }
-        if status.is_none() && self.open.len() < MOST_OPEN {
-            self.open.insert(id, OpenCall { is_edit: !diffs.is_empty(), task: TaskChange::of(call) });
+        if status.is_none() && self.open_calls.len() < MAX_OPEN_CALLS {
+            self.open_calls.insert(id, OpenCall { is_edit: !diffs.is_empty(), task: TaskChange::of(call) });
         }
     }
 
-    fn result(&mut self, facts: &ResultFacts<'_>, result: &ToolResult<'_>) {
+    fn add_result(&mut self, facts: &ResultFacts<'_>, result: &ToolResult<'_>) {
         let Some(id) = result.tool_use_id().map(Cow::into_owned) else { return };
-        let call = match self.open.remove(&id) {
+        let call = match self.open_calls.remove(&id) {
             Some(call) => call,
-            None if self.came_late => OpenCall::default(),
-            // It is known already what came of it.
+            None if self.starts_midway => OpenCall::default(),
+            // The result was recorded before, or the call never was.
             None => return,
         };
         let state = facts.states.get(result.is_error());
         let is_ok = state == State::Ok;
         let mut origin = Origin { state: Some(tool_state(state)), ..facts.origin.clone() };
         let (object, cwd) = (facts.object, facts.cwd.as_deref());
-        let written = object.and_then(|object| tool::written(object, cwd));
+        let written = object.and_then(|object| tool::overwrite_diff(object, cwd));
         let content = match written {
-            // The change that the call asked for stands.
+            // The client keeps the diff that the call has sent.
             None if call.is_edit && is_ok => None,
             Some(diff) if call.is_edit && is_ok => {
-                Some(within(vec![diff], &mut origin)).filter(|diffs| !diffs.is_empty())
+                Some(cap_diffs(vec![diff], &mut origin)).filter(|diffs| !diffs.is_empty())
             }
-            _ => Some(returned(result, &mut origin)),
+            _ => Some(result_content(result, &mut origin)),
         };
         let changed = object.filter(|_| call.is_edit && is_ok);
-        let changed = changed.and_then(|object| tool::changed_line(object, cwd));
+        let changed = changed.and_then(|object| tool::first_changed_line(object, cwd));
         let output = object.or_else(|| result.content().value());
         self.updates.push(Update::ToolCallUpdate(ToolCall {
             tool_call_id: id,
             status: Some(if is_ok { ToolStatus::Completed } else { ToolStatus::Failed }),
             content,
-            locations: changed.map(|place| vec![place]),
-            raw_output: output.and_then(|output| raw(output, &mut origin)),
+            locations: changed.map(|location| vec![location]),
+            raw_output: output.and_then(|output| raw_unless_long(output, &mut origin)),
             meta: Meta { annals: origin },
             ..ToolCall::default()
         }));
         let task = call.task.filter(|_| is_ok);
-        if let Some(plan) = task.and_then(|task| self.tasks.change(task, object)) {
+        if let Some(plan) = task.and_then(|task| self.tasks.apply(task, object)) {
             self.updates.push(Update::Plan(plan));
         }
     }
 
-    fn compaction(&mut self, origin: &Origin, text: &str) {
+    fn add_compaction(&mut self, origin: &Origin, text: &str) {
         self.compaction.clone_from(&origin.uuid);
         match origin.uuid.clone().filter(|_| self.knows_compactions) {
-            Some(id) => self.begin_compaction(id, origin.clone()),
-            None => self.chunks(text, origin.uuid.as_deref(), origin, Update::AgentMessageChunk),
+            Some(id) => self.push_compaction(id, origin.clone()),
+            None => self.add_text(text, origin.uuid.as_deref(), origin, Update::AgentMessageChunk),
         }
     }
 
-    fn begin_compaction(&mut self, compaction_id: String, origin: Origin) {
+    fn push_compaction(&mut self, compaction_id: String, origin: Origin) {
         self.updates.push(Update::CompactionUpdate(CompactionUpdate {
             compaction_id,
             status: "completed",
@@ -286,20 +296,20 @@ impl Teller {
         }));
     }
 
-    /// Tells the summary that stands for what was compacted away.
-    fn summary(&mut self, origin: &Origin, text: &str) {
+    /// Adds the summary that replaces what was compacted.
+    fn add_summary(&mut self, origin: &Origin, text: &str) {
         let origin = Origin { summary: true, ..origin.clone() };
         let message = origin.uuid.clone();
         if !self.knows_compactions {
-            return self.chunks(text, message.as_deref(), &origin, Update::UserMessageChunk);
+            return self.add_text(text, message.as_deref(), &origin, Update::UserMessageChunk);
         }
         let compaction = self.compaction.take();
         let is_known = compaction.is_some();
         let Some(id) = compaction.or(message) else { return };
         if !is_known {
-            self.begin_compaction(id.clone(), origin.clone());
+            self.push_compaction(id.clone(), origin.clone());
         }
-        for piece in pieces(text) {
+        for piece in split_text(text) {
             self.updates.push(Update::CompactionSummaryChunk(CompactionSummaryChunk {
                 compaction_id: id.clone(),
                 content: ContentBlock::Text { text: piece.to_owned() },
@@ -309,17 +319,17 @@ impl Teller {
     }
 }
 
-/// What the parts of one entry share.
-struct Source<'a> {
+/// What the updates of all parts of an entry need.
+struct EntryContext<'a> {
     is_reply: bool,
     origin: Origin,
-    /// The message that the parts belong to.
+    /// The id of the message that the parts belong to.
     message: Option<String>,
     cwd: Option<Cow<'a, str>>,
     results: Option<ResultFacts<'a>>,
 }
 
-/// What the results in one entry share. It is read once, because an entry may hold thousands of results.
+/// What the updates of all results in an entry need. It is read once, because an entry may hold thousands of results.
 struct ResultFacts<'a> {
     states: ResultStates,
     /// `toolUseResult`, where it is an object and the entry has one result that it can belong to.
@@ -329,7 +339,7 @@ struct ResultFacts<'a> {
 }
 
 impl<'a> ResultFacts<'a> {
-    /// Reads the facts of an entry; `None` if it holds no result.
+    /// Reads the facts from an entry; `None` if it holds no result.
     fn of(entry: &Entry<'a>, user: &User<'a>) -> Option<Self> {
         let results = entry.content().blocks().filter(|block| matches!(block, Block::ToolResult(_)));
         let count = results.take(2).count();
@@ -360,7 +370,8 @@ fn origin(entry: &Entry<'_>) -> Origin {
     }
 }
 
-/// Returns how much of the context a reply has taken. Replies that the client made up have taken none.
+/// Returns how much of the context window a reply has used. Replies that Claude Code itself has written report zero, which
+/// is no measurement.
 fn usage(reply: &Assistant<'_>) -> Option<UsageUpdate> {
     let usage = reply.usage()?;
     let counters = [
@@ -370,90 +381,95 @@ fn usage(reply: &Assistant<'_>) -> Option<UsageUpdate> {
         usage.output_tokens(),
     ];
     let used = counters.into_iter().flatten().fold(0, u64::saturating_add);
-    let is_large = used > CONTEXT || reply.model().is_some_and(|model| model.ends_with("[1m]"));
-    let size = if is_large { LARGE_CONTEXT.max(used) } else { CONTEXT };
+    let is_large =
+        used > DEFAULT_CONTEXT_TOKENS || reply.model().is_some_and(|model| model.ends_with("[1m]"));
+    let size = if is_large { LARGE_CONTEXT_TOKENS.max(used) } else { DEFAULT_CONTEXT_TOKENS };
     (used > 0).then_some(UsageUpdate { used, size })
 }
 
-/// Returns what a tool returned, to be shown.
-fn returned(result: &ToolResult<'_>, origin: &mut Origin) -> Vec<ToolContent> {
-    let mut shown_so_far = Vec::new();
+/// Returns the contents of a tool result that clients can show.
+fn result_content(result: &ToolResult<'_>, origin: &mut Origin) -> Vec<ToolContent> {
+    let mut contents = Vec::new();
     for block in result.content().blocks() {
         let content = match block {
             Block::Text(text) => {
-                let (all, text) = (text.text().len(), beginning(&text.text()).to_owned());
+                let (all, text) = (text.text().len(), text_prefix(&text.text()).to_owned());
                 origin.cut |= text.len() < all;
                 ContentBlock::Text { text }
             }
-            Block::Image(media) | Block::Document(media) => shown(&media, origin),
+            Block::Image(media) | Block::Document(media) => media_block(&media, origin),
             Block::ToolReference(found) => {
                 ContentBlock::Text { text: found.tool_name().unwrap_or_default().into_owned() }
             }
             _ => continue,
         };
-        shown_so_far.push(ToolContent::Content { content });
+        contents.push(ToolContent::Content { content });
     }
-    shown_so_far
+    contents
 }
 
-/// Returns an image, or a word about what cannot be shown.
-fn shown(media: &Media<'_>, origin: &mut Origin) -> ContentBlock {
+/// Returns an image or a link to one, or a placeholder in brackets for what clients cannot show.
+fn media_block(media: &Media<'_>, origin: &mut Origin) -> ContentBlock {
     let (kind, data) = (media.media_type().unwrap_or_default(), media.data().unwrap_or_default());
     match media.source_type().as_deref() {
-        Some("base64") if kind.starts_with("image/") && data.len() <= LONGEST_IMAGE => {
+        Some("base64") if kind.starts_with("image/") && data.len() <= MAX_IMAGE_BYTES => {
             ContentBlock::Image { data: data.into_owned(), mime_type: kind.into_owned() }
         }
-        Some("url") if !data.is_empty() && data.len() <= LONGEST_TEXT => {
+        Some("url") if !data.is_empty() && data.len() <= MAX_TEXT_BYTES => {
             let name = media.title().unwrap_or(Cow::Borrowed("image")).into_owned();
             ContentBlock::ResourceLink { name, uri: data.into_owned() }
         }
         _ => {
             origin.cut = true;
-            let what = media.title().filter(|title| !title.is_empty() && title.len() <= LONGEST_TEXT);
+            let what = media.title().filter(|title| !title.is_empty() && title.len() <= MAX_TEXT_BYTES);
             ContentBlock::Text { text: format!("[{}]", what.as_deref().unwrap_or("image or document")) }
         }
     }
 }
 
-/// Splits a text that is too long for one message. An empty one has no pieces.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into pieces of at most [`MAX_TEXT_BYTES`]. An empty text has none.
+fn split_text(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (piece, behind) = rest.split_at(beginning(rest).len());
+        let (piece, behind) = rest.split_at(text_prefix(rest).len());
         rest = behind;
         (!piece.is_empty()).then_some(piece)
     })
 }
 
-/// Returns as much of a text as one message may have, in whole characters.
-fn beginning(text: &str) -> &str {
-    let end = (0..=LONGEST_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+/// Returns the first [`MAX_TEXT_BYTES`] of a text, in whole characters.
+fn text_prefix(text: &str) -> &str {
+    let end = (0..=MAX_TEXT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or_default()]
 }
 
-/// Keeps changes that are not too long to be told; the first that is too long ends them.
-fn within(diffs: Vec<ToolContent>, origin: &mut Origin) -> Vec<ToolContent> {
-    let mut left = LONGEST_TEXT;
+/// Keeps diffs up to the first with which they would have more than [`MAX_TEXT_BYTES`] together.
+fn cap_diffs(diffs: Vec<ToolContent>, origin: &mut Origin) -> Vec<ToolContent> {
     let count = diffs.len();
-    let size = |diff: &ToolContent| match diff {
-        ToolContent::Diff { old_text, new_text, .. } => {
-            old_text.as_ref().map_or(0, String::len) + new_text.len()
-        }
-        ToolContent::Content { .. } => 0,
-    };
-    let fits = |diff: &ToolContent| {
-        let rest = left.checked_sub(size(diff));
-        left = rest.unwrap_or(0);
-        rest.is_some()
-    };
-    let kept: Vec<_> = diffs.into_iter().take_while(fits).collect();
+    let mut bytes = 0;
+    let kept: Vec<_> = diffs
+        .into_iter()
+        .take_while(|diff| {
+            bytes += diff_bytes(diff);
+            bytes <= MAX_TEXT_BYTES
+        })
+        .collect();
     origin.cut |= kept.len() < count;
     kept
 }
 
-/// Returns a value as it stands in the transcript, unless it is too long.
-fn raw(value: Value<'_>, origin: &mut Origin) -> Option<Box<RawValue>> {
-    let is_too_long = value.bytes().len() > LONGEST_TEXT;
+fn diff_bytes(diff: &ToolContent) -> usize {
+    match diff {
+        ToolContent::Diff { old_text, new_text, .. } => {
+            old_text.as_ref().map_or(0, String::len) + new_text.len()
+        }
+        ToolContent::Content { .. } => 0,
+    }
+}
+
+/// Returns a value exactly as in the transcript; `None` if it has more than [`MAX_TEXT_BYTES`].
+fn raw_unless_long(value: Value<'_>, origin: &mut Origin) -> Option<Box<RawValue>> {
+    let is_too_long = value.bytes().len() > MAX_TEXT_BYTES;
     origin.cut |= is_too_long;
     (!is_too_long).then(|| value_as_found(value))
 }

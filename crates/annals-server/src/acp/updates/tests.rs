@@ -4,27 +4,27 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 
-fn told_by(teller: &mut Teller, entries: &[Json]) -> Vec<Json> {
+fn updates_by(builder: &mut UpdateBuilder, entries: &[Json]) -> Vec<Json> {
     for entry in entries {
-        teller.entry(&Entry::new(entry.to_string().as_bytes()));
+        builder.add_entry(&Entry::new(entry.to_string().as_bytes()));
     }
-    teller.take().iter().map(|update| serde_json::to_value(update).unwrap()).collect()
+    builder.take().iter().map(|update| serde_json::to_value(update).unwrap()).collect()
 }
 
-fn told(entries: &[Json]) -> Vec<Json> {
-    told_by(&mut Teller::new(false), entries)
+fn updates_of(entries: &[Json]) -> Vec<Json> {
+    updates_by(&mut UpdateBuilder::new(false), entries)
 }
 
-/// Spells updates in a few words each.
-fn spelled(updates: &[Json]) -> Vec<String> {
-    let spell = |update: &Json| {
+/// Summarizes each update in one line.
+fn summarized(updates: &[Json]) -> Vec<String> {
+    let summarize = |update: &Json| {
         let kind = update["sessionUpdate"].as_str().unwrap();
         let words = ["messageId", "toolCallId", "compactionId", "status"];
         let words = words.iter().filter_map(|key| update[key].as_str());
         let text = update["content"]["text"].as_str().or(update["content"][0]["content"]["text"].as_str());
         [kind].into_iter().chain(words).chain(text).collect::<Vec<_>>().join(" ")
     };
-    updates.iter().map(spell).collect()
+    updates.iter().map(summarize).collect()
 }
 
 fn user(uuid: &str, content: Json) -> Json {
@@ -52,13 +52,14 @@ fn result(id: &str, content: Json, more: Json) -> Json {
 }
 
 #[test]
-fn results_in_one_entry_are_told_with_their_own_output() {
+fn results_in_one_entry_are_reported_with_their_own_output() {
     let output = json!({"toolUseResult": {"stdout": "of one of them"}});
     let mut both = result("t1", json!("one"), output.clone());
     let other = json!({"type": "tool_result", "tool_use_id": "t2", "content": "two", "is_error": true});
     both["message"]["content"].as_array_mut().unwrap().push(other);
     let bash = |id| call(id, "Bash", json!({"command": "ls"}));
-    let updates = told(&[bash("t1"), bash("t2"), bash("t3"), both, result("t3", json!("three"), output)]);
+    let updates =
+        updates_of(&[bash("t1"), bash("t2"), bash("t3"), both, result("t3", json!("three"), output)]);
     let ended: Vec<_> = updates[3..].iter().map(|update| (&update["status"], &update["rawOutput"])).collect();
     let expected = [
         (json!("completed"), json!("one")),
@@ -71,7 +72,7 @@ fn results_in_one_entry_are_told_with_their_own_output() {
 #[test]
 fn the_lines_of_a_reply_are_one_message() {
     let text = |text: &str| json!({"type": "text", "text": text});
-    let updates = told(&[
+    let updates = updates_of(&[
         user("u", json!("天气？")),
         reply("a1", "m1", json!({"type": "thinking", "thinking": "Hm"})),
         reply("a2", "m1", text("一")),
@@ -81,7 +82,7 @@ fn the_lines_of_a_reply_are_one_message() {
         json!({"type": "assistant", "uuid": "a6", "message": {"content": "五"}}),
     ]);
     assert_eq!(
-        spelled(&updates),
+        summarized(&updates),
         [
             "user_message_chunk u 天气？",
             "agent_thought_chunk a1 Hm",
@@ -95,7 +96,7 @@ fn the_lines_of_a_reply_are_one_message() {
 }
 
 #[test]
-fn what_nobody_said_is_not_told() {
+fn context_subagents_and_records_have_no_updates() {
     let mut meta = user("u1", json!("injected"));
     meta["isMeta"] = json!(true);
     let mut side = user("u2", json!("subagent"));
@@ -104,7 +105,7 @@ fn what_nobody_said_is_not_told() {
         json!({"type": "attachment", "uuid": "q", "attachment":
             {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", "isMeta": is_meta}})
     };
-    let updates = told(&[
+    let updates = updates_of(&[
         meta,
         side,
         user("u3", json!("")),
@@ -118,7 +119,7 @@ fn what_nobody_said_is_not_told() {
         queued("等等", false),
         result("never-made", json!("x"), json!({})),
     ]);
-    assert_eq!(spelled(&updates), ["user_message_chunk q 等等"]);
+    assert_eq!(summarized(&updates), ["user_message_chunk q 等等"]);
 }
 
 #[test]
@@ -130,9 +131,10 @@ fn calls_end_as_their_results_say() {
         (json!({"is_error": true, "toolUseResult": rejected}), "failed", "denied"),
         (json!({"toolUseResult": {"interrupted": true}}), "failed", "interrupted"),
     ] {
-        let updates = told(&[call("t", "Bash", json!({"command": "ls"})), result("t", json!("好"), more)]);
+        let updates =
+            updates_of(&[call("t", "Bash", json!({"command": "ls"})), result("t", json!("好"), more)]);
         assert_eq!(
-            spelled(&updates),
+            summarized(&updates),
             ["tool_call t in_progress".to_owned(), format!("tool_call_update t {status} 好")]
         );
         assert_eq!(updates[1]["_meta"]["annals"]["state"], state);
@@ -140,51 +142,52 @@ fn calls_end_as_their_results_say() {
 }
 
 #[test]
-fn a_call_and_a_result_are_told_once_however_often_they_are_written() {
+fn a_call_and_a_result_are_reported_once_however_often_they_are_recorded() {
     let (made, done) = (call("t", "Bash", json!({})), result("t", json!("x"), json!({})));
-    let updates = told(&[made.clone(), made.clone(), done.clone(), done.clone()]);
-    assert_eq!(spelled(&updates), ["tool_call t in_progress", "tool_call_update t completed x"]);
-    let mut late = Teller::in_the_middle(false);
-    assert_eq!(spelled(&told_by(&mut late, &[done])), ["tool_call_update t completed x"]);
-    let mut teller = Teller::new(false);
-    told_by(&mut teller, &[made]);
-    teller.given_up("t");
-    teller.given_up("t");
-    assert_eq!(spelled(&told_by(&mut teller, &[])), ["tool_call_update t failed"]);
+    let updates = updates_of(&[made.clone(), made.clone(), done.clone(), done.clone()]);
+    assert_eq!(summarized(&updates), ["tool_call t in_progress", "tool_call_update t completed x"]);
+    let mut midway = UpdateBuilder::starting_midway(false);
+    assert_eq!(summarized(&updates_by(&mut midway, &[done])), ["tool_call_update t completed x"]);
+    let mut builder = UpdateBuilder::new(false);
+    updates_by(&mut builder, &[made]);
+    builder.abandon_call("t");
+    builder.abandon_call("t");
+    assert_eq!(summarized(&updates_by(&mut builder, &[])), ["tool_call_update t failed"]);
 }
 
 #[test]
-fn a_change_stands_unless_the_edit_failed() {
+fn the_diff_of_a_call_stays_unless_the_edit_failed() {
     let edit = call("t", "Edit", json!({"file_path": "a.rs", "old_string": "1", "new_string": "2"}));
     let diff = json!([{"type": "diff", "path": "/茶/a.rs", "oldText": "1", "newText": "2"}]);
-    let updates = told(&[edit.clone(), result("t", json!("ok"), json!({}))]);
+    let updates = updates_of(&[edit.clone(), result("t", json!("ok"), json!({}))]);
     assert_eq!((&updates[0]["content"], updates[1].get("content")), (&diff, None));
-    let updates = told(&[edit, result("t", json!("not found"), json!({"is_error": true}))]);
+    let updates = updates_of(&[edit, result("t", json!("not found"), json!({"is_error": true}))]);
     assert_eq!(updates[1]["content"][0]["content"]["text"], "not found");
 }
 
 #[test]
-fn what_is_long_comes_in_pieces_or_is_cut() {
-    let long = "水".repeat(LONGEST_TEXT / 3 + 10);
-    let updates = told(&[user("u", json!(long))]);
+fn long_texts_are_split_and_long_results_are_cut() {
+    let long = "水".repeat(MAX_TEXT_BYTES / 3 + 10);
+    let updates = updates_of(&[user("u", json!(long))]);
     let texts: Vec<_> = updates.iter().map(|update| update["content"]["text"].as_str().unwrap()).collect();
     assert_eq!((texts.len(), texts.concat()), (2, long.clone()));
     assert!(updates.iter().all(|update| update["messageId"] == "u"));
 
-    let updates = told(&[call("t", "Bash", json!({"command": long})), result("t", json!(long), json!({}))]);
+    let updates =
+        updates_of(&[call("t", "Bash", json!({"command": long})), result("t", json!(long), json!({}))]);
     assert_eq!(updates[0].get("rawInput"), None);
     assert!(updates[0]["title"].as_str().unwrap().len() < 1000);
     assert_eq!(updates[1].get("rawOutput"), None);
     let shown = updates[1]["content"][0]["content"]["text"].as_str().unwrap();
-    assert!(long.starts_with(shown) && shown.len() > LONGEST_TEXT - 4);
+    assert!(long.starts_with(shown) && shown.len() > MAX_TEXT_BYTES - 4);
     assert!(updates.iter().all(|update| update["_meta"]["annals"]["cut"] == true));
 
-    let updates = told(&[call("t", "Write", json!({"file_path": "/a", "content": long}))]);
+    let updates = updates_of(&[call("t", "Write", json!({"file_path": "/a", "content": long}))]);
     assert_eq!((updates[0].get("content"), &updates[0]["_meta"]["annals"]["cut"]), (None, &json!(true)));
 }
 
 #[test]
-fn images_are_shown_and_what_cannot_be_is_named() {
+fn images_are_sent_and_other_media_have_a_placeholder() {
     let image = |source: Json| json!({"type": "image", "source": source});
     let content = json!([
         image(json!({"type": "base64", "media_type": "image/png", "data": "AAAA"})),
@@ -199,35 +202,35 @@ fn images_are_shown_and_what_cannot_be_is_named() {
         json!({"type": "text", "text": "[茶.pdf]"}),
         json!({"type": "text", "text": "[image or document]"}),
     ];
-    assert_eq!(shown(&told(&[user("u", content.clone())])), expected);
-    let updates = told(&[call("t", "Read", json!({})), result("t", content, json!({}))]);
+    assert_eq!(shown(&updates_of(&[user("u", content.clone())])), expected);
+    let updates = updates_of(&[call("t", "Read", json!({})), result("t", content, json!({}))]);
     let inside = updates[1]["content"].as_array().unwrap().iter();
     assert_eq!(inside.map(|content| content["content"].clone()).collect::<Vec<_>>(), expected);
 }
 
 #[test]
-fn a_compaction_is_told_in_the_way_the_client_knows() {
+fn a_compaction_is_plain_text_for_clients_that_do_not_support_it() {
     let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "b",
         "compactMetadata": {"trigger": "manual", "preTokens": 1234}});
     let mut summary = user("s", json!("总结"));
     summary["isCompactSummary"] = json!(true);
-    let plain = told(&[boundary.clone(), summary.clone()]);
+    let plain = updates_of(&[boundary.clone(), summary.clone()]);
     assert_eq!(
-        spelled(&plain),
+        summarized(&plain),
         [
             "agent_message_chunk b [The conversation was compacted by hand, at 1234 tokens]",
             "user_message_chunk s 总结"
         ]
     );
     assert_eq!(plain[1]["_meta"]["annals"]["summary"], true);
-    let mut teller = Teller::new(true);
-    let known = told_by(&mut teller, &[boundary, summary.clone(), summary]);
+    let mut builder = UpdateBuilder::new(true);
+    let structured = updates_by(&mut builder, &[boundary, summary.clone(), summary]);
     assert_eq!(
-        spelled(&known),
+        summarized(&structured),
         [
             "compaction_update b completed",
             "compaction_summary_chunk b 总结",
-            // A summary whose compaction is not known is one by itself.
+            // A summary without a boundary is a compaction by itself.
             "compaction_update s completed",
             "compaction_summary_chunk s 总结",
         ]
@@ -237,12 +240,12 @@ fn a_compaction_is_told_in_the_way_the_client_knows() {
 #[test]
 fn usage_is_that_of_the_last_reply() {
     let used = |model: &str, usage: Json| {
-        let mut teller = Teller::new(false);
+        let mut builder = UpdateBuilder::new(false);
         let mut line = reply("a", "m", json!({"type": "text", "text": "x"}));
         line["message"]["model"] = json!(model);
         line["message"]["usage"] = usage;
-        told_by(&mut teller, &[line]);
-        teller.usage().map(|usage| (usage.used, usage.size))
+        updates_by(&mut builder, &[line]);
+        builder.usage().map(|usage| (usage.used, usage.size))
     };
     let usage = json!({"input_tokens": 1, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 4000});
     assert_eq!(used("claude-opus-5-5", usage.clone()), Some((4321, 200_000)));
@@ -254,8 +257,8 @@ fn usage_is_that_of_the_last_reply() {
 }
 
 #[test]
-fn what_the_client_put_in_is_not_told_as_a_persons_words() {
-    let updates = told(&[
+fn input_that_claude_code_added_is_marked_with_its_kind() {
+    let updates = updates_of(&[
         user("u1", json!("<command-name>/rename</command-name><command-args>茶</command-args>")),
         user("u2", json!("<local-command-stdout>Renamed\n</local-command-stdout>")),
         user("u3", json!("<system-reminder>Be kind</system-reminder>")),
@@ -265,7 +268,7 @@ fn what_the_client_put_in_is_not_told_as_a_persons_words() {
     ]);
     assert_eq!(updates[5]["_meta"]["annals"]["teammateId"], "bob");
     assert_eq!(
-        spelled(&updates),
+        summarized(&updates),
         [
             "user_message_chunk u1 /rename 茶",
             "agent_message_chunk u2 Renamed",
