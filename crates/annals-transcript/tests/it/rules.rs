@@ -193,7 +193,8 @@ fn a_made_up_result_stays_even_if_its_call_has_no_id() {
     let nameless = reply("a1", "u1", 2, &["t"]).replace(r#""id":"t","#, "");
     assert_eq!(
         sent(&[prompt("u1", "", 1), nameless]),
-        "user: u1\nassistant: call \nuser: missing without id, interrupted without id\n"
+        "user: u1\nassistant: call \nuser: missing without id, interrupted without id\n\
+         assistant: made up: No response requested.\n"
     );
 }
 
