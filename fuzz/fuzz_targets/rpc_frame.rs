@@ -1,4 +1,4 @@
-//! Any bytes on the server's input give an answer on one line of JSON for each request, and nothing outside of the client's
+//! Any bytes on the server's input give an answer on one line of JSON for each request, and nothing outside of the config
 //! folders is touched.
 
 #![no_main]
@@ -23,7 +23,7 @@ static SERVER: LazyLock<Arc<Server>> = LazyLock::new(|| {
     fs::create_dir_all(&folder).expect("a folder can be made");
     let line = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"content":"Hello"},"timestamp":"2026-03-01T10:00:00Z"}"#;
     fs::write(folder.join(format!("{SESSION}.jsonl")), format!("{line}\n")).expect("a file can be written");
-    let roots = Roots::given(vec![FOLDER.join(".claude")]).expect("it is a client's folder");
+    let roots = Roots::given(vec![FOLDER.join(".claude")]).expect("it is a config folder");
     Server::new(Engine::open(roots, Home::at(FOLDER.join("annals"))), Options { read_only: true, poll: false })
 });
 

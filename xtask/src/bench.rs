@@ -1,7 +1,7 @@
 //! `cargo x bench`: speed and memory as ratios in one run.
 //!
-//! Seconds differ between machines and minutes; what is compared here runs interleaved in one run on the same
-//! bytes, and the best of several rounds counts; of conversations, the median.
+//! Absolute times differ between machines and from minute to minute. So the programs that are compared run interleaved on the
+//! same bytes, and the best of several rounds counts; for conversations, the median.
 
 mod append;
 mod calls;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// A folder of transcripts to measure on [default: generated ones]
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
-    /// A client's folder to measure lists on [default: a generated one]
+    /// A config folder to measure lists on [default: a generated one]
     #[arg(long, value_name = "DIR")]
     lists: Option<PathBuf>,
     /// Only this part
@@ -47,16 +47,16 @@ pub(crate) struct Args {
     /// Does the same for the conversation of one file
     #[arg(long, hide = true, value_name = "FILE")]
     memory_of_conversation: Option<PathBuf>,
-    /// Does the same for following all sessions of a client's folder
+    /// Does the same for following all sessions of a config folder
     #[arg(long, hide = true, value_name = "DIR")]
     memory_of_following: Option<PathBuf>,
-    /// Appends to many sessions of a client's folder at once and says when all was told
+    /// Appends to many sessions of a config folder at once and prints when all appends were reported
     #[arg(long, hide = true, value_name = "DIR")]
     storm_over: Option<PathBuf>,
-    /// Asks for all pages of a method for the session of a client's folder
+    /// Asks for all pages of a method for the session of a config folder
     #[arg(long, hide = true, num_args = 2, value_names = ["METHOD", "DIR"])]
     all_pages: Option<Vec<String>>,
-    /// Serves a client's folder over HTTP and prints where
+    /// Serves a config folder over HTTP and prints the address
     #[arg(long, hide = true, value_name = "DIR")]
     serve: Option<PathBuf>,
 }
@@ -141,8 +141,8 @@ fn reading(scratch: &Path, args: &Args) -> Outcome {
 /// Resolves conversations of growing size: the time per entry should stay flat.
 ///
 /// Each size does the same work, a million entries in as many sessions as that takes, and the rounds of all sizes are
-/// interleaved; the median counts. Sessions stay in memory to the end of their round, so that none gets the pages of
-/// one before it for nothing.
+/// interleaved; the median counts. Sessions stay in memory to the end of their round, so that none reuses the memory pages of
+/// an earlier one.
 fn conversations(scratch: &Path, rounds: usize) -> Outcome {
     const ENTRIES: u64 = 1_000_000;
     println!("\nconversations: reading, chain, model view and full view of {ENTRIES} entries");
@@ -217,7 +217,7 @@ fn entries_as_float(entries: u64) -> f64 {
     entries as f64
 }
 
-/// Returns the peak memory, in megabytes, of doing something with a file in a process of its own.
+/// Returns the peak memory, in megabytes, of a process that works on a file.
 fn memory_of(path: &Path, option: &str) -> Result<f64, Box<dyn std::error::Error>> {
     let output = Command::new(std::env::current_exe()?).arg("bench").arg(option).arg(path).output()?;
     let text = String::from_utf8(output.stdout)?;

@@ -1,4 +1,4 @@
-//! `cargo x ci`: all of CI, in the order in which mistakes are cheapest to find.
+//! `cargo x ci`: all checks of CI, the fastest first.
 
 use std::process::Command;
 use std::time::Instant;

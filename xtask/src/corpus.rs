@@ -1,4 +1,4 @@
-//! `cargo x corpus`: what annals makes of each case in `corpus/`, kept beside the case.
+//! `cargo x corpus`: compares what annals makes of each case in `corpus/` with the expected result beside the case.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -46,7 +46,7 @@ pub(crate) fn run(update: bool) -> Outcome {
     Ok(())
 }
 
-/// The oracle's cases have answers of their own, which a test compares.
+/// The oracle's cases are left out: they have answers of Claude Code, which a test compares.
 fn is_case(path: &Path) -> bool {
     path.ends_with("session.jsonl") && !path.components().any(|part| part.as_os_str() == "oracle")
 }

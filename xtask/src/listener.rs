@@ -1,4 +1,4 @@
-//! Somebody who listens to a server over HTTP.
+//! A client that listens to the events of a server over HTTP.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 /// A stream of events.
 pub(crate) struct Listener(BufReader<TcpStream>);
 
-/// Something that happened.
+/// One event.
 #[derive(Default)]
 pub(crate) struct Event {
     pub(crate) name: String,
@@ -18,7 +18,7 @@ pub(crate) struct Event {
 }
 
 impl Listener {
-    /// Listens to what is written to a session from now on, or since an event; waits until it begins.
+    /// Subscribes to a session, from now on or from the id of an event; returns when the stream has begun.
     pub(crate) fn open(address: &str, token: &str, session: &str, last: Option<u64>) -> Result<Self> {
         let mut stream = TcpStream::connect(address)?;
         let last = last.map(|last| format!("Last-Event-ID: {last}\r\n")).unwrap_or_default();
@@ -34,7 +34,7 @@ impl Listener {
         }
     }
 
-    /// Waits for the next event. Each comes in a chunk of its own; what frames chunks is passed over.
+    /// Waits for the next event. The server sends each event in an HTTP chunk of its own; the framing of chunks is skipped.
     pub(crate) fn next(&mut self) -> Result<Event> {
         let mut event = Event::default();
         loop {

@@ -1,4 +1,4 @@
-//! Chores of the project: `cargo x <chore>`.
+//! Tasks of the project: `cargo x <task>`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the people who work on annals")]
 
@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Chores of the project
+/// Tasks of the project
 #[derive(Parser)]
 #[command(name = "cargo x", max_term_width = 100)]
 struct Args {
@@ -33,25 +33,25 @@ struct Args {
 enum Chore {
     /// Run all checks: formatting, lints, tests, documentation, tidy
     Ci,
-    /// Check what no compiler checks: documents, cases and dependencies that must agree with the code
+    /// Check documents, cases and dependencies that must agree with the code
     Tidy,
-    /// Compare what annals makes of `corpus/` with the answers kept there
+    /// Compare what annals makes of `corpus/` with the expected results there
     Corpus {
-        /// Write the answers anew; read the diff before you commit it
+        /// Update the expected results; read the diff before you commit it
         #[arg(long)]
         update: bool,
     },
-    /// Write the JSON Schema and the TypeScript types of the protocol anew
+    /// Generate the JSON Schema and the TypeScript types of the protocol
     Schema,
-    /// Measure speed and memory, as ratios in one run
+    /// Measure speed and memory, as ratios within one run
     Bench(bench::Args),
     /// Fuzz a target, or all of them, for a while
     Fuzz(fuzz::Args),
-    /// Have the real client resume what annals writes, or transcripts that are changed at random, and its SDKs list it
+    /// Let Claude Code resume what annals writes, and transcripts that are changed at random, and compare lists with its SDKs
     Oracle(oracle::Args),
-    /// Have real clients talk to the server
+    /// Test the server with real clients: curl, a browser, the official ACP client
     Protocols(protocols::Args),
-    /// Run operations on one session at the same time, and kill them, and look for anything lost
+    /// Run operations on one session at the same time, kill them, and check that nothing is lost
     Race(race::Args),
 }
 

@@ -1,12 +1,12 @@
-//! `cargo x oracle`: the real client resumes what annals writes, its SDKs list it, and annals follows what it writes.
+//! `cargo x oracle`: Claude Code resumes what annals writes, its SDKs list it, and annals follows what it writes.
 //!
-//! Every scenario has a home of its own. Most make sessions there with the built `annals`, have the client resume them, and
-//! compare what the client then sends to a mock of the model's API with `annals show --view model` and with what was
-//! meant. Others compare whole lists with those of the SDKs, or what the client wrote with what `annals tail` reported.
+//! Every scenario has a home of its own. Most make sessions there with the built `annals`, have Claude Code resume them, and
+//! compare what Claude Code then sends to a mock of the model's API with `annals show --view model` and with what was
+//! meant. Others compare whole lists with those of the SDKs, or what Claude Code wrote with what `annals tail` reported.
 //! With `--mutate` real transcripts that are changed at random take the place of the scenarios, see [`mutate`].
 
 mod changed;
-mod client;
+mod claude_code;
 mod differences;
 mod drafts;
 mod followed;
@@ -24,18 +24,18 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::{Outcome, call, project};
-use client::Client;
+use claude_code::ClaudeCode;
 use trial::Trial;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The folder with the client's setup.sh [default: shared/oracle/client beside the project]
+    /// The folder with Claude Code's setup.sh [default: shared/oracle/client beside the project]
     #[arg(long, value_name = "DIR")]
     client: Option<PathBuf>,
-    /// Where the client is installed and kept [default: oracle in the target folder]
+    /// The folder in which Claude Code is installed [default: oracle in the target folder]
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
-    /// Fail if the client cannot be had
+    /// Fail if Claude Code cannot be installed
     #[arg(long)]
     required: bool,
     /// Compare this build of annals instead of the current source
@@ -43,14 +43,14 @@ pub(crate) struct Args {
     annals: Option<PathBuf>,
     #[command(flatten)]
     mutate: mutate::Options,
-    /// Only scenarios whose name has this in it
+    /// Only scenarios whose name contains this
     only: Option<String>,
 }
 
-/// What is tried: its name, and how.
+/// The name of a scenario, and its function.
 type Scenario = (&'static str, fn(&Trial<'_>) -> Outcome);
 
-/// Why a scenario could not be tried.
+/// Why a scenario was skipped.
 #[derive(Debug)]
 struct Skipped(String);
 
@@ -66,22 +66,23 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let folder = args.client.clone().unwrap_or_else(|| project().with_file_name("shared/oracle/client"));
     let this = std::env::current_exe()?;
     let target = this.parent().and_then(|folder| folder.parent()).ok_or("not in a target folder")?;
-    let client = match Client::set_up(&folder, &args.scratch.clone().unwrap_or(target.join("oracle"))) {
-        Ok(client) => client,
-        Err(reason) if args.required => return Err(format!("no oracle: {reason}").into()),
-        Err(reason) => {
-            println!("oracle skipped: {reason}");
-            return Ok(());
-        }
-    };
+    let claude_code =
+        match ClaudeCode::set_up(&folder, &args.scratch.clone().unwrap_or(target.join("oracle"))) {
+            Ok(claude_code) => claude_code,
+            Err(reason) if args.required => return Err(format!("no oracle: {reason}").into()),
+            Err(reason) => {
+                println!("oracle skipped: {reason}");
+                return Ok(());
+            }
+        };
     let annals = match &args.annals {
         Some(annals) => annals.canonicalize()?,
         None => built_annals(&this)?,
     };
     if args.mutate.with_scenarios() {
-        run_scenarios(&client, &annals, args.only.as_deref())?;
+        run_scenarios(&claude_code, &annals, args.only.as_deref())?;
     }
-    args.mutate.run(&client, &annals, target)
+    args.mutate.run(&claude_code, &annals, target)
 }
 
 /// Builds annals as this program was built, and returns the path of the binary.
@@ -91,7 +92,7 @@ fn built_annals(this: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     Ok(this.with_file_name("annals"))
 }
 
-fn run_scenarios(client: &Client, annals: &Path, only: Option<&str>) -> Outcome {
+fn run_scenarios(claude_code: &ClaudeCode, annals: &Path, only: Option<&str>) -> Outcome {
     let start = Instant::now();
     let scenarios: Vec<Scenario> = [
         recorded::SCENARIOS,
@@ -112,7 +113,7 @@ fn run_scenarios(client: &Client, annals: &Path, only: Option<&str>) -> Outcome 
         .par_iter()
         .with_max_len(1)
         .map(|(name, scenario)| {
-            let outcome = Trial::new(client, annals).and_then(|trial| scenario(&trial));
+            let outcome = Trial::new(claude_code, annals).and_then(|trial| scenario(&trial));
             match &outcome {
                 Ok(()) => println!("{name}: ok"),
                 Err(difference) => println!("{name}: {difference}"),
@@ -124,6 +125,6 @@ fn run_scenarios(client: &Client, annals: &Path, only: Option<&str>) -> Outcome 
     let skipped = outcomes.iter().filter(|outcome| **outcome == Err(true)).count();
     let (total, seconds) = (scenarios.len() - skipped, start.elapsed().as_secs());
     let also = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
-    println!("{right} of {total} as the client has it{also}, in {seconds} s");
+    println!("{right} of {total} agree with Claude Code{also}, in {seconds} s");
     if right == total { Ok(()) } else { Err(format!("{} scenarios differ", total - right).into()) }
 }

@@ -14,26 +14,26 @@ use crate::{Outcome, call};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Fail if a client cannot be had
+    /// Fail if a client is not available
     #[arg(long)]
     required: bool,
-    /// Only checks whose name has this in it
+    /// Only checks whose name contains this
     only: Option<String>,
 }
 
-/// What a client needs to be had and to talk.
+/// What a check needs: the server, and a place for its client.
 struct Stage {
     /// The built program.
     annals: PathBuf,
-    /// Where clients are installed, and what they leave is kept.
+    /// The folder in which clients are installed, and their output is kept.
     folder: PathBuf,
 }
 
-/// Why a check was not passed.
+/// Why a check did not pass.
 enum Trouble {
-    /// There is no such client here.
+    /// The client is not available on this machine.
     Missing(String),
-    /// It did not get what it should.
+    /// The client got a wrong answer.
     Failed(String),
 }
 
@@ -46,7 +46,7 @@ impl<E: std::fmt::Display> From<E> for Trouble {
     }
 }
 
-/// The clients, and how each is tried.
+/// The clients, and how each is tested.
 const CHECKS: &[(&str, Check)] = &[("acp", acp::check), ("curl", curl::check), ("browser", browser::check)];
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -85,8 +85,7 @@ fn program<'a>(names: &[&'a str]) -> Result<&'a str, Trouble> {
     found.ok_or_else(|| Trouble::Missing(format!("there is no {}", names.join(" or "))))
 }
 
-/// Installs packages of npm, if they are not yet, in versions that do not change by themselves. Returns the folder in which
-/// scripts find them.
+/// Installs npm packages in fixed versions, unless they are installed. Returns the folder in which scripts find them.
 fn npm(stage: &Stage, folder: &str, packages: &[(&str, &str)]) -> Result<PathBuf, Trouble> {
     program(&["node"])?;
     program(&["npm"])?;

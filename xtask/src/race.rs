@@ -1,8 +1,8 @@
-//! `cargo x race`: operations at the same time, and operations that are killed. The two sides of a race change one session, two
+//! `cargo x race`: runs operations at the same time, and kills operations. The two sides of a race change one session, two
 //! sessions, sessions with the same id in two roots, or one session with an `ANNALS_HOME` for each side.
 //!
-//! Every file and line of a session, and everything that an operation adds, carries a mark of its own. Whatever the
-//! operations do to each other, every mark must be found afterwards in a live session, in an entry of the trash or in a
+//! Every file and line of a session, and everything that an operation adds, carries a mark of its own. However the
+//! operations interleave, every mark must be found afterwards in a live session, in an entry of the trash or in a
 //! fork, unless a purge or a tombstone reported that it removed it; and nothing may be left that only an interrupted operation leaves.
 
 mod operation;
@@ -20,7 +20,7 @@ use run::{Race, Trouble};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How often each pair runs; runs take turns at all places of the trash, all states of the session and all that the two sides may share: 32 have each
+    /// How often each pair runs. The runs vary the place of the trash, the state of the session, and what the two sides share; 32 runs cover all combinations
     #[arg(long, default_value_t = 100)]
     runs: u64,
     /// Only this race: two operations such as `delete+restore`, `serve` or `kill-delete`
@@ -70,7 +70,7 @@ fn races() -> impl Iterator<Item = Race> {
     pairs.chain([Race::Server]).chain(all.iter().map(|operation| Race::Kill(*operation)))
 }
 
-/// Prints what came of each race; troubles are an error that says how to see them again.
+/// Prints the result of each race; a failed one is an error that says how to repeat it.
 fn report(results: &BTreeMap<String, Vec<Trouble>>, runs: u64) -> Outcome {
     println!("{:20} {:>6} {:>8}", "race", "runs", "troubles");
     for (name, troubles) in results {

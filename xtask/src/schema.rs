@@ -1,4 +1,4 @@
-//! `cargo x schema`: JSON Schema and TypeScript types of the protocol, made from annals-proto.
+//! `cargo x schema`: generates JSON Schema and TypeScript types of the protocol from annals-proto.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use crate::{Outcome, project};
 const SCHEMA: &str = "docs/schema/history.json";
 const TYPES: &str = "docs/wire.d.ts";
 
-/// Writes the files anew.
+/// Generates the files.
 pub(crate) fn run() -> Outcome {
     for (path, text) in made()? {
         let path = project().join(path);
@@ -22,7 +22,7 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// Returns the files that are not what the code makes of them.
+/// Returns the files that differ from what the code generates.
 pub(crate) fn stale() -> Result<Vec<String>, Box<dyn Error>> {
     let is_fresh =
         |path: &str, text: &str| fs::read_to_string(project().join(path)).is_ok_and(|found| found == text);
@@ -35,7 +35,7 @@ fn made() -> Result<[(&'static str, String); 2], Box<dyn Error>> {
     Ok([(SCHEMA, serde_json::to_string_pretty(&schema)? + "\n"), (TYPES, types(&schema)?)])
 }
 
-/// Makes TypeScript of the schema. It knows what our types need, and says so of what it does not know.
+/// Generates TypeScript from the schema. It supports the constructs that our types use, and fails on others.
 fn types(schema: &Value) -> Result<String, Box<dyn Error>> {
     let mut out = String::from(
         "// The history protocol of annals: see PROTOCOL.md. Made by `cargo x schema`; do not edit.\n",

@@ -1,4 +1,4 @@
-//! `cargo x tidy`: what no compiler checks.
+//! `cargo x tidy`: checks that documents, cases and dependencies agree with the code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -69,7 +69,7 @@ fn cases_without_a_readme() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     Ok(missing)
 }
 
-/// Crates may depend on those that stand before them in this list only.
+/// A crate may depend only on those that stand before it in this list.
 const LAYERS: [(&str, &[&str]); 6] = [
     ("annals-transcript", &[]),
     ("annals-proto", &[]),
@@ -97,7 +97,7 @@ fn arrows_that_turn_round() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     Ok(wrong)
 }
 
-/// Wire types live in annals-proto: nothing inside is turned into JSON as it is.
+/// Wire types live in annals-proto: no inner type is `Serialize` (invariant 7).
 fn inner_types_that_serialize() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut found = Vec::new();
     for folder in ["crates/annals-transcript/src", "crates/annals-engine/src"] {
@@ -148,7 +148,7 @@ fn is_rule(word: &str) -> bool {
     rule(word).is_some()
 }
 
-/// The project speaks of no machine: no path of one stands in a document or a source.
+/// No document and no source contains a path of a developer's machine.
 fn paths_of_a_machine() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let marks = ["work", "root", "farm"].map(|folder| format!("/{folder}/"));
     let mut found = Vec::new();

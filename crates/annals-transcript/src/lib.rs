@@ -62,3 +62,8 @@ pub mod write;
 
 pub use entry::{Entry, Flag, Head, Kind, Problem};
 pub use line::{Position, Reader};
+
+/// The examples of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

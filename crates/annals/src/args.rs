@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line: commands, options and their help.
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -39,7 +39,7 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// Opens the folders that the user named, or those of Claude Code.
+    /// Opens the config folders given with `--root`, or the default ones.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         Ok(Engine::open(self.roots()?, Home::from_environment()))
     }
@@ -53,7 +53,7 @@ impl Global {
         Ok(roots)
     }
 
-    /// Does the same, for recording: a folder that is not there yet is made.
+    /// Does the same for recording: a folder that does not exist yet is created.
     pub(crate) fn recording_engine(&self) -> Result<Engine, Failure> {
         if self.root.is_empty() {
             return self.engine();
@@ -434,9 +434,9 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Reads a date in the local zone as its last moment, or whatever else is a moment.
+/// Parses the end of a range: a date includes that day, in the local zone. Everything else is parsed as [`moment`] does.
 fn end(text: &str) -> Result<Timestamp, String> {
-    // A time tells its date, too.
+    // jiff also parses the date of a text with a time.
     let has_time = text.contains([':', 'T', 't', ' ']);
     match text.parse::<Date>().and_then(Date::tomorrow) {
         Ok(day_after) if !has_time => in_local_zone(day_after.into()),
@@ -444,7 +444,7 @@ fn end(text: &str) -> Result<Timestamp, String> {
     }
 }
 
-/// Reads a time, or a date as its first moment, in the local zone unless it names another; or how long ago it was.
+/// Parses a time, a date (its first moment), or how long ago it was (`7d`); in the local zone unless the text names another.
 fn moment(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
@@ -517,15 +517,18 @@ pub(crate) enum View {
     Raw,
 }
 
-/// Reads `3`, `3..`, `..5` or `3..5`.
+/// Parses `3`, `3..`, `..5` or `3..5`.
 fn turn_range(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let number = |text: &str, default: usize| match text {
+    match text.split_once("..") {
+        Some((first, last)) => Ok(turn_number(first, 1)?..=turn_number(last, usize::MAX)?),
+        None => turn_number(text, 1).map(|turn| turn..=turn),
+    }
+}
+
+fn turn_number(text: &str, default: usize) -> Result<usize, String> {
+    match text {
         "" => Ok(default),
         text => text.parse().map_err(|_| format!("`{text}` is no number")),
-    };
-    match text.split_once("..") {
-        Some((first, last)) => Ok(number(first, 1)?..=number(last, usize::MAX)?),
-        None => number(text, 1).map(|turn| turn..=turn),
     }
 }
 

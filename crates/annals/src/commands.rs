@@ -23,7 +23,7 @@ use annals_engine::{Engine, Report, TranscriptFile};
 use crate::failure::{FAILED, Failure};
 use crate::output;
 
-/// Reads transcripts with a progress bar. Returns what could be read; complains about the rest.
+/// Reads transcripts with a progress bar. Returns the reports of those that could be read, and an exit code if any could not.
 fn read_all(engine: &Engine, files: Vec<TranscriptFile>) -> (Vec<Report>, Option<u8>) {
     let progress = output::Progress::over(&files);
     let reports = engine.read_all(files, |bytes| progress.add(bytes));
@@ -40,8 +40,8 @@ fn read_all(engine: &Engine, files: Vec<TranscriptFile>) -> (Vec<Report>, Option
     (read.collect(), code)
 }
 
-/// Returns the transcripts that an argument names; all of the client's if there is none. Complains about folders
-/// that cannot be read, and says how many files were passed over.
+/// Returns the transcripts that an argument names; without one, those of all sessions. Complains about folders that cannot
+/// be read, and notes how many files were skipped.
 fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile>, Option<u8>), Failure> {
     let found = match target {
         Some(target) => engine.select(target)?,
@@ -51,7 +51,7 @@ fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile
         output::complain(&error.to_string());
     }
     if found.passed_over > 0 {
-        output::note(&format!("{} passed over: not transcripts", output::count(found.passed_over, "file")));
+        output::note(&format!("{} skipped: not transcripts", output::count(found.passed_over, "file")));
     }
     let code = (!found.errors.is_empty()).then_some(FAILED);
     if found.files.is_empty() && code.is_none() {
@@ -63,14 +63,14 @@ fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile
     Ok((found.files, code))
 }
 
-/// Returns the folders in which sessions are looked for.
-fn places(engine: &Engine) -> String {
-    let places: Vec<_> =
+/// Returns the folders in which annals looks for sessions.
+fn project_folders(engine: &Engine) -> String {
+    let folders: Vec<_> =
         engine.root_folders().map(|path| path.join("projects").display().to_string()).collect();
-    places.join(" and ")
+    folders.join(" and ")
 }
 
-/// Says what was looked for and where: in those of the client's folders that are there, or else in all that were named.
+/// Returns the failure that names what was not found, and where: in the config folders that exist, or else in all of them.
 fn nothing_in(engine: &Engine, what: &str, file: &str) -> Failure {
     let mut places = engine.root_summaries();
     if places.iter().any(|place| place.errors.is_empty()) {

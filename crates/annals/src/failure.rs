@@ -1,4 +1,4 @@
-//! What went wrong, in words: the one place where errors become messages and exit codes.
+//! Failures of commands: the one place where errors become messages, hints and exit codes.
 
 use std::fmt::Display;
 use std::io;
@@ -10,45 +10,45 @@ use annals_transcript::write::{self, DraftError};
 
 use crate::output::{self, clean};
 
-/// Nothing was found, or problems were.
+/// Exit code: nothing was found, or `check` found a warning or an error.
 pub(crate) const FOUND_NOTHING: u8 = 1;
-/// Something failed.
+/// Exit code: something failed.
 pub(crate) const FAILED: u8 = 2;
-/// Somebody pressed Ctrl-C.
+/// Exit code: the user pressed Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command ends without having done its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The reader of our output went away: that is success.
+    /// The program that reads our output has ended; this counts as success.
     BrokenPipe,
     /// Anything else.
     Message { text: String, hints: Vec<String>, code: u8 },
 }
 
 impl Failure {
-    /// Says that there is nothing to work on.
+    /// There is nothing to work on.
     pub(crate) fn nothing(text: impl Display) -> Self {
         Failure::Message { text: text.to_string(), hints: vec![ROOT_HINT.to_owned()], code: FOUND_NOTHING }
     }
 
-    /// Says that there is no history of a client where it was looked for.
+    /// There is no session or no prompt history in the folders that were searched.
     pub(crate) fn no_history(text: String) -> Self {
         let hint = "name the config folder of Claude Code with `--root DIR`; `annals roots` lists those that are searched";
         Failure::Message { text, hints: vec![hint.to_owned()], code: FOUND_NOTHING }
     }
 
-    /// Says that what was asked for is not there, where no hint would help.
+    /// Nothing was found, and no hint would help.
     pub(crate) fn without_hint(text: String) -> Self {
         Failure::Message { text, hints: Vec::new(), code: FOUND_NOTHING }
     }
 
-    /// Says that the client would not resume a session.
+    /// Claude Code would not resume a session.
     pub(crate) fn not_resumable(obstacle: &str) -> Self {
         Self::without_hint(format!("Claude Code would not resume this session: {obstacle}"))
     }
 
-    /// Says that a command needs more words.
+    /// The arguments are wrong, with a hint how to correct them.
     pub(crate) fn usage(text: &str, hint: &str) -> Self {
         Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }
     }
@@ -61,50 +61,50 @@ impl Failure {
         self
     }
 
-    /// Says what is wrong with the arguments.
+    /// The arguments cannot be parsed.
     pub(crate) fn arguments(error: &clap::Error) -> Self {
         Self::usage(&error.kind().to_string(), "`annals --help` lists the arguments")
     }
 
-    /// Says which draft was refused, and why.
+    /// A draft was refused.
     pub(crate) fn draft(line: usize, error: &DraftError) -> Self {
-        let hint = "nothing of its batch was written; `--keep-going` passes over drafts that are refused";
+        let hint = "nothing of its batch was written; `--keep-going` skips drafts that are refused";
         Self::usage(&format!("line {line}: {error}"), hint)
     }
 
-    /// Says why something could not be recorded.
+    /// A batch could not be recorded.
     pub(crate) fn record(error: write::Error) -> Self {
         annals_engine::Error::from(error).into()
     }
 
-    /// Says that there is no working directory that could be meant by "here".
+    /// There is no working directory for `--here`.
     pub(crate) fn working_directory(error: &io::Error) -> Self {
         let hint = "it may have been removed: go to another one, or name a project with `--project PATH`";
-        Self::usage(&format!("cannot tell the working directory: {error}"), hint)
+        Self::usage(&format!("cannot determine the working directory: {error}"), hint)
     }
 
-    /// Says that a log could not be read.
+    /// A log could not be read.
     pub(crate) fn source(from: &str, error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot read {from}: {error}"), hints: Vec::new(), code: FAILED }
     }
 
-    /// Says that standard input could not be read.
+    /// Standard input could not be read.
     pub(crate) fn input(error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot read the input: {error}"), hints: Vec::new(), code: FAILED }
     }
 
-    /// Says that the server could not be started.
+    /// The server could not be started.
     pub(crate) fn server(error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot serve: {error}"), hints: Vec::new(), code: FAILED }
     }
 
-    /// Says that there is no token in a file.
+    /// A token file could not be read.
     pub(crate) fn token_file(path: &Path, error: impl Display) -> Self {
         let text = format!("cannot read the token in `{}`: {error}", path.display());
         Failure::Message { text, hints: Vec::new(), code: FAILED }
     }
 
-    /// Says why the server does not listen where it should.
+    /// The server cannot listen on its address.
     pub(crate) fn listening(error: &HttpError, bind: &str, port: u16) -> Self {
         let cannot = |why: &str| format!("cannot serve on `{bind}`, port {port}: {why}");
         let (text, hint) = match error {
@@ -112,22 +112,22 @@ impl Failure {
                 error.to_string(),
                 "choose one, keep it secret, and give it with `--token-file` or in `ANNALS_TOKEN`",
             ),
-            HttpError::BadToken => (error.to_string(), "without one, a good one is made up"),
+            HttpError::BadToken => (error.to_string(), "leave it out, and annals generates one"),
             HttpError::NoAddress => (
                 format!("cannot serve on `{bind}`: {error}"),
                 "`--bind` takes an address or a name, and no port",
             ),
             HttpError::Io(error) => match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    (cannot("somebody else listens there"), "without `--port`, a free one is taken")
+                    (cannot("another program listens there"), "without `--port`, annals chooses a free one")
                 }
                 io::ErrorKind::PermissionDenied => (
                     cannot("the system does not allow it"),
-                    "ports below 1024 are often reserved; without `--port`, a free one is taken",
+                    "ports below 1024 are often reserved; without `--port`, annals chooses a free one",
                 ),
                 io::ErrorKind::AddrNotAvailable => (
                     cannot("this machine does not have that address"),
-                    "`127.0.0.1` is for this machine alone, `0.0.0.0` for all that can reach it",
+                    "`127.0.0.1` is for this machine alone, `0.0.0.0` for all machines that can reach this one",
                 ),
                 _ => return Self::server(error),
             },
@@ -153,7 +153,7 @@ impl Failure {
 const ROOT_HINT: &str =
     "name the config folder of Claude Code with `--root DIR`, or a transcript by its path";
 
-/// The most sessions that are named where a name means several.
+/// The most candidates that are listed if a name is ambiguous.
 const MAX_CANDIDATES: usize = 10;
 
 impl From<annals_engine::Error> for Failure {
@@ -182,7 +182,7 @@ impl From<annals_engine::Error> for Failure {
             );
         }
         if error.is_not_in_trash() {
-            hints.push("`annals restore` lists what is in the trash".into());
+            hints.push("`annals restore` lists the trash".into());
         }
         if error.is_half_purged() {
             hints.push("`annals delete --purge` removes the rest".into());
@@ -194,10 +194,10 @@ impl From<annals_engine::Error> for Failure {
             hints.push("`annals show SESSION --json` prints the uuids of entries".into());
         }
         if error.is_live() {
-            hints.push("`--force` goes on all the same; what is written meanwhile may be lost".into());
+            hints.push("`--force` continues anyway; lines that are written meanwhile may be lost".into());
         }
         if error.writer().is_some_and(write::Error::is_empty_log) {
-            hints.push("nothing was changed; `--allow-empty` makes an empty session of it".into());
+            hints.push("nothing was changed; `--allow-empty` creates an empty session".into());
         }
         if error.writer().is_some_and(write::Error::is_too_large) {
             hints.push("`--limit MIB` allows a larger one".into());
@@ -213,7 +213,7 @@ impl From<annals_engine::Error> for Failure {
 }
 
 impl From<io::Error> for Failure {
-    /// Reading errors come from the engine with their path; what is left is writing to standard output.
+    /// Errors of reading come from the engine with their path, so this one is of writing to standard output.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::BrokenPipe;
@@ -237,10 +237,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_that_is_not_allowed_is_told_with_what_helps() {
+    fn a_port_that_is_not_allowed_gets_a_hint() {
         let refused = HttpError::Io(io::ErrorKind::PermissionDenied.into());
         let Failure::Message { text, hints, code } = Failure::listening(&refused, "127.0.0.1", 80) else {
-            panic!("it is told");
+            panic!("there is a message");
         };
         assert_eq!(text, "cannot serve on `127.0.0.1`, port 80: the system does not allow it");
         assert!(hints[0].contains("below 1024") && code == FAILED, "{hints:?}");

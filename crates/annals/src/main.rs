@@ -1,7 +1,7 @@
 //! `annals`: the session-history engine on the command line.
 //!
-//! The flow is: [`args`] says what was typed, a file in [`commands`] asks the engine, [`output`] prints the answer,
-//! [`failure`] words what went wrong.
+//! The flow is: [`args`] parses the arguments, a file in [`commands`] asks the engine, [`output`] prints the answer, and
+//! [`failure`] turns errors into messages and exit codes.
 
 mod args;
 mod commands;
@@ -23,16 +23,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the arguments. If something is wrong with them, or they ask for help, this prints it and ends the program.
+/// Parses the arguments. If they are wrong, or ask for help, this prints the message and ends the program.
 ///
-/// The message repeats arguments, which a script may have from a stranger. So it is made again for arguments without
-/// anything that could steer the terminal.
+/// The message repeats arguments, which a script may have from an untrusted source. So they are parsed again without
+/// characters that could control the terminal, and that message is printed.
 fn parse() -> Result<Args, Failure> {
     Args::try_parse().or_else(|error| {
         let cleaned = std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned());
         match Args::try_parse_from(cleaned) {
             Err(error) => error.exit(),
-            // Nothing else was wrong than what was cleaned away.
+            // Only the removed characters were wrong.
             Ok(_) => Err(Failure::arguments(&error)),
         }
     })

@@ -1,4 +1,4 @@
-//! What people see: tables, numbers, times, progress. Data goes to stdout, all else to stderr.
+//! Output for people: tables, numbers, times, progress. Data goes to stdout, messages go to stderr.
 
 mod clean;
 pub(crate) mod conversation;
@@ -47,30 +47,30 @@ pub(crate) fn stdout_for(json: bool) -> Box<dyn Write> {
     if json { Box::new(json_stdout()) } else { Box::new(stdout()) }
 }
 
-/// Returns how wide the terminal is that standard output goes to, or is said to be; none if it goes elsewhere.
+/// Returns the width of the terminal that standard output goes to; `COLUMNS` overrides it. `None` if it is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
-    let said = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let given = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let columns = if io::stdout().is_terminal() { said.or_else(size) } else { None };
+    let columns = if io::stdout().is_terminal() { given.or_else(size) } else { None };
     columns.filter(|&width| width > 0)
 }
 
-/// Says what went wrong.
+/// Prints an error to stderr.
 pub(crate) fn complain(text: &str) {
     stderr_line(&format!("{RED}annals:{RED:#} {}", clean(text)));
 }
 
-/// Says what may help.
+/// Prints a hint to stderr.
 pub(crate) fn hint(text: &str) {
     stderr_line(&format!("{CYAN}hint:{CYAN:#} {text}"));
 }
 
-/// Says something that is not data.
+/// Prints a note to stderr.
 pub(crate) fn note(text: &str) {
     stderr_line(text);
 }
 
-/// Asks a question on the terminal; returns whether the answer is yes. No answer is no.
+/// Asks a question on the terminal; returns whether the answer is yes. An empty answer means no.
 pub(crate) fn ask(question: &str) -> Result<bool, Failure> {
     let mut terminal = AutoStream::auto(io::stderr());
     write!(terminal, "{} [y/N] ", clean(question)).and_then(|()| terminal.flush())?;
@@ -79,12 +79,13 @@ pub(crate) fn ask(question: &str) -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Writes a line to stderr; if that fails there is nobody left to tell.
+/// Writes a line to stderr. A failure is ignored: there is no other place to report it.
 fn stderr_line(text: &str) {
     let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
 }
 
-/// Prints an object on a line of its own. What could steer a terminal is escaped, which means the same in JSON.
+/// Prints an object on a line of its own. Characters that could control a terminal are escaped, which does not change the
+/// value.
 pub(crate) fn json_line(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> Result<(), Failure> {
     writeln!(out, "{}", annals_api::json_line(value)?)?;
     Ok(())
@@ -96,7 +97,7 @@ pub(crate) fn heading(out: &mut impl Write, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns a number with thousands apart.
+/// Returns a number with commas between thousands.
 pub(crate) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -130,12 +131,12 @@ pub(crate) fn time(time: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %:z").to_string()
 }
 
-/// Returns a time in the local zone, where the zone stands elsewhere.
+/// Returns a time in the local zone, without the zone: for tables that name it in their heading.
 pub(crate) fn local_time(time: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Returns how long ago a time was, roughly; the date if it was long ago or is yet to come.
+/// Returns roughly how long ago a time was; the date if it was more than a month ago, the time if it is in the future.
 pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second() - time.as_second();
     match seconds {
@@ -166,7 +167,7 @@ pub(crate) fn time_of_ms(ms: i64) -> String {
     Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), time)
 }
 
-/// Returns a time in milliseconds since 1970 in the local zone, where the zone stands elsewhere.
+/// Returns a time in milliseconds since 1970 in the local zone, without the zone.
 pub(crate) fn local_time_of_ms(ms: i64) -> String {
     Timestamp::from_millisecond(ms).map_or_else(|_| "-".to_owned(), local_time)
 }
@@ -182,7 +183,7 @@ pub(crate) fn duration(ms: u64) -> String {
     }
 }
 
-/// Returns text cut to so many columns, with an ellipsis where something is missing. Wide characters count twice.
+/// Returns text cut to a width in columns, with an ellipsis if something is missing. Wide characters count twice.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -190,7 +191,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     text.graphemes(true).take_while(fitting_into(columns)).chain(["…"]).collect()
 }
 
-/// Returns the end of a text that fits into so many columns, with an ellipsis where something is missing.
+/// Returns the end of a text, cut to a width in columns, with an ellipsis if something is missing.
 pub(crate) fn cut_start(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -199,7 +200,7 @@ pub(crate) fn cut_start(text: &str, columns: usize) -> String {
     format!("…{}", &text[text.len() - kept..])
 }
 
-/// Returns whether pieces, one after the other, still fit into so many columns beside an ellipsis.
+/// Returns a predicate that accepts pieces of text as long as they fit into a width together with an ellipsis.
 fn fitting_into(columns: usize) -> impl FnMut(&&str) -> bool {
     let mut used = 0;
     move |piece| {
@@ -220,8 +221,8 @@ mod tests {
 
     #[test]
     fn durations_and_cuts_are_for_people() {
-        let told = [450, 1234, 200_000, 7_500_000].map(duration);
-        assert_eq!(told, ["450 ms", "1.2 s", "3 min 20 s", "2 h 5 min"]);
+        let texts = [450, 1234, 200_000, 7_500_000].map(duration);
+        assert_eq!(texts, ["450 ms", "1.2 s", "3 min 20 s", "2 h 5 min"]);
         assert_eq!(
             ["short", "天气预报", "a longer text"].map(|text| cut(text, 6)),
             ["short", "天气…", "a lon…"]

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A scratch home: nothing of the machine's own is seen from inside.
+/// A scratch home, which isolates a program from the files of the machine.
 pub struct Home {
     folder: tempfile::TempDir,
 }
@@ -16,12 +16,12 @@ impl Default for Home {
 }
 
 impl Home {
-    /// Makes an empty home.
+    /// Creates an empty home.
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary folder can be made") }
     }
 
-    /// Returns where it lies.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -34,7 +34,7 @@ impl Home {
         path
     }
 
-    /// Returns a command that sees this home, no colours and UTC, and nothing else of the environment.
+    /// Returns a command whose environment has only this home, no colours, and UTC.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", self.path()).env("USERPROFILE", self.path());
@@ -60,13 +60,13 @@ impl Home {
     }
 }
 
-/// What a program left behind.
+/// The result of a program.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its exit code; none if it was killed.
+    /// Its exit code; `None` if it was killed.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it said.
+    /// Its standard error.
     pub stderr: String,
 }

@@ -1,4 +1,4 @@
-//! Transcripts to test on: the project's own, and larger ones beside a checkout where there are any.
+//! Transcripts for tests: the project's own, and larger ones beside a checkout if there are any.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,7 @@ pub fn own() -> PathBuf {
     project().join("corpus")
 }
 
-/// Returns the folders of transcripts that lie beside a checkout, if they are there: real ones, and cases with
-/// known answers. Tests read them in place and say so when they are missing.
+/// Returns the folders of transcripts beside a checkout that exist: real ones, and cases with known answers. Tests read them in place and say so when they are missing.
 pub fn beside() -> Vec<PathBuf> {
     let shared = project().join("../shared");
     ["corpus", "oracle"].iter().map(|name| shared.join(name)).filter(|path| path.is_dir()).collect()

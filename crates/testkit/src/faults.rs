@@ -1,4 +1,4 @@
-//! A disk that fails: every operation once, in every way.
+//! A simulated disk on which each operation fails once, in every way.
 
 use std::collections::HashSet;
 use std::fs::Permissions;
@@ -17,13 +17,13 @@ pub enum Fault {
     Once,
     /// It fails, and so does everything after it.
     ForGood,
-    /// A write finds room for half of its bytes; what follows works.
+    /// A write has space for half of its bytes; everything after it works.
     Short,
-    /// A write finds room for half of its bytes; no later one finds any.
+    /// A write has space for half of its bytes; later writes have none.
     NoSpace,
-    /// It does not happen, and nothing after it does: the process is gone.
+    /// The process is killed: neither the operation nor anything after it happens.
     Crash,
-    /// Half of a write happens, and nothing after it does.
+    /// The process is killed in the middle of a write: half of it happens, and nothing after it.
     CrashMidway,
 }
 
@@ -32,16 +32,16 @@ pub const FAULTS: [Fault; 6] =
     [Fault::Once, Fault::ForGood, Fault::Short, Fault::NoSpace, Fault::Crash, Fault::CrashMidway];
 
 impl Fault {
-    /// Returns whether only writes fail so.
+    /// Returns whether only writes can fail in this way.
     fn is_of_writes(self) -> bool {
         matches!(self, Fault::Short | Fault::NoSpace | Fault::CrashMidway)
     }
 }
 
 /// Runs `act` again and again on a folder that `set_up` has filled, with the first, second … last operation failing in
-/// every way that it can, and lets `check` look at what is left. Returns how often something failed.
+/// every way that it can, and lets `check` look at what is left. Returns the number of failures.
 ///
-/// `check` is told how the operation failed and whether `act` says that it went well.
+/// `check` gets how the operation failed, and whether `act` reported success.
 pub fn every_fault<T>(
     set_up: impl Fn(&Path),
     act: impl Fn(Arc<dyn Disk>, &Path) -> T,
@@ -67,7 +67,7 @@ pub fn every_fault<T>(
 }
 
 /// Runs `act` again and again on a folder that `set_up` has filled, while `meanwhile` happens before its first, second … last
-/// operation on the disk, and lets `check` look at what is left. Returns how often that was.
+/// operation on the disk, and lets `check` look at what is left. Returns the number of runs.
 pub fn every_moment<T>(
     set_up: impl Fn(&Path),
     act: impl Fn(Arc<dyn Disk>, &Path) -> T,
@@ -88,18 +88,18 @@ pub fn every_moment<T>(
     unreachable!("an operation has an end")
 }
 
-/// Returns a folder in memory, where the system has one: these tests make many files and need none to last.
+/// Returns a folder in memory if the system has one: these tests create many files, and none has to survive a restart.
 fn memory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { std::env::temp_dir() }
 }
 
-/// A disk on which a folder lies on a device of its own: nothing can be renamed into it or out of it.
+/// A disk on which one folder is on another device, so that nothing can be renamed into it or out of it.
 #[derive(Clone, Debug)]
 pub struct TwoDevices {
-    /// The disk that does the work.
+    /// The underlying disk.
     pub disk: Arc<dyn Disk>,
-    /// The folder.
+    /// The folder on the other device.
     pub folder: PathBuf,
 }
 
@@ -169,31 +169,31 @@ impl TwoDevices {
     }
 }
 
-/// The real disk, one operation of which fails. Nothing waits for the machine to sync: what counts is that it was asked.
+/// The real disk, one operation of which fails. A sync is recorded and not carried out, which would be slow.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk(Arc<Mutex<Plan>>);
 
 #[derive(Debug)]
 struct Plan {
-    /// Operations that can fail so, until the one that does.
+    /// The number of operations, of those that can fail in this way, before the one that fails.
     left: usize,
     fault: Fault,
     fired: bool,
-    /// Files with bytes that a loss of power would take.
+    /// Files with bytes that are not synced, which a power failure would lose.
     unsynced: HashSet<PathBuf>,
     renamed_unsynced: bool,
-    /// What happens in the moment in which an operation would fail; it does not fail then.
+    /// Called at the moment in which an operation would fail, which then succeeds.
     meanwhile: Option<Meanwhile>,
 }
 
-/// Something that happens in a folder, whatever the disk is asked to do.
+/// A change by another process in the folder, at any moment.
 #[derive(Debug)]
 struct Meanwhile {
     act: fn(&Path),
     folder: PathBuf,
 }
 
-/// What happens to a write.
+/// How much of a write happens.
 enum Write {
     Whole,
     Half,
@@ -216,7 +216,7 @@ impl FaultyDisk {
         self.0.lock().expect("no test panics while it holds the plan")
     }
 
-    /// Counts an operation that is no write.
+    /// Counts an operation that is not a write.
     fn step(&self) -> io::Result<()> {
         self.plan().step(false).map(|_| ())
     }
@@ -317,7 +317,7 @@ impl Disk for FaultyDisk {
 }
 
 impl FaultyDisk {
-    /// Notes that a file, or a folder with one in it, gets another name before its bytes are synced.
+    /// Records a rename of a file, or of a folder with a file in it, whose bytes are not synced.
     fn note_unsynced(&self, renamed: &Path) {
         let mut plan = self.plan();
         plan.renamed_unsynced |= plan.unsynced.iter().any(|path| path.starts_with(renamed));

@@ -1,8 +1,8 @@
-//! Generated transcripts: any number of bytes of believable lines, the same for the same seed.
+//! Generated transcripts of any size with realistic lines; the same seed gives the same bytes.
 
 use std::io::{self, Write};
 
-/// A small generator of random numbers (`SplitMix64`): tests need no more, and no dependency.
+/// A small random number generator (`SplitMix64`), which is enough for tests and needs no dependency.
 pub struct Random(u64);
 
 impl Random {
@@ -69,7 +69,7 @@ pub fn session(out: &mut impl Write, seed: u64, bytes: u64) -> io::Result<(u64, 
     Ok((written, lines))
 }
 
-/// Writes a session of so many short entries: prompts, replies, calls and results, hanging on each other in a line.
+/// Writes a session of short entries: prompts, replies, calls and results, each the parent of the next.
 pub fn entries(out: &mut impl Write, number: u64) -> io::Result<()> {
     let mut parent = String::from("null");
     for n in 0..number {
@@ -106,8 +106,8 @@ pub fn entries(out: &mut impl Write, number: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a session of four entries: a prompt, a reply that makes so many calls, one entry with all their results, and a
-/// last reply.
+/// Writes a session of four entries: a prompt, a reply with the given number of calls, one entry with all their results,
+/// and a last reply.
 pub fn calls_in_one_line(out: &mut impl Write, calls: u64) -> io::Result<()> {
     let blocks = |block: &dyn Fn(u64) -> String| (0..calls).map(block).collect::<Vec<_>>().join(",");
     let made = blocks(&|n| {
@@ -134,7 +134,7 @@ pub fn calls_in_one_line(out: &mut impl Write, calls: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes one line: a prompt, a reply, a call, a result or a record, in believable shares and lengths.
+/// Generates one line: a prompt, a reply, a call, a result or a record, with realistic frequencies and lengths.
 fn line(random: &mut Random, session: &str, parent: &str, uuid: &str, number: u64) -> String {
     let (minute, second, milli) = (number / 60 % 60, number % 60, random.below(1000));
     let time = format!(

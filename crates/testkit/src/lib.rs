@@ -1,4 +1,5 @@
-//! Helpers for tests: hermetic commands, corpora, generated transcripts, disks that fail.
+//! Helpers for tests: hermetic commands, corpora, generated transcripts, disks that fail, and a naive second implementation of
+//! `docs/CHAIN.md`.
 
 pub mod command;
 pub mod corpora;

@@ -1,4 +1,4 @@
-//! Appending: how close the recorder comes to a bare `cat >>`, and whether a long file makes it slower.
+//! Appending: the recorder compared with a bare `cat >>`, and on files of growing length.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -73,7 +73,7 @@ fn compare(scratch: &Path, lines: usize, batches: usize, rounds: usize) -> Outco
     Ok(())
 }
 
-/// A message of about 1 kB, as a program would hand it over.
+/// A message of about 1 kB, as a program would give it to the recorder.
 fn draft() -> Vec<u8> {
     let text = "All good things come to those who write them down. ".repeat(14);
     format!(r#"{{"type":"user","uuid":"{}","message":{{"role":"user","content":"{text}"}}}}"#, new_id())
@@ -110,10 +110,11 @@ fn record(folder: &Path, batches: &[Vec<Vec<u8>>]) -> Outcome {
 fn recorder(folder: &Path) -> Result<Recorder, Box<dyn std::error::Error>> {
     let envelope =
         Envelope { cwd: "/home/dev/work".into(), version: "2.1.325".into(), ..Envelope::default() };
-    Ok(Recorder::builder(Target::session(folder, SESSION)?).envelope(envelope).sync(Sync::Never).open()?)
+    let target = Target::session(folder, SESSION)?;
+    Ok(Recorder::builder(target).envelope(envelope).sync(Sync::Never).open()?)
 }
 
-/// Returns the microseconds that a batch takes on a file that holds so many lines.
+/// Returns the microseconds that a batch takes on a file of `held` lines.
 fn per_batch(scratch: &Path, held: u64, rounds: usize) -> Result<f64, Box<dyn std::error::Error>> {
     let folder = scratch.join("append");
     let path = Target::session(&folder, SESSION)?.path();

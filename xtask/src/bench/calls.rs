@@ -30,7 +30,7 @@ enum Shape {
     Chain,
 }
 
-/// What is measured: a program that reads the one session of a client's folder.
+/// What is measured: a program that reads the one session of a config folder.
 type Operation<'a> = (&'static str, &'a dyn Fn(&Path) -> Command);
 
 pub(super) fn run(scratch: &Path, rounds: usize) -> Outcome {
@@ -103,7 +103,7 @@ fn print_row(
     Ok(())
 }
 
-/// Makes a client's folder with one session, and what an ACP client would ask of it.
+/// Makes a config folder with one session, and what an ACP client would ask of it.
 fn made(root: &Path, shape: Shape, calls: u32) -> Result<PathBuf> {
     let project = root.join("projects/-home-mia-tea");
     fs::create_dir_all(&project)?;

@@ -1,4 +1,4 @@
-//! Following: how long after an append its entry is told, what following many files takes, and a storm of appends.
+//! Following: the delay from an append to its event, the cost of following many files, and many appends at once.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
@@ -16,10 +16,10 @@ use super::lists::{generated, walk};
 use super::{entries_as_float, memory_of, peak_memory, transcripts};
 use crate::Outcome;
 
-/// How many appends are timed, and how far apart they are.
+/// The number of appends that are timed, and the time between them.
 const APPENDS: usize = 500;
 const APART: Duration = Duration::from_millis(10);
-/// How many files are appended to at once.
+/// The number of files that are appended to at once.
 const STORM: usize = 5000;
 /// What is appended.
 const LINE: &[u8] = b"{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"x\"}\n";
@@ -62,7 +62,7 @@ fn latency(bare: &Path, root: &Path, files: &[PathBuf]) -> Outcome {
     Ok(())
 }
 
-/// Appends to files one after the other, by a thread of its own; returns when each append began.
+/// Appends to files one after the other, in a thread of its own; returns when each append began.
 fn append_to(files: Vec<PathBuf>) -> Receiver<Instant> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -120,7 +120,7 @@ fn event_times(follower: &mut Follower, files: &[PathBuf]) -> Result<Vec<f64>, B
     Ok(times)
 }
 
-/// Compares the time until all are followed with a mere walk.
+/// Compares the time until all files are followed with a directory walk.
 fn start(root: &Path, rounds: usize) -> Outcome {
     let mut best = [f64::INFINITY; 2];
     for _ in 0..rounds {
@@ -137,7 +137,7 @@ fn start(root: &Path, rounds: usize) -> Outcome {
     Ok(())
 }
 
-/// Appends to many files at once and prints what it took until all was told. Runs in a process of its own.
+/// Appends to many files at once and prints the time until all appends were reported. Runs in a process of its own.
 pub(super) fn storm(root: &Path) -> Outcome {
     let files = transcripts(&root.join("projects"))?;
     let files: Vec<_> = files.into_iter().take(STORM).collect();

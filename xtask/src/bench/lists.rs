@@ -1,4 +1,4 @@
-//! Lists: how close they come to a mere walk over the files, and how the client's SDK does on the same folder.
+//! Lists, compared with a bare directory walk, and with Claude Code's SDK on the same folder.
 
 use std::fs::{self, File, FileTimes};
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use testkit::generate;
 
 use crate::{Outcome, call};
 
-/// How many sessions are made, and how large each is.
+/// The number of generated sessions, and the size of each.
 const SESSIONS: u64 = 10_000;
 const BYTES: u64 = 30_000;
 
@@ -26,7 +26,7 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outco
     as_programs(scratch, &root, rounds)
 }
 
-/// Compares lists with a mere walk over the files.
+/// Compares lists with a directory walk that stats each file.
 fn in_process(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
     let home = scratch.join("home");
     // What is appended goes into a folder of its own: the other may be somebody's.
@@ -64,7 +64,7 @@ fn in_process(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
 /// Its name, what is done before each round, and what is measured.
 type Contender<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
 
-/// Compares the program with the client's SDK, each in a process of its own, from its start to its end.
+/// Compares the program with Claude Code's SDK, each in a process of its own, from its start to its end.
 fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
     call(env!("CARGO"), &["build", "--quiet", "--release", "--package", "annals"])?;
     let this = std::env::current_exe()?;
@@ -92,8 +92,8 @@ fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
         ("annals list of nothing", annals(&empty, &[])),
     ];
     if sdk.exists() {
-        programs.push(("the client's SDK, listSessions", listed_by_sdk(root)));
-        programs.push(("the client's SDK, of nothing", listed_by_sdk(&empty)));
+        programs.push(("Claude Code's SDK, listSessions", listed_by_sdk(root)));
+        programs.push(("Claude Code's SDK, empty folder", listed_by_sdk(&empty)));
     }
     let mut best = vec![Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 }; programs.len()];
     for _ in 0..rounds {
@@ -111,17 +111,17 @@ fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
             let list = (theirs.cpu - theirs_of_nothing.cpu) / (ours.cpu - ours_of_nothing.cpu);
             println!("CPU of the SDK: {:.1} × ours; without the start {list:.1} ×", theirs.cpu / ours.cpu);
         }
-        _ => println!("the client's SDK: not measured (`cargo x oracle` installs it)"),
+        _ => println!("Claude Code's SDK: not measured (`cargo x oracle` installs it)"),
     }
     Ok(())
 }
 
-/// What a program took, with the processes that it started.
+/// The resource usage of a program and its child processes.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
     seconds: f64,
     pub(super) cpu: f64,
-    /// The peak, in megabytes. What is less than that of the Python that measures it does not show.
+    /// The peak memory in megabytes, but at least that of the Python process that measures it.
     memory: f64,
 }
 
@@ -134,7 +134,7 @@ impl Cost {
     }
 }
 
-/// Runs a program by Python, which can ask the system what a process took.
+/// Runs a program from Python, which can read the resource usage of a child process.
 pub(super) fn cost(program: &Command) -> Result<Cost, Box<dyn std::error::Error>> {
     const SCRIPT: &str = "import os, subprocess, sys, time; begun = time.monotonic(); \
         child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL); \
@@ -153,7 +153,7 @@ pub(super) fn cost(program: &Command) -> Result<Cost, Box<dyn std::error::Error>
     }
 }
 
-/// Makes a folder of sessions in twenty projects, once.
+/// Generates sessions in twenty projects, unless they exist.
 pub(super) fn generated(root: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     if !root.exists() {
         for number in 0..SESSIONS {

@@ -1,5 +1,5 @@
-//! The server over HTTP, in a process of its own: what it adds to the same calls in process, how soon it tells what is
-//! written, and what two hundred listeners cost.
+//! The server over HTTP, in a process of its own: its overhead over the same calls in process, the delay from an append to its
+//! event, and the cost of two hundred listeners.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -119,7 +119,8 @@ fn ask_here(server: &Server, method: &str, params: &Value) -> Result<String> {
     Ok(answer.map_err(|error| error.message)?.get().to_owned())
 }
 
-/// Writes to a session and waits until it is told: by the system alone, to one listener, to two hundred.
+/// Appends to a session and measures the delay of a bare notification of the system, of the event for one listener, and of
+/// those for two hundred.
 fn telling(served: &Served, path: &Path) -> Outcome {
     println!("\n{:<46} {:>9} {:>9} {:>8}", "from the write to the notice, ms", "p50", "p95", "× p50");
     let mut raw = Vec::new();
@@ -170,7 +171,7 @@ fn print_telling(name: &str, times: &mut [Duration], first: f64) {
     println!("{name:<46} {p50:>9.2} {p95:>9.2} {:>8.1}", p50 / first);
 }
 
-/// Returns how long it took each time until all have heard.
+/// Returns for each append the time until all listeners have its event.
 fn tell(streams: &mut [Listener], path: &Path) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     for number in 0..WRITES {
@@ -217,7 +218,7 @@ impl Served {
         Ok(Self { address: address.to_owned(), token: token.to_owned(), child })
     }
 
-    /// Returns how many megabytes it takes now.
+    /// Returns its resident memory in megabytes.
     fn memory(&self) -> Result<f64> {
         let status = fs::read_to_string(PathBuf::from(format!("/proc/{}/status", self.child.id())))?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;

@@ -1,4 +1,4 @@
-//! Scenarios of changing sessions that are there.
+//! Scenarios of changing existing sessions.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -32,7 +32,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
 const TALK: [&str; 6] =
     ["user: One", "assistant: Two", "user: Three", "assistant: Four", "user: Five", "assistant: Six"];
 
-/// Records a talk of six messages with the ids 1 to 6.
+/// Records a conversation of six messages with the ids 1 to 6.
 fn talk(trial: &Trial<'_>) -> Result<String, Box<dyn std::error::Error>> {
     trial.record(&[
         at(1, user("One")),
@@ -44,7 +44,7 @@ fn talk(trial: &Trial<'_>) -> Result<String, Box<dyn std::error::Error>> {
     ])
 }
 
-/// Records one more round; returns whether the client sends it behind what it sent before.
+/// Records one more turn; returns whether Claude Code sends it behind what it sent before.
 fn goes_on(trial: &Trial<'_>, session: &str, before: &[&str]) -> Outcome {
     trial.record_to(session, &[user("Seven"), says("8", "Eight")])?;
     trial.resume(session)?.is(&[before, &["user: Seven", "assistant: Eight"]].concat())
@@ -60,8 +60,8 @@ fn fork(trial: &Trial<'_>) -> Outcome {
 
 fn fork_up_to(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
-    // The client's records about where the talk ends must not lead the copy astray.
-    trial.client_goes_on(&session, "More SCRIPT:qa")?;
+    // Claude Code's records about the leaf of the session must not apply to the copy.
+    trial.continue_session(&session, "More SCRIPT:qa")?;
     let fork = trial.fork(&session, &["--up-to", &id(4)])?;
     trial.resume(&fork)?.is(&TALK[..4])?;
     goes_on(trial, &fork, &TALK[..4])
@@ -81,7 +81,7 @@ fn fork_of_a_compaction(trial: &Trial<'_>) -> Outcome {
     Ok(())
 }
 
-/// What a fork cuts off, the client takes for interrupted.
+/// Claude Code takes a call whose result a fork left out for interrupted.
 fn fork_up_to_calls(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[
         user("Two at once"),
@@ -109,8 +109,8 @@ fn renamed(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     trial.annals(&["rename", &session, "A \"new\" name"])?;
     trial.resume(&session)?.is(&TALK)?;
-    // The client finds a session by its title, too.
-    trial.client_goes_on("A \"new\" name", "More SCRIPT:qa")?;
+    // Claude Code finds a session by its title, too.
+    trial.continue_session("A \"new\" name", "More SCRIPT:qa")?;
     let more = [&TALK[..], &["user: More SCRIPT:qa", "assistant: The answer is 42."]].concat();
     trial.resume(&session)?.is(&more)?;
     goes_on(trial, &session, &more)
@@ -136,7 +136,7 @@ fn restored(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     trial.annals(&["delete", &session])?;
     if trial.resume(&session).is_ok() {
-        return Err("the client resumes what was deleted".into());
+        return Err("Claude Code resumes what was deleted".into());
     }
     trial.annals(&["restore", &session])?;
     trial.resume(&session)?.is(&TALK)?;
@@ -169,7 +169,7 @@ fn tombstone_middle(trial: &Trial<'_>) -> Outcome {
     goes_on(trial, &session, &left)
 }
 
-/// A parent that is gone would be looked for within five seconds only.
+/// Claude Code looks for a missing parent within five seconds only.
 fn tombstone_slow(trial: &Trial<'_>) -> Outcome {
     let said_at = |second: &str, draft| with(draft, "timestamp", &format!("2026-01-31T12:00:{second}.000Z"));
     let session = trial.record(&[
@@ -184,7 +184,7 @@ fn tombstone_slow(trial: &Trial<'_>) -> Outcome {
     goes_on(trial, &session, &left)
 }
 
-/// The client keeps all of the messages that a compaction names, or none.
+/// Claude Code keeps all of the messages that a compaction names, or none.
 fn tombstone_kept(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     trial.record_to(&session, &compaction("Summary", 7, &[5, 6]))?;

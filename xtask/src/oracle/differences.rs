@@ -1,6 +1,6 @@
-//! Where annals and the client's SDKs say different things of a session, and why annals is right.
+//! Where the lists of annals and of Claude Code's SDKs differ, and why annals is right.
 //!
-//! A difference is explained only if both say what its rule expects, by a naive look at the whole transcript.
+//! A difference is explained only if both answers are what its rule expects from a naive reading of the whole transcript.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -9,10 +9,10 @@ use std::{fmt, fs};
 use annals_transcript::Entry;
 use serde_json::{Value as Json, json};
 
-/// How much of each end of a file the SDKs read.
+/// How many bytes of each end of a file the SDKs read.
 const END: usize = 64 * 1024;
 
-/// An SDK of the client.
+/// An SDK of Claude Code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sdk {
     TypeScript,
@@ -21,27 +21,27 @@ pub(crate) enum Sdk {
 
 const BOTH: &[Sdk] = &[Sdk::TypeScript, Sdk::Python];
 
-/// A difference that has a name.
+/// A known difference.
 pub(crate) struct Named {
-    /// What the SDK says, and why annals does not.
+    /// What the SDK does, and why annals does not.
     pub(crate) name: &'static str,
-    /// In which fields it shows.
+    /// The fields that differ.
     pub(crate) fields: &'static [&'static str],
-    /// Which SDKs say so.
+    /// The SDKs that differ.
     pub(crate) sdks: &'static [Sdk],
-    /// Whether transcripts show it that the client itself wrote.
-    pub(crate) by_client: bool,
-    /// Returns whether it is this that is different.
+    /// Whether it occurs in transcripts that Claude Code itself wrote.
+    pub(crate) by_claude_code: bool,
+    /// Returns whether a field differs for this reason.
     pub(crate) explains: fn(&Seen<'_>) -> bool,
 }
 
-/// A field of a session of which annals says one thing and an SDK another.
+/// A field of a session that differs between annals and an SDK.
 pub(crate) struct Seen<'a> {
     pub(crate) field: &'static str,
     pub(crate) transcript: &'a Transcript,
     pub(crate) ours: Json,
     pub(crate) theirs: Json,
-    /// All that annals says of the session; null if it does not list it.
+    /// The session as annals lists it; null if it does not.
     pub(crate) listed: &'a Json,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct Transcript {
     pub(crate) path: PathBuf,
     pub(crate) session: String,
     pub(crate) size: usize,
-    /// The entries, each with where it starts and ends; lines that are none are left out.
+    /// The entries, each with its start and end; lines without an entry are left out.
     entries: Vec<(usize, usize, Json)>,
-    /// Whether it is the one of several transcripts of the session that was written last.
+    /// Whether it is the most recently written transcript of the session, if there are several.
     pub(crate) is_newest: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "the last prompt stands for a title; the first says what a session is about, and stays",
         fields: &["title"],
         sdks: BOTH,
-        by_client: true,
+        by_claude_code: true,
         explains: |seen| {
             let last = seen.transcript.last("last-prompt", "lastPrompt");
             last.is_some() && seen.theirs.as_str() == last && seen.is_called_by_its_prompt()
@@ -74,7 +74,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a summary of another session stands for a title; its leaf is not in this one",
         fields: &["title"],
         sdks: BOTH,
-        by_client: true,
+        by_claude_code: true,
         explains: |seen| {
             let summaries: Vec<_> = seen.transcript.of("summary").collect();
             let is_own = |summary: &&&Json| {
@@ -92,7 +92,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a title is not seen that stands in neither 64 KiB at the ends",
         fields: TITLE,
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let given = seen.transcript.in_the_middle("custom-title", "customTitle");
             let made = seen.transcript.in_the_middle("ai-title", "aiTitle");
@@ -103,17 +103,17 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a tag is not seen that stands before the last 64 KiB",
         fields: &["tag"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let tag = seen.transcript.in_the_middle("tag", "tag");
             seen.theirs.is_null() && tag.is_some_and(|tag| seen.ours == tag)
         },
     },
     Named {
-        name: "a title is not seen that stands in a file of its own, where the client keeps it",
+        name: "a title is not seen that stands in a file of its own, where Claude Code keeps it",
         fields: TITLE,
         sdks: &[Sdk::Python],
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let beside = fs::read(seen.transcript.path.with_extension("").join("custom-title.json"));
             let beside: Option<Json> = beside.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -124,7 +124,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "the name of the agent does not count; a user gave it to the session",
         fields: TITLE,
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let made = seen.transcript.last("ai-title", "aiTitle");
             seen.ours.as_str() == seen.transcript.last("agent-name", "agentName")
@@ -136,7 +136,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a key deep in a call counts as if it were one of the entry",
         fields: TITLE,
         sdks: &[Sdk::Python],
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let is_one =
                 seen.transcript.of("custom-title").any(|record| record["customTitle"] == seen.theirs);
@@ -149,7 +149,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a branch deep in a call counts as if it were one of the entry",
         fields: &["branch"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             seen.transcript.has_deep("gitBranch", &seen.theirs)
                 && seen.ours.as_str() == seen.transcript.texts("gitBranch").last()
@@ -159,7 +159,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "prompts are put on one line and cut after 200 characters; how much is shown is for who shows it",
         fields: PROMPT,
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let (ours, theirs) =
                 (seen.ours.as_str().unwrap_or_default(), seen.theirs.as_str().unwrap_or_default());
@@ -172,7 +172,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a slash command stands for the first prompt where there is none; its name says nothing of the session",
         fields: PROMPT,
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let named = format!("<command-name>{}</command-name>", seen.theirs.as_str().unwrap_or_default());
             let mut texts = seen.transcript.user_texts();
@@ -183,7 +183,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a shell command of bash mode stands for the first prompt",
         fields: PROMPT,
         sdks: &[Sdk::TypeScript],
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let command = seen.theirs.as_str().and_then(|theirs| theirs.strip_prefix("! "));
             let wrapped = command.map(|command| format!("<bash-input>{command}</bash-input>"));
@@ -191,10 +191,10 @@ pub(crate) const NAMED: &[Named] = &[
         },
     },
     Named {
-        name: "what the client wraps in tags stands for the first prompt, tags and all",
+        name: "what Claude Code wraps in tags stands for the first prompt, tags and all",
         fields: PROMPT,
         sdks: &[Sdk::Python],
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let first = seen.transcript.user_texts().next().map(|text| text.replace('\n', " "));
             let ours = seen.ours.as_str().unwrap_or_default();
@@ -205,10 +205,10 @@ pub(crate) const NAMED: &[Named] = &[
         },
     },
     Named {
-        name: "what an old client carried over from another session stands for the first prompt",
+        name: "what an old version of Claude Code carried over from another session stands for the first prompt",
         fields: PROMPT,
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let mut texts = seen.transcript.user_texts();
             texts.next().is_some_and(|first| {
@@ -220,7 +220,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "the time in a snapshot counts as the beginning; a snapshot is not said, and may be of later",
         fields: &["created"],
         sdks: BOTH,
-        by_client: true,
+        by_claude_code: true,
         explains: |seen| {
             let mut snapshots = seen.transcript.of("file-history-snapshot");
             snapshots.any(|entry| entry["snapshot"]["timestamp"] == seen.theirs)
@@ -231,7 +231,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "the first line's time counts as the beginning; hooks and copied messages stand below with earlier ones",
         fields: &["created"],
         sdks: BOTH,
-        by_client: true,
+        by_claude_code: true,
         explains: |seen| {
             seen.theirs.as_str() == seen.transcript.texts("timestamp").next()
                 && seen.ours.as_str() == seen.transcript.texts("timestamp").min()
@@ -241,7 +241,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "the file's time counts as the session's; copying and restoring change it",
         fields: &["updated"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let written = seen.transcript.modified().zip(seen.theirs.as_str().and_then(moment));
             written
@@ -253,7 +253,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "the folder that a session was moved to does not count",
         fields: &["cwd"],
         sdks: &[Sdk::Python],
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             seen.ours.as_str() == seen.transcript.last("relocated", "relocatedCwd")
                 && seen.theirs.as_str() == seen.transcript.texts("cwd").next()
@@ -263,7 +263,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a branch of earlier counts where the last entry is on none",
         fields: &["branch"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             seen.ours.is_null()
                 && seen.transcript.texts("gitBranch").last() == Some("")
@@ -274,14 +274,14 @@ pub(crate) const NAMED: &[Named] = &[
         name: "files without a message are listed if they hold a title or a prompt; there is nothing to resume",
         fields: &["listed"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| seen.ours == false && !seen.transcript.has_conversation(),
     },
     Named {
         name: "a session is left out if its first line is a subagent's; a conversation follows",
         fields: &["listed"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let first = seen.transcript.entries().next();
             seen.has_our_conversation() && first.is_some_and(|first| first["isSidechain"] == true)
@@ -291,7 +291,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a session is left out if its first prompt is not within 64 KiB",
         fields: &["listed"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let prompt = seen.listed["firstPrompt"].as_str().unwrap_or_default();
             let mut near = seen.transcript.entries.iter().filter(|(_, end, _)| *end < END);
@@ -306,7 +306,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a session is left out if nobody said a word; there are messages, and they can be resumed",
         fields: &["listed"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let mut said = seen.transcript.user_texts();
             seen.has_our_conversation()
@@ -318,7 +318,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a session is left out if all that was said was queued",
         fields: &["listed"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let mut queued = seen.transcript.of("attachment").map(|entry| &entry["attachment"]["prompt"]);
             let mut said = seen.transcript.user_texts();
@@ -331,7 +331,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "a session is left out if its prompt begins with a tag; a person wrote the rest of it",
         fields: &["listed"],
         sdks: &[Sdk::TypeScript],
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| {
             let said = seen.transcript.user_texts().next().unwrap_or_default();
             let ours = seen.listed["firstPrompt"].as_str().unwrap_or_default();
@@ -342,7 +342,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "of two files of a session only the newer is listed; each may hold what the other lacks",
         fields: &["listed"],
         sdks: BOTH,
-        by_client: false,
+        by_claude_code: false,
         explains: |seen| seen.has_our_conversation() && !seen.transcript.is_newest,
     },
 ];
@@ -430,7 +430,7 @@ impl Transcript {
         self.entries().filter_map(move |entry| entry[key].as_str())
     }
 
-    /// Returns the texts of the user's messages in the main talk.
+    /// Returns the texts of the user's messages in the main conversation.
     fn user_texts(&self) -> impl Iterator<Item = String> {
         self.entries().flat_map(user_texts)
     }
@@ -455,13 +455,13 @@ impl Transcript {
     }
 }
 
-/// Returns the moment that a time means.
+/// Returns the timestamp of a time in either spelling.
 pub(crate) fn moment(time: &str) -> Option<SystemTime> {
     let entry = json!({"type": "user", "timestamp": time}).to_string();
     Entry::new(entry.as_bytes()).head().time().map(SystemTime::from)
 }
 
-/// Returns the texts of an entry, if it is a user's: not a subagent's, and not put in by the client.
+/// Returns the texts of an entry, if it is a user's: not a subagent's, and not added by Claude Code.
 fn user_texts(entry: &Json) -> Vec<String> {
     let is_other = entry["type"] != "user" || entry["isSidechain"] == true || entry["isMeta"] == true;
     match &entry["message"]["content"] {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::client::MODEL;
+use super::claude_code::MODEL;
 
 /// A prompt.
 pub(crate) fn user(text: &str) -> Json {

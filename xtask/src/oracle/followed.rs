@@ -1,4 +1,4 @@
-//! Scenarios of following: `annals tail` reports what the client writes while it writes it.
+//! Scenarios of following: `annals tail` reports what Claude Code writes while it writes it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,22 +21,22 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// What happened to transcripts, each by its path: events in a line each, see [`spell`].
+/// The events of transcripts, each by its path: one line per event, see [`spell`].
 type Events = BTreeMap<PathBuf, Vec<String>>;
 
-/// The client begins a session with calls, goes on with it before and after it is renamed, and begins others with
-/// subagents and with subagents of those.
+/// Claude Code begins a session with calls, continues it before and after it is renamed, and begins others with subagents
+/// and with subagents of those.
 fn follow(trial: &Trial<'_>, options: &[&str]) -> Outcome {
     let tail = Tail::start(trial, options)?;
-    let session = trial.client_begins("Begin SCRIPT:tools")?;
-    trial.client_goes_on(&session, "Go on SCRIPT:parallel")?;
+    let session = trial.begin_session("Begin SCRIPT:tools")?;
+    trial.continue_session(&session, "Go on SCRIPT:parallel")?;
     trial.annals(&["rename", &session, "天气 \u{1f326}"])?;
-    trial.client_goes_on(&session, "Go on SCRIPT:qa")?;
-    // A title that is recorded again is none that is new.
+    trial.continue_session(&session, "Go on SCRIPT:qa")?;
+    // A title that is recorded again is not reported again.
     trial.annals(&["rename", &session, "Other weather"])?;
     trial.annals(&["rename", &session, "Other weather"])?;
-    trial.client_begins("Begin SCRIPT:subfg")?;
-    trial.client_begins("Begin SCRIPT:subnest")?;
+    trial.begin_session("Begin SCRIPT:subfg")?;
+    trial.begin_session("Begin SCRIPT:subnest")?;
     let mut meant = Events::new();
     add_transcripts(&trial.root().join("projects"), &mut meant)?;
     meant.remove(&tail.sign);
@@ -57,8 +57,8 @@ fn add_transcripts(folder: &Path, meant: &mut Events) -> Outcome {
     Ok(())
 }
 
-/// Returns what has to be reported of a transcript, in order: that it is there, each of its lines, byte for byte and
-/// with where it stands, and each new title behind the line that gives it.
+/// Returns the expected events of a transcript, in order: its creation, each of its lines with its bytes and offset, and each
+/// new title after its line.
 fn events_of(path: &Path) -> Result<Vec<String>> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     // <session>.jsonl, or <session>/subagents/agent-<agent>.jsonl
@@ -89,7 +89,7 @@ fn spell(event: &str, session: &str, agent: &str, said: &str) -> String {
     format!("{event} {session} {agent} {said}")
 }
 
-/// Makes sure that the client did what was to be followed.
+/// Fails unless Claude Code wrote the files that the scenario needs.
 fn has_all_kinds(events: &Events) -> Outcome {
     let is_agent = |path: &&PathBuf| path.to_string_lossy().contains("/subagents/");
     let agents = events.keys().filter(is_agent).count();
@@ -97,7 +97,7 @@ fn has_all_kinds(events: &Events) -> Outcome {
     if events.len() - agents == 3 && agents >= 4 && titles == 2 {
         return Ok(());
     }
-    Err(format!("the client wrote {} files, of {agents} agents, with {titles} titles", events.len()).into())
+    Err(format!("Claude Code wrote {} files, of {agents} agents, with {titles} titles", events.len()).into())
 }
 
 fn compare(meant: &Events, reported: &Events) -> Outcome {
@@ -117,16 +117,16 @@ fn compare(meant: &Events, reported: &Events) -> Outcome {
     Ok(())
 }
 
-/// An `annals tail --all --json` that follows. It is ended when it goes.
+/// A running `annals tail --all --json`. It is ended when this is dropped.
 struct Tail {
     process: Child,
     /// The file that it prints to.
     output: PathBuf,
-    /// A transcript that is written only to see that it follows.
+    /// A transcript that is written only to see that tail has started.
     sign: PathBuf,
 }
 
-/// How long tail may take for what it has to do.
+/// How long to wait for tail.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Tail {
@@ -139,7 +139,7 @@ impl Tail {
         let args = [&["tail", "--all"], options].concat();
         let process = trial.annals_prints_to(&args, File::create(&output)?)?;
         let tail = Self { process, output, sign };
-        // What is there when it begins counts as read: nobody may write before.
+        // Lines that exist when tail starts are not reported, so nothing may be written before.
         wait_until("it does not follow", || {
             writeln!(file, r#"{{"type":"sign"}}"#)?;
             Ok(fs::metadata(&tail.output)?.len() > 0)
@@ -147,10 +147,10 @@ impl Tail {
         Ok(tail)
     }
 
-    /// Has it end once it has reported so much, and looked again; returns what it has reported.
+    /// Ends tail when it has reported the expected number of events and has checked all files again; returns its events.
     fn stop(mut self, meant: &Events) -> Result<Events> {
         let count = |events: &Events| events.values().map(Vec::len).sum::<usize>();
-        // What is missing in the end is told by who compares; a line that is being printed is not.
+        // The comparison finds events that are missing; here only a half-printed line must be waited for.
         let has_all = |reported: Result<Events>| reported.is_ok_and(|events| count(&events) >= count(meant));
         let _ = wait_until("", || Ok(has_all(self.reported())));
         thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Scenarios of what the client's SDKs say of sessions: titles, tags, the archive.
+//! Scenarios of single sessions in lists of Claude Code's SDKs: titles, tags, the archive.
 
 use serde_json::{Value as Json, json};
 
@@ -28,7 +28,7 @@ fn title(trial: &Trial<'_>) -> Outcome {
         is(&session, &trial.listed_by_typescript()?, "customTitle", title)?;
         is(&session, &trial.listed_by_python()?, "custom_title", title)?;
     }
-    trial.client_goes_on(&session, "Go on SCRIPT:qa")?;
+    trial.continue_session(&session, "Go on SCRIPT:qa")?;
     is(&session, &trial.listed_by_typescript()?, "customTitle", "天气")?;
     is(&session, &trial.listed_by_python()?, "custom_title", "天气")
 }
@@ -56,7 +56,7 @@ fn tag(trial: &Trial<'_>) -> Outcome {
     is(&session, &trial.listed_by_python()?, "tag", Json::Null)
 }
 
-/// The Python SDK knows of no archive: there the session stays in the list as it was.
+/// The Python SDK has no archive: there the session stays in the list.
 fn archive(trial: &Trial<'_>) -> Outcome {
     let session = talk(trial)?;
     trial.annals(&["archive", &session])?;
@@ -81,7 +81,7 @@ fn fork(trial: &Trial<'_>) -> Outcome {
     is(&fork, &seen, "tag", Json::Null)
 }
 
-/// Makes sure that an SDK says this of a session, in its list and when it is asked for the session alone.
+/// Fails unless an SDK returns this for a session, in its list and for the session alone.
 fn is(session: &str, seen: &Json, field: &str, expected: impl Into<Json>) -> Outcome {
     let expected = expected.into();
     let seen = &seen[session];

@@ -1,4 +1,4 @@
-//! Scenarios of whole lists: what annals says of every session, and what the client's SDKs say of it.
+//! Scenarios of whole lists: every session as annals lists it, compared with Claude Code's SDKs.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -16,14 +16,14 @@ use super::{Scenario, Skipped};
 use crate::{Outcome, project};
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
-    ("lists: what the client wrote", what_the_client_wrote),
+    ("lists: what Claude Code wrote", what_claude_code_wrote),
     ("lists: hard shapes", hard_shapes),
-    ("lists: named by others while the client runs", named_by_others),
+    ("lists: named by others while Claude Code runs", named_by_others),
 ];
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-fn what_the_client_wrote(trial: &Trial<'_>) -> Outcome {
+fn what_claude_code_wrote(trial: &Trial<'_>) -> Outcome {
     let corpus = project().with_file_name("shared/corpus/client");
     if !corpus.is_dir() {
         return Err(Skipped(format!("there is no {}", corpus.display())).into());
@@ -40,13 +40,13 @@ fn what_the_client_wrote(trial: &Trial<'_>) -> Outcome {
             set_written_at(&transcript.path, last)?;
         }
     }
-    compare(trial, &NAMED.iter().filter(|named| named.by_client).collect::<Vec<_>>())
+    compare(trial, &NAMED.iter().filter(|named| named.by_claude_code).collect::<Vec<_>>())
 }
 
-/// As a session grows, the client writes again what it is called, also if others named it meanwhile. Its lists and ours look
-/// for that at the end alone.
+/// As a session grows, Claude Code writes its title again, also one that another program gave meanwhile. Its lists and ours
+/// look for the title at the end of the file only.
 fn named_by_others(trial: &Trial<'_>) -> Outcome {
-    let mut talk = trial.client_talks()?;
+    let mut talk = trial.open_session()?;
     let session = talk.say("Begin SCRIPT:qa")?;
     let path = trial.transcript(&session)?;
     let mut transcript = File::options().append(true).open(&path)?;
@@ -106,13 +106,13 @@ fn transcripts(root: &Path) -> Result<Vec<Transcript>> {
     Ok(found)
 }
 
-/// Has a file written at a time: a little later, as files are.
+/// Sets the modification time of a file to a little after a time, as if it was written then.
 fn set_written_at(path: &Path, time: &str) -> Outcome {
     let later = moment(time).ok_or("not a time")? + Duration::from_micros(300);
     Ok(File::options().append(true).open(path)?.set_modified(later)?)
 }
 
-/// What both say of a session: a name for it, the key of annals, the key of the SDKs.
+/// The fields that are compared: a name, the key of annals, the key of the SDKs.
 const FIELDS: [(&str, &str, &str); 8] = [
     ("title", "title", "summary"),
     ("first prompt", "firstPrompt", "firstPrompt"),
@@ -124,14 +124,14 @@ const FIELDS: [(&str, &str, &str); 8] = [
     ("size", "size", "fileSize"),
 ];
 
-/// Returns the title of a session of annals, if it was given: to the SDKs, the user's and the model's are the same.
+/// Returns the title of a session of annals, unless it is a prompt: the SDKs do not distinguish the user's title from the
+/// model's.
 fn given_title(ours: &Json) -> Json {
     let is_given = ours["titleSource"] == "custom" || ours["titleSource"] == "ai";
     if is_given { ours["title"].clone() } else { Json::Null }
 }
 
-/// Compares the list of annals with those of the SDKs. What is different must have a name, and what has a name must be
-/// different.
+/// Compares the list of annals with those of the SDKs. Every difference must be a known one, and every known one must occur.
 fn compare(trial: &Trial<'_>, named: &[&Named]) -> Outcome {
     let transcripts = transcripts(&trial.root())?;
     let ours = trial.annals(&["list"])?;
@@ -170,13 +170,13 @@ struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// Returns what annals says of a transcript; null if it does not list it.
+    /// Returns a transcript as annals lists it; null if it does not.
     fn ours(&self, transcript: &Transcript) -> &'a Json {
         let path = transcript.path.to_string_lossy();
         self.ours.iter().find(|session| session["path"] == *path).unwrap_or(&Json::Null)
     }
 
-    /// Returns what the SDK says of it.
+    /// Returns the same from the SDK.
     fn theirs(&self, transcript: &Transcript) -> &'a Json {
         let is_this = |session: &&Json| session["sessionId"] == *transcript.session && transcript.is_newest;
         self.theirs.iter().find(is_this).unwrap_or(&Json::Null)
@@ -202,7 +202,7 @@ impl<'a> Lists<'a> {
         found
     }
 
-    /// Returns what is listed but is no transcript that was looked at.
+    /// Returns listed sessions whose transcript was not among the compared ones.
     fn strangers(&self) -> impl Iterator<Item = &'a Json> {
         let is_known = |listed: &&Json| {
             let is_it = |known: &Json| std::ptr::eq(known, *listed);
@@ -212,7 +212,7 @@ impl<'a> Lists<'a> {
         strange.map(|listed| if listed["id"].is_null() { &listed["sessionId"] } else { &listed["id"] })
     }
 
-    /// Returns where the order differs, among those sessions of which both list the same file with the same time.
+    /// Returns where the order differs, among the sessions that both list with the same file and time.
     fn order(&self) -> Option<String> {
         let is_common = |transcript: &&Transcript| {
             let (ours, theirs) = (self.ours(transcript), self.theirs(transcript));

@@ -1,4 +1,4 @@
-//! `cargo x oracle --mutate N --seed S`: real transcripts are changed at random, the client resumes them, and what it sends is
+//! `cargo x oracle --mutate N --seed S`: real transcripts are changed at random, Claude Code resumes them, and what it sends is
 //! compared with `annals show --view model`, block by block.
 //!
 //! Case I of seed S is always the same file, as long as the transcripts are. A difference without a name (see
@@ -21,7 +21,7 @@ use indicatif::{ParallelProgressIterator, ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::client::Client;
+use super::claude_code::ClaudeCode;
 use crate::{Outcome, project};
 use compare::{Difference, NAMED, Verdict, compare};
 use file::{Line, SESSION, file_of};
@@ -29,7 +29,7 @@ use judge::Judge;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// How a case ended, or why the client or annals gave no answer.
+/// How a case ended, or why Claude Code or annals gave no answer.
 type Judged = std::result::Result<Verdict, String>;
 
 #[derive(clap::Args)]
@@ -49,10 +49,10 @@ pub(crate) struct Options {
     /// The folder with transcripts [default: shared/corpus beside the project]
     #[arg(long, value_name = "DIR", requires = "mutate")]
     corpus: Option<PathBuf>,
-    /// Also change sessions that the client writes now
+    /// Also change sessions that Claude Code writes now
     #[arg(long, requires = "mutate")]
     fresh: bool,
-    /// Leave attachments in; most of them are rendered in the client's own words, which are not compared
+    /// Leave attachments in; most of them are rendered in Claude Code's own words, which are not compared
     #[arg(long, requires = "mutate")]
     attachments: bool,
     /// Reduce at most this many differences
@@ -70,15 +70,15 @@ impl Options {
     }
 
     /// Runs the cases that are asked for.
-    pub(crate) fn run(&self, client: &Client, annals: &Path, target: &Path) -> Outcome {
+    pub(crate) fn run(&self, claude_code: &ClaudeCode, annals: &Path, target: &Path) -> Outcome {
         let Some(count) = self.mutate else { return Ok(()) };
-        let sources = self.sources(client, annals)?;
+        let sources = self.sources(claude_code, annals)?;
         if sources.is_empty() {
             println!("mutations skipped: there are no transcripts");
             return Ok(());
         }
-        let judge = Judge { client, annals };
-        // The client takes more than one core for itself.
+        let judge = Judge { claude_code, annals };
+        // Claude Code takes more than one core for itself.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
         let outcomes = pool.install(|| {
             in_parallel((0..count).collect(), "files", |number| {
@@ -135,13 +135,14 @@ impl Options {
     ) -> Result<String> {
         let reduced = reduce::reduce(case.lines.clone(), |lines| judge.finds(lines, &found.kind));
         let answers = judge.ask(&reduced.lines)?;
-        let Verdict::Different(difference) = compare(&reduced.lines, &answers.client, &answers.annals) else {
-            return Ok("the client's answer changes from run to run".to_owned());
+        let Verdict::Different(difference) = compare(&reduced.lines, &answers.claude_code, &answers.annals)
+        else {
+            return Ok("Claude Code's answer changes from run to run".to_owned());
         };
         let folder = folder.join(format!("{}-{}", self.seed, case.number));
         fs::create_dir_all(&folder)?;
-        let expected = json!({"session_id": SESSION, "client": judge.client.version()?, "resumable": answers.resumable,
-            "messages": answers.client.0});
+        let expected = json!({"session_id": SESSION, "client": judge.claude_code.version()?, "resumable": answers.resumable,
+            "messages": answers.claude_code.0});
         fs::write(folder.join("session.jsonl"), without_padding(&file_of(&reduced.lines)))?;
         fs::write(folder.join("expected.json"), serde_json::to_string_pretty(&expected)?)?;
         let (command, changes, texts) = (self.command(case), case.changes(), reduced.texts());
@@ -154,11 +155,11 @@ impl Options {
 
 /// Where transcripts come from, and how they become cases.
 impl Options {
-    fn sources(&self, client: &Client, annals: &Path) -> Result<Vec<Vec<Line>>> {
+    fn sources(&self, claude_code: &ClaudeCode, annals: &Path) -> Result<Vec<Vec<Line>>> {
         let corpus = self.corpus.clone().unwrap_or_else(|| project().with_file_name("shared/corpus"));
         let mut sources = source::transcripts_below(&corpus)?;
         if self.fresh {
-            sources.extend(source::fresh_sessions(client, annals)?);
+            sources.extend(source::fresh_sessions(claude_code, annals)?);
         }
         let sources = sources.into_iter().map(source::adopted);
         Ok(sources
@@ -205,7 +206,7 @@ fn without_padding(file: &[u8]) -> Vec<u8> {
     written
 }
 
-/// Returns how the client and annals differ. A difference counts only if it is there again the next time.
+/// Returns how Claude Code and annals differ. A difference counts only if it is there again the next time.
 fn verdict_twice(judge: &Judge<'_>, lines: &[Line]) -> Judged {
     let verdict = || judge.verdict(lines).map_err(|error| error.to_string());
     let first = verdict();

@@ -21,13 +21,13 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     ("a compaction that keeps nothing, and a way back before it", compaction_that_keeps_nothing),
     ("a compaction in a large file", compaction_in_a_large_file),
     ("2,000 messages", long),
-    ("continued by the client, then by annals", continued_by_the_client),
-    ("begun by the client with calls, forked and continued by annals", begun_with_calls),
-    ("begun by the client with parallel calls, forked and continued by annals", begun_with_parallel_calls),
-    ("begun by the client with a subagent, forked and continued by annals", begun_with_a_subagent),
-    ("compacted by the client, continued by annals", compacted_by_the_client),
+    ("continued by Claude Code, then by annals", continued_by_claude_code),
+    ("begun by Claude Code with calls, forked and continued by annals", begun_with_calls),
+    ("begun by Claude Code with parallel calls, forked and continued by annals", begun_with_parallel_calls),
+    ("begun by Claude Code with a subagent, forked and continued by annals", begun_with_a_subagent),
+    ("compacted by Claude Code, continued by annals", compacted_by_claude_code),
     ("rewound, and a fork of it", rewound),
-    ("beside the client", beside),
+    ("beside Claude Code", beside),
 ];
 
 fn plain(trial: &Trial<'_>) -> Outcome {
@@ -172,7 +172,7 @@ fn compactions(trial: &Trial<'_>) -> Outcome {
     ])
 }
 
-/// Makes sure that so many drafts were passed over.
+/// Fails unless this many drafts were skipped.
 fn skipped(recorded: &serde_json::Value, expected: u64) -> Outcome {
     let skipped = recorded["skipped"].as_u64();
     if skipped == Some(expected) { Ok(()) } else { Err(format!("{skipped:?} were skipped").into()) }
@@ -190,7 +190,7 @@ fn compaction_that_keeps_nothing(trial: &Trial<'_>) -> Outcome {
     trial.resume(&session)?.is(&["user: One", "assistant: Two", "user: Back", "assistant: Eight"])
 }
 
-/// Of a file of more than 5 MiB the client reads only what stands behind the last boundary, and what that keeps.
+/// Of a file of more than 5 MiB Claude Code reads only what stands behind the last boundary, and what that keeps.
 fn compaction_in_a_large_file(trial: &Trial<'_>) -> Outcome {
     let large = "word ".repeat(1_300_000);
     let talk = [user(&large), says("2", "Two"), at(3, user("Three")), at(4, says("4", "Four"))];
@@ -225,9 +225,9 @@ fn long(trial: &Trial<'_>) -> Outcome {
     trial.resume(&session)?.is(&expected.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn continued_by_the_client(trial: &Trial<'_>) -> Outcome {
+fn continued_by_claude_code(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[user("Hello"), says("1", "Hi")])?;
-    trial.client_goes_on(&session, "Go on SCRIPT:qa")?;
+    trial.continue_session(&session, "Go on SCRIPT:qa")?;
     trial.record_to(&session, &[user("And on"), says("2", "Yes")])?;
     trial.resume(&session)?.is(&[
         "user: Hello",
@@ -240,19 +240,19 @@ fn continued_by_the_client(trial: &Trial<'_>) -> Outcome {
 }
 
 fn begun_with_calls(trial: &Trial<'_>) -> Outcome {
-    begun_by_the_client(trial, "Begin SCRIPT:tools", "assistant: All tools done.")
+    begun_by_claude_code(trial, "Begin SCRIPT:tools", "assistant: All tools done.")
 }
 
 fn begun_with_parallel_calls(trial: &Trial<'_>) -> Outcome {
-    begun_by_the_client(trial, "Begin SCRIPT:parallel", "assistant: Parallel done.")
+    begun_by_claude_code(trial, "Begin SCRIPT:parallel", "assistant: Parallel done.")
 }
 
 fn begun_with_a_subagent(trial: &Trial<'_>) -> Outcome {
-    begun_by_the_client(trial, "Begin SCRIPT:subfg", "assistant: fg done")
+    begun_by_claude_code(trial, "Begin SCRIPT:subfg", "assistant: fg done")
 }
 
-fn begun_by_the_client(trial: &Trial<'_>, prompt: &str, last: &str) -> Outcome {
-    let session = trial.client_begins(prompt)?;
+fn begun_by_claude_code(trial: &Trial<'_>, prompt: &str, last: &str) -> Outcome {
+    let session = trial.begin_session(prompt)?;
     let fork = trial.fork(&session, &[])?;
     for session in [session, fork] {
         trial.resume(&session)?.ends_with(&[last])?;
@@ -269,9 +269,9 @@ fn begun_by_the_client(trial: &Trial<'_>, prompt: &str, last: &str) -> Outcome {
     Ok(())
 }
 
-fn compacted_by_the_client(trial: &Trial<'_>) -> Outcome {
+fn compacted_by_claude_code(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[user("One"), says("2", "Two"), user("Three"), says("4", "Four")])?;
-    trial.client_goes_on(&session, "/compact")?;
+    trial.continue_session(&session, "/compact")?;
     trial.record_to(&session, &[user("Five"), says("6", "Six")])?;
     trial.resume(&session)?.is(&[
         "user: This session is being continued",
@@ -281,10 +281,10 @@ fn compacted_by_the_client(trial: &Trial<'_>) -> Outcome {
     ])
 }
 
-/// The client names the end of the talk in a record; what is recorded on an older message makes it void.
+/// Claude Code names the leaf in a record, which no longer counts when a message is recorded below an older one.
 fn rewound(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[user("One"), at(2, says("2", "Two")), user("Three"), says("4", "Four")])?;
-    trial.client_goes_on(&session, "Five SCRIPT:qa")?;
+    trial.continue_session(&session, "Five SCRIPT:qa")?;
     let other = with(user("Other three"), "parentUuid", &id(2));
     trial.record_to(&session, &[other, says("6", "Other four")])?;
     let rewound = ["user: One", "assistant: Two", "user: Other three", "assistant: Other four"];
@@ -297,15 +297,15 @@ fn rewound(trial: &Trial<'_>) -> Outcome {
     Ok(())
 }
 
-/// Both write to one session at the same time. The talk branches, as between two clients; but every line stays whole, and
+/// Both write to one session at the same time. The talk branches, as between two processes of Claude Code; but every line stays whole, and
 /// both know where it goes on.
 fn beside(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[user("Hello"), says("1", "Hi")])?;
-    let since = trial.client().index_length();
-    let mut client = trial.client_begins_to_go_on(&session, "Go on SCRIPT:tools")?;
+    let since = trial.claude_code().index_length();
+    let mut claude_code = trial.start_continuing(&session, "Go on SCRIPT:tools")?;
     let mut number = 0;
-    while client.try_wait()?.is_none() {
-        if !trial.client().requests(&session, since).is_empty() {
+    while claude_code.try_wait()?.is_none() {
+        if !trial.claude_code().requests(&session, since).is_empty() {
             number += 2;
             let noted = says(&format!("noted{number}"), "Noted");
             trial.record_to(&session, &[at(number - 1, user("Meanwhile")), at(number, noted)])?;
@@ -314,7 +314,7 @@ fn beside(trial: &Trial<'_>) -> Outcome {
     }
     let there: Vec<_> = trial.entries(&session)?.iter().map(|entry| text(&entry["uuid"])).collect();
     if number == 0 || !(1..=number).all(|number| there.contains(&id(number))) {
-        return Err(format!("not all of {number} messages recorded beside the client are there").into());
+        return Err(format!("not all of {number} messages recorded beside Claude Code are there").into());
     }
     trial.resume(&session)?;
     trial.record_to(&session, &[user("And on"), says("3", "Yes")])?;

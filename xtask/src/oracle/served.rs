@@ -1,4 +1,4 @@
-//! Scenarios of serving: the client writes while somebody listens.
+//! Scenarios of serving: a client follows what Claude Code writes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,9 +13,9 @@ use crate::Outcome;
 use crate::listener::Listener;
 
 pub(crate) const SCENARIOS: &[Scenario] =
-    &[("served: over HTTP while the client writes", told_while_the_client_writes)];
+    &[("served: over HTTP while Claude Code writes", reported_while_claude_code_writes)];
 
-/// After how many events the listener goes away and comes back.
+/// The number of events after which the listener reconnects.
 const PATIENCE: usize = 3;
 
 /// A server that ends with its scenario.
@@ -28,7 +28,7 @@ impl Drop for Served {
     }
 }
 
-fn told_while_the_client_writes(trial: &Trial<'_>) -> Outcome {
+fn reported_while_claude_code_writes(trial: &Trial<'_>) -> Outcome {
     let session = trial.record(&[user("Hello"), says("1", "Hi")])?;
     let path = trial.transcript(&session)?;
     let start = fs::metadata(&path)?.len();
@@ -41,10 +41,10 @@ fn told_while_the_client_writes(trial: &Trial<'_>) -> Outcome {
     let mut listener = Listener::open(&address, &token, &session, None)?;
     let (mut told, mut last, mut since) = (Vec::new(), start, 0);
     for prompt in ["Go on SCRIPT:tools", "And on SCRIPT:parallel"] {
-        let mut client = trial.client_begins_to_go_on(&session, prompt)?;
+        let mut claude_code = trial.start_continuing(&session, prompt)?;
         let mut is_done = false;
         while !is_done || last < fs::metadata(&path)?.len() {
-            is_done = is_done || client.try_wait()?.is_some();
+            is_done = is_done || claude_code.try_wait()?.is_some();
             if last == fs::metadata(&path)?.len() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
                 continue;
@@ -73,7 +73,7 @@ fn told_while_the_client_writes(trial: &Trial<'_>) -> Outcome {
     Ok(())
 }
 
-/// Returns what tells an entry from others.
+/// Returns what identifies an entry.
 fn name(entry: &Json) -> String {
     format!("{} {}", text(&entry["type"]), text(&entry["uuid"]))
 }

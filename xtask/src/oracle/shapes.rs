@@ -1,4 +1,4 @@
-//! Transcripts of the shapes that lists find hard, written line by line as the client writes them.
+//! Transcripts that are hard to list, written line by line as Claude Code writes them.
 
 use serde_json::{Value as Json, json};
 
@@ -10,9 +10,9 @@ pub(crate) struct Shape {
     /// The working directory of its project.
     pub(crate) project: &'static str,
     lines: Vec<String>,
-    /// When the file was written, if not when the last entry was.
+    /// The modification time of the file, if it is not the time of the last entry.
     touched_at: Option<&'static str>,
-    /// The title that stands in a file of its own.
+    /// The title in a file of its own.
     pub(crate) title_beside: Option<&'static str>,
     number: u32,
     cwd: String,
@@ -25,7 +25,7 @@ const OTHER_PROJECT: &str = "/home/dev/work/shapes-too";
 /// What is hard about a shape, and how it is written.
 type Written = (&'static str, fn(Shape) -> Shape);
 
-/// Returns all shapes. Later ones were said later.
+/// Returns all shapes, in the order of their times.
 pub(crate) fn all() -> Vec<Shape> {
     let written = [TITLES, PROMPTS, TIMES, PLACES, FILES].concat();
     let shape = |(number, (name, write)): (u32, Written)| write(Shape::new(number, name, PROJECT));
@@ -112,7 +112,7 @@ const PROMPTS: &[Written] = &[
     ("a long prompt of emoji", |shape| shape.user(&"\u{1f326}".repeat(300)).says("Hi")),
     ("a prompt above 64 KiB", |shape| shape.user(&"words ".repeat(20_000)).says("Hi")),
     ("a prompt behind 64 KiB", |shape| shape.snapshots(1000).user("Hello").much()),
-    ("a prompt behind a large one of the client", |shape| {
+    ("a prompt behind a large one of Claude Code", |shape| {
         shape.meta(&"words ".repeat(40_000)).user("Hello").says("Hi")
     }),
     ("a slash command only", |shape| shape.user(CLEAR)),
@@ -121,8 +121,8 @@ const PROMPTS: &[Written] = &[
         let name = "<command-message>review</command-message>\n<command-name>/review</command-name>";
         shape.user(&format!("{name}\n<command-args>the diff</command-args>")).says("Hi")
     }),
-    ("a prompt of the client first", |shape| shape.meta("Not said by anybody").user("Hello").says("Hi")),
-    ("a prompt of the client only", |shape| shape.meta("Not said by anybody").says("Hi")),
+    ("a prompt of Claude Code first", |shape| shape.meta("Not said by anybody").user("Hello").says("Hi")),
+    ("a prompt of Claude Code only", |shape| shape.meta("Not said by anybody").says("Hi")),
     ("an interrupt first", |shape| shape.user("[Request interrupted by user]").user("Hello").says("Hi")),
     ("an interrupt only", |shape| shape.user("[Request interrupted by user for tool use]")),
     ("an interrupted prompt", |shape| {
@@ -164,7 +164,7 @@ const PROMPTS: &[Written] = &[
     ("a compacted session that begins with its summary", |shape| {
         shape.compact_summary("This session is being continued: MOCK").user("And on").says("Yes")
     }),
-    ("a compact summary of an old client", |shape| {
+    ("a compact summary of an old version of Claude Code", |shape| {
         let summary = "This session is being continued from a previous conversation that ran out of context.";
         shape.user(summary).user("And on").says("Yes")
     }),
@@ -226,7 +226,7 @@ impl Shape {
         self.lines.iter().flat_map(|line| [line, "\n"]).collect()
     }
 
-    /// Returns when the file was written.
+    /// Returns the modification time of the file.
     pub(crate) fn written_at(&self) -> String {
         let time = |line: &String| {
             let entry: Json = serde_json::from_str(line).ok()?;
@@ -310,7 +310,7 @@ impl Shape {
         self.message("assistant", &format!("\"message\":{message}"))
     }
 
-    /// Talks more than the ends of a file hold.
+    /// Writes more messages than fit into the ends that lists read.
     fn much(self) -> Self {
         let words = "words ".repeat(20_000);
         self.user(&words).says(&words)
@@ -321,7 +321,7 @@ impl Shape {
         shape.change_last(r#""isSidechain":false"#, r#""isSidechain":true"#)
     }
 
-    /// Says something whose time lies before that of the entry above it.
+    /// Writes a message whose time is before that of the entry above it.
     fn out_of_order(self) -> Self {
         let (first, second) = (self.time(1), self.time(2));
         self.user("Hello").change_last(&first, &second).says("Hi").change_last(&second, &first)
@@ -333,7 +333,7 @@ impl Shape {
         self
     }
 
-    /// Goes on in another working directory, or on another branch.
+    /// Continues in another working directory, or on another branch.
     fn elsewhere(self, cwd: &str, branch: &'static str) -> Self {
         Self { cwd: cwd.to_owned(), branch, ..self }
     }

@@ -1,4 +1,4 @@
-//! One scenario's own world: a home with the client's config folder and a project, annals, and the client.
+//! The environment of one scenario: a home with a config folder and a project, annals, and Claude Code.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -8,32 +8,32 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value as Json, json};
 use testkit::command::Home;
 
-use super::client::Client;
+use super::claude_code::ClaudeCode;
 use super::mutate::compare::{Messages, Verdict, blocks, compare};
 use crate::Outcome;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// A home in which annals and the client work on the same sessions.
+/// A home in which annals and Claude Code work on the same sessions.
 pub(crate) struct Trial<'a> {
-    client: &'a Client,
+    claude_code: &'a ClaudeCode,
     annals: &'a Path,
     home: Home,
 }
 
 impl<'a> Trial<'a> {
-    pub(crate) fn new(client: &'a Client, annals: &'a Path) -> Result<Self> {
-        let trial = Self { client, annals, home: Home::new() };
+    pub(crate) fn new(claude_code: &'a ClaudeCode, annals: &'a Path) -> Result<Self> {
+        let trial = Self { claude_code, annals, home: Home::new() };
         fs::create_dir(trial.root())?;
         fs::create_dir(trial.project())?;
         Ok(trial)
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        self.client
+    pub(crate) fn claude_code(&self) -> &ClaudeCode {
+        self.claude_code
     }
 
-    /// Returns the client's config folder.
+    /// Returns Claude Code's config folder.
     pub(crate) fn root(&self) -> PathBuf {
         self.home.path().join(".claude")
     }
@@ -61,15 +61,15 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// A session that a running client holds, prompt by prompt.
+/// A session that Claude Code has open, prompt by prompt.
 pub(crate) struct Talk {
-    client: Child,
+    claude_code: Child,
     prompts: ChildStdin,
     replies: Lines<BufReader<ChildStdout>>,
 }
 
 impl Talk {
-    /// Says something and waits for the answer. Returns the session.
+    /// Sends a prompt and waits for the answer. Returns the session.
     pub(crate) fn say(&mut self, prompt: &str) -> Result<String> {
         let prompt = json!({"type": "user", "message": {"role": "user", "content": prompt}});
         writeln!(self.prompts, "{prompt}")?;
@@ -79,14 +79,14 @@ impl Talk {
                 return Ok(text(&reply["session_id"]));
             }
         }
-        Err("the client ended before it answered".into())
+        Err("Claude Code ended before it answered".into())
     }
 
     /// Ends the session.
     pub(crate) fn end(mut self) -> Outcome {
         drop(self.prompts);
-        let status = self.client.wait()?;
-        if status.success() { Ok(()) } else { Err(format!("the client: {status}").into()) }
+        let status = self.claude_code.wait()?;
+        if status.success() { Ok(()) } else { Err(format!("Claude Code: {status}").into()) }
     }
 }
 
@@ -125,7 +125,7 @@ impl Trial<'_> {
         Ok(text(&recorded[0]["session"]))
     }
 
-    /// Records to a session that is there; returns what became of the drafts.
+    /// Records to an existing session; returns the result for the drafts.
     pub(crate) fn record_to(&self, session: &str, drafts: &[Json]) -> Result<Json> {
         self.record_with(session, &[], drafts)
     }
@@ -143,63 +143,63 @@ impl Trial<'_> {
     }
 }
 
-/// What the client does.
+/// What Claude Code does.
 impl Trial<'_> {
-    /// Has the client go on with a session.
-    pub(crate) fn client_goes_on(&self, session: &str, prompt: &str) -> Outcome {
-        self.client.run(self.home.path(), &self.project(), &["-p", prompt, "--resume", session])?;
+    /// Continues a session with Claude Code.
+    pub(crate) fn continue_session(&self, session: &str, prompt: &str) -> Outcome {
+        self.claude_code.run(self.home.path(), &self.project(), &["-p", prompt, "--resume", session])?;
         Ok(())
     }
 
-    /// Has the client do the same while others do something else.
-    pub(crate) fn client_begins_to_go_on(&self, session: &str, prompt: &str) -> Result<Child> {
+    /// Does the same without waiting for the end, so that annals can work meanwhile.
+    pub(crate) fn start_continuing(&self, session: &str, prompt: &str) -> Result<Child> {
         let args = ["-p", prompt, "--resume", session, "--dangerously-skip-permissions"];
-        let mut command = self.client.command(self.home.path(), &self.project(), &args);
+        let mut command = self.claude_code.command(self.home.path(), &self.project(), &args);
         Ok(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Has the client begin a session that stays open, see [`Talk`].
-    pub(crate) fn client_talks(&self) -> Result<Talk> {
+    /// Begins a session with Claude Code that stays open, see [`Talk`].
+    pub(crate) fn open_session(&self) -> Result<Talk> {
         let args = ["-p", "--verbose", "--input-format", "stream-json", "--output-format", "stream-json"];
-        let mut command = self.client.command(self.home.path(), &self.project(), &args);
+        let mut command = self.claude_code.command(self.home.path(), &self.project(), &args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut client = command.spawn()?;
-        let prompts = client.stdin.take().ok_or("no input")?;
-        let replies = BufReader::new(client.stdout.take().ok_or("no output")?).lines();
-        Ok(Talk { client, prompts, replies })
+        let mut claude_code = command.spawn()?;
+        let prompts = claude_code.stdin.take().ok_or("no input")?;
+        let replies = BufReader::new(claude_code.stdout.take().ok_or("no output")?).lines();
+        Ok(Talk { claude_code, prompts, replies })
     }
 
-    /// Has the client begin a session, with leave to use its tools, and returns its id.
-    pub(crate) fn client_begins(&self, prompt: &str) -> Result<String> {
+    /// Begins a session with Claude Code, which may use its tools; returns the id.
+    pub(crate) fn begin_session(&self, prompt: &str) -> Result<String> {
         let args = ["-p", prompt, "--dangerously-skip-permissions", "--output-format", "json"];
-        let said = self.client.run(self.home.path(), &self.project(), &args)?;
+        let said = self.claude_code.run(self.home.path(), &self.project(), &args)?;
         Ok(text(&serde_json::from_str::<Json>(&said)?["session_id"]))
     }
 
-    /// Has the client resume a copy of a session. Returns what it sends, if annals says the same.
+    /// Lets Claude Code resume a copy of a session. Returns what it sends; fails if annals predicts something else.
     pub(crate) fn resume(&self, session: &str) -> Result<Sent> {
         let home = tempfile::tempdir()?;
         let (root, project) = (home.path().join(".claude"), home.path().join("project"));
         fs::create_dir(&project)?;
         output_for(Command::new("cp").arg("-R").arg(self.root()).arg(&root), "")?;
-        let since = self.client.index_length();
-        self.client.run(home.path(), &project, &["-p", PROBE, "--resume", session])?;
-        let requests = self.client.requests(session, since);
-        let request = requests.first().ok_or("the client resumed, but sent nothing")?;
-        let sent = self.client.messages(request)?;
+        let since = self.claude_code.index_length();
+        self.claude_code.run(home.path(), &project, &["-p", PROBE, "--resume", session])?;
+        let requests = self.claude_code.requests(session, since);
+        let request = requests.first().ok_or("Claude Code resumed, but sent nothing")?;
+        let sent = self.claude_code.messages(request)?;
         let shown = self.annals(&["show", session, "--view", "model"])?;
-        let verdict = compare(&[], &Messages::of_client(&sent), &Messages::of_annals(&shown));
+        let verdict = compare(&[], &Messages::of_claude_code(&sent), &Messages::of_annals(&shown));
         if let Verdict::Different(difference) = verdict {
             return Err(difference.shown.into());
         }
         if !fs::read(transcript_in(&root, session)?)?.starts_with(&fs::read(self.transcript(session)?)?) {
-            return Err("the client changed what was there".into());
+            return Err("Claude Code changed what was there".into());
         }
-        Ok(Sent::by_client(&sent))
+        Ok(Sent::by_claude_code(&sent))
     }
 }
 
-/// What the client's SDKs see.
+/// What Claude Code's SDKs see.
 impl Trial<'_> {
     /// Returns the subagents of a session with the types of their messages.
     pub(crate) fn subagents_by_typescript(&self, session: &str) -> Result<Json> {
@@ -213,7 +213,7 @@ impl Trial<'_> {
 
     /// Returns the same from the Python SDK.
     pub(crate) fn listed_by_python(&self) -> Result<Json> {
-        let mut python = self.home.command(&self.client.python().to_string_lossy());
+        let mut python = self.home.command(&self.claude_code.python().to_string_lossy());
         python.arg("-").arg(self.project()).env("CLAUDE_CONFIG_DIR", self.root());
         Ok(serde_json::from_str(&output_for(&mut python, include_str!("sessions.py"))?)?)
     }
@@ -221,27 +221,27 @@ impl Trial<'_> {
     /// Returns the sessions of all projects, in the order in which the TypeScript SDK lists them.
     pub(crate) fn list_by_typescript(&self) -> Result<Vec<Json>> {
         let mut node = self.home.command("node");
-        node.args(["--input-type=module", "-"]).arg(self.client.packages());
+        node.args(["--input-type=module", "-"]).arg(self.claude_code.packages());
         node.env("CLAUDE_CONFIG_DIR", self.root());
         Ok(serde_json::from_str(&output_for(&mut node, include_str!("list.mjs"))?)?)
     }
 
     /// Returns the same from the Python SDK.
     pub(crate) fn list_by_python(&self) -> Result<Vec<Json>> {
-        let mut python = self.home.command(&self.client.python().to_string_lossy());
+        let mut python = self.home.command(&self.claude_code.python().to_string_lossy());
         python.arg("-").env("CLAUDE_CONFIG_DIR", self.root());
         Ok(serde_json::from_str(&output_for(&mut python, include_str!("list.py"))?)?)
     }
 
     fn typescript(&self, what: &str, session: &str) -> Result<Json> {
         let mut node = self.home.command("node");
-        node.args(["--input-type=module", "-"]).arg(self.client.packages()).arg(self.project());
+        node.args(["--input-type=module", "-"]).arg(self.claude_code.packages()).arg(self.project());
         node.args([what, session]).env("CLAUDE_CONFIG_DIR", self.root());
         Ok(serde_json::from_str(&output_for(&mut node, include_str!("sessions.mjs"))?)?)
     }
 }
 
-/// What the client is asked when it resumes; no transcript has this text.
+/// The prompt with which Claude Code resumes; no transcript contains it.
 pub(crate) const PROBE: &str = "ZZPROBE SCRIPT:qa";
 
 /// Messages that reach the model: for each its role and its parts.
@@ -249,8 +249,8 @@ pub(crate) const PROBE: &str = "ZZPROBE SCRIPT:qa";
 pub(crate) struct Sent(Vec<String>);
 
 impl Sent {
-    /// Reads a request: without what the client adds to every request, and without the probe.
-    fn by_client(messages: &[Json]) -> Self {
+    /// Reads a request: without what Claude Code adds to every request, and without the probe.
+    fn by_claude_code(messages: &[Json]) -> Self {
         let is_said = |part: &Json| {
             let text = part["text"].as_str().unwrap_or_default();
             !text.starts_with("<system-reminder>") && text != PROBE
@@ -267,8 +267,7 @@ impl Sent {
         Self(spelled)
     }
 
-    /// Makes sure that these are the messages; of each, the beginning is enough. Line breaks that join texts do not
-    /// matter.
+    /// Fails unless these are the messages. The beginning of each is enough, and line breaks that join texts do not matter.
     pub(crate) fn is(&self, expected: &[&str]) -> Outcome {
         for index in 0..self.0.len().max(expected.len()) {
             let (sent, meant) = (self.0.get(index), expected.get(index));
@@ -276,13 +275,17 @@ impl Sent {
             if !sent.zip(meant).is_some_and(begins) {
                 let sent: String = sent.map_or("(nothing)", String::as_str).chars().take(300).collect();
                 let meant = meant.unwrap_or(&"(nothing)");
-                return Err(format!("message {}\n    client  {sent}\n    meant   {meant}", index + 1).into());
+                return Err(format!(
+                    "message {}\n    Claude Code  {sent}\n    expected     {meant}",
+                    index + 1
+                )
+                .into());
             }
         }
         Ok(())
     }
 
-    /// Makes sure that these are the last messages.
+    /// Fails unless these are the last messages.
     pub(crate) fn ends_with(&self, expected: &[&str]) -> Outcome {
         let skipped = self.0.len().saturating_sub(expected.len());
         Sent(self.0[skipped..].to_vec()).is(expected)
@@ -304,7 +307,7 @@ fn spell(role: &Json, parts: &[Json]) -> String {
     format!("{}: {}", text(role), spelled.collect::<Vec<_>>().join(" | "))
 }
 
-/// Returns the text of a value; none is empty.
+/// Returns the text of a value; an empty one if it is no string.
 pub(crate) fn text(value: &Json) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

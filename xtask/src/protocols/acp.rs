@@ -1,5 +1,5 @@
-//! The official client of the Agent Client Protocol, from npm: makes a home with invented sessions, asks as an editor would,
-//! and checks every answer, also against the schema that the protocol is published with.
+//! The official client of the Agent Client Protocol, from npm: creates a home with invented sessions, sends requests as an
+//! editor would, and checks every answer, also against the published schema of the protocol.
 
 use std::process::Command;
 

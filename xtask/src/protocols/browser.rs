@@ -1,4 +1,4 @@
-//! A browser opens the page, reads sessions in it and sees what is written to one.
+//! A browser opens the page, shows sessions, and updates one as it grows.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! curl asks over HTTP and hears what is written.
+//! curl sends requests over HTTP, and follows a session.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

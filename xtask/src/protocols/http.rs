@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::{Stage, Trouble};
 use crate::project;
 
-/// The session that is written to while somebody looks.
+/// The session that grows while clients follow it.
 pub(super) const SESSION: &str = "5afe0000-0000-4000-8000-000000000001";
 
-/// How deep a value lies in another in the session.
+/// The nesting depth of a value in the session.
 const DEPTH: usize = 10_000;
 
 /// A server that runs until it is dropped.
@@ -53,12 +53,12 @@ impl Served {
         Ok(Self { folder, child, url, address, token })
     }
 
-    /// Returns where the session lies.
+    /// Returns the path of the session.
     pub(super) fn session(&self) -> PathBuf {
         self.folder.path().join(format!("root/projects/-home-mia-hostile/{SESSION}.jsonl"))
     }
 
-    /// Asks the server to end and checks that it does as it should.
+    /// Ends the server and checks its exit code and output.
     pub(super) fn end(mut self) -> Result<(), Trouble> {
         Command::new("kill").arg(self.child.id().to_string()).status()?;
         let status = self.child.wait()?;
@@ -77,7 +77,7 @@ impl Drop for Served {
     }
 }
 
-/// An entry of the session, as the client would write it.
+/// An entry of the session, as Claude Code would write it.
 pub(super) fn entry(kind: &str, uuid: &str, parent: Option<&str>, content: &Value) -> Value {
     json!({
         "parentUuid": parent, "isSidechain": false, "type": kind, "uuid": uuid, "sessionId": SESSION,
@@ -86,7 +86,7 @@ pub(super) fn entry(kind: &str, uuid: &str, parent: Option<&str>, content: &Valu
     })
 }
 
-/// Text that would do something if it were taken for more than text.
+/// Text that would run a script if the page did not insert it as text.
 fn hostile() -> Vec<Value> {
     let script = "<script>window.hacked = 1</script><img src=x onerror=\"window.hacked = 2\">";
     let call = json!([

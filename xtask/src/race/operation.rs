@@ -99,13 +99,13 @@ impl Operation {
         Ok(Running { operation: self, side, mark, child })
     }
 
-    /// Returns whether the mark of an operation that went well must be found afterwards.
+    /// Returns whether the mark of a successful operation must be found afterwards.
     fn leaves_mark(self) -> bool {
         matches!(self, Self::Rename | Self::Tag | Self::Record | Self::Hydrate)
     }
 }
 
-/// An operation that goes on.
+/// An operation that is running.
 pub(super) struct Running {
     operation: Operation,
     side: Side,
@@ -129,13 +129,13 @@ impl Running {
     }
 }
 
-/// An operation that came to its end, or was killed.
+/// An operation that has ended, or was killed.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) operation: Operation,
     pub(super) side: Side,
     mark: Mark,
-    /// Its exit code; none if it was killed.
+    /// Its exit code; `None` if it was killed.
     pub(super) code: Option<i32>,
     /// What it printed.
     pub(super) told: Value,

@@ -11,7 +11,7 @@ use super::world::{Mark, Marks, Owned, Setting, Side, State, World};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// How much later the second of two processes starts, at most, in microseconds.
+/// The longest delay of the second of two processes, in microseconds.
 const LONGEST_DELAY: u64 = 12_000;
 
 /// What happens at the same time.
@@ -42,7 +42,7 @@ impl Race {
         }
     }
 
-    /// Returns whether a name means this race; the order of operations is of no importance.
+    /// Returns whether a name means this race; the order of the operations does not matter.
     pub(super) fn is_named(self, name: &str) -> bool {
         let turned = name.split_once('+').map(|(first, second)| format!("{second}+{first}"));
         self.name() == name || Some(self.name()) == turned
@@ -92,7 +92,7 @@ fn pair(
     Ok(complaints)
 }
 
-/// Returns the marks that are missing and were not purged, with all that was told.
+/// Returns the marks that are missing and were not purged, with everything that the operations printed.
 fn lost(world: &World, finished: &[Finished]) -> Result<Vec<String>> {
     let mut expected = world.live.clone();
     expected.extend(world.trashed.values().flatten().cloned());
@@ -131,7 +131,7 @@ fn lost(world: &World, finished: &[Finished]) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Takes away what a purge reported that it removed.
+/// Removes the marks that a purge reported as removed.
 fn forget_purged(expected: &mut Owned, purge: &Finished, world: &World) {
     match purge.told["entry"].as_str().and_then(|entry| world.trashed.get(entry)) {
         Some(marks) => expected.retain(|mark| !marks.contains(mark)),

@@ -1,5 +1,5 @@
-//! A folder of Claude Code with a session and its side files, and a trash; a second one of each where the two sides of a race
-//! differ in it.
+//! The files of a race: a config folder with a session and its side files, and a trash; two of each if the two sides of the
+//! race do not share them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -15,12 +15,12 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 /// The session of the second side, where each has one of its own.
 const SECOND_SESSION: &str = "4f22b7c5-a4d2-4e52-8a1d-3b7a1a0a8b66";
-/// A session that nobody changes.
+/// A session that no operation changes.
 const OTHER: &str = "0b0b0b0b-0000-4000-8000-000000000000";
 /// The working directory of the session, whose folder is `-p`.
 pub(super) const PROJECT: &str = "/p";
 
-/// A word that stands in one line or file only.
+/// A word that is in one line or file only.
 pub(super) type Mark = String;
 pub(super) type Marks = BTreeSet<Mark>;
 
@@ -43,16 +43,16 @@ pub(super) enum Apart {
     Homes,
 }
 
-/// How a run begins.
+/// The initial state of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) state: State,
     apart: Apart,
-    /// Whether the trash lies on another file system than the client's folder.
+    /// Whether the trash lies on another file system than the config folder.
     is_far: bool,
     /// Whether there is a `sessions-index.json`.
     has_index: bool,
-    /// Whether the client's folder lies in memory, where nothing waits for a disk and other moments coincide.
+    /// Whether the config folder is in memory, where operations do not wait for a disk and so interleave differently.
     is_in_memory: bool,
 }
 
@@ -66,8 +66,8 @@ pub(super) enum State {
 }
 
 impl Setting {
-    /// Returns the setting of a run. Eight runs in sequence have every state with the trash near and far, and what the sides
-    /// do not share changes after eight.
+    /// Returns the setting of a run. Eight consecutive runs cover every state of the session with the trash on the same and on
+    /// another file system; what the sides do not share changes after eight.
     pub(super) fn of_seed(seed: u64) -> Self {
         let state = match seed % 4 {
             0 | 3 => State::InTrash,
@@ -101,7 +101,7 @@ pub(super) struct World {
     pub(super) live: Owned,
     /// What is in each entry of the trash at the beginning.
     pub(super) trashed: BTreeMap<String, Owned>,
-    /// For each side the entry of its session that a tombstone takes out, and the mark in it.
+    /// For each side the entry of its session that a tombstone removes, and the mark in it.
     doomed: BTreeMap<Side, (String, Mark)>,
     /// For each side the trash entry of the transcript that a `hydrate` replaced.
     replaced: BTreeMap<Side, String>,
@@ -183,12 +183,12 @@ impl World {
         format!("mark-{:06}", self.marks)
     }
 
-    /// Returns the entry that a tombstone takes out, by its id.
+    /// Returns the id of the entry that a tombstone removes.
     pub(super) fn doomed_entry(&self, side: Side) -> String {
         self.doomed.get(&self.owner(side)).map(|(id, _)| id.clone()).unwrap_or_default()
     }
 
-    /// Returns the mark in the entry that a tombstone takes out.
+    /// Returns the mark in the entry that a tombstone removes.
     pub(super) fn doomed_mark(&self, side: Side) -> Option<&Mark> {
         self.doomed.get(&self.owner(side)).map(|(_, mark)| mark)
     }
@@ -287,7 +287,7 @@ impl World {
         Ok(marks)
     }
 
-    /// Returns a command that sees the folders of a side and nothing else of the machine's.
+    /// Returns a command whose environment has the folders of a side and nothing else of the machine.
     pub(super) fn command(&self, side: Side, annals: &Path) -> Command {
         let mut command = Command::new(annals);
         command.env_clear().env("HOME", self.folder()).env("ANNALS_HOME", self.home(side)).env("TZ", "UTC");
@@ -304,7 +304,7 @@ impl World {
         Ok(found)
     }
 
-    /// Returns what only an operation that goes on or was interrupted leaves.
+    /// Returns files that exist only while an operation runs, or after it was interrupted.
     pub(super) fn unfinished(&self) -> Result<Vec<String>> {
         let is_unfinished = |name: &str| {
             [".moving", ".purging"].iter().any(|stage| name.contains(stage)) || name.ends_with(".annals")

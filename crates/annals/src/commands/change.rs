@@ -18,22 +18,22 @@ use crate::output::{self, clean};
 pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session_to_change(&args.session)?;
     engine.rename(&file, &args.title)?;
-    warn_of_client(engine, &file, "it may write its own title again");
+    warn_if_open(engine, &file, "it may write its own title again");
     let title = args.title.trim().to_owned();
-    let told = format!("renamed {} to “{}”", name(&file), clean(&title));
-    tell(&ChangeResult { title: Some(title), ..change_result(Operation::Rename, &file) }, &told, global)
+    let text = format!("renamed {} to “{}”", name(&file), clean(&title));
+    report(&ChangeResult { title: Some(title), ..change_result(Operation::Rename, &file) }, &text, global)
 }
 
 pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session_to_change(&args.session)?;
     engine.tag(&file, args.new.as_deref())?;
-    warn_of_client(engine, &file, "it may write its own tag again");
+    warn_if_open(engine, &file, "it may write its own tag again");
     let tag = args.new.as_deref().unwrap_or_default().trim().to_owned();
-    let told = match &tag[..] {
-        "" => format!("took the tag of {} away", name(&file)),
+    let text = match &tag[..] {
+        "" => format!("removed the tag of {}", name(&file)),
         tag => format!("tagged {} “{}”", name(&file), clean(tag)),
     };
-    tell(&ChangeResult { tag: Some(tag), ..change_result(Operation::Tag, &file) }, &told, global)
+    report(&ChangeResult { tag: Some(tag), ..change_result(Operation::Tag, &file) }, &text, global)
 }
 
 pub(crate) fn archive(
@@ -44,12 +44,9 @@ pub(crate) fn archive(
 ) -> Result<ExitCode, Failure> {
     let file = engine.session_to_change(&args.session)?;
     engine.set_archived(&file, archived)?;
-    let (done, told) = if archived {
-        (Operation::Archive, "archived")
-    } else {
-        (Operation::Unarchive, "took out of the archive:")
-    };
-    tell(&change_result(done, &file), &format!("{told} {}", name(&file)), global)
+    let (done, text) =
+        if archived { (Operation::Archive, "archived") } else { (Operation::Unarchive, "unarchived") };
+    report(&change_result(done, &file), &format!("{text} {}", name(&file)), global)
 }
 
 pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> Result<ExitCode, Failure> {
@@ -57,20 +54,20 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
     let id = engine.entry_id(&file, &args.uuid)?;
     let dry_run = args.safety.dry_run;
     let limit = args.limit.saturating_mul(1 << 20);
-    let told = if dry_run {
+    let text = if dry_run {
         warn_of_refusal(engine, &file, args.safety)?;
         engine.rehearse_removal(&file, &id, limit)?;
-        format!("would take entry {} out of {}", clean(&id), name(&file))
+        format!("would remove entry {} from {}", clean(&id), name(&file))
     } else {
         let how = match engine.remove_entry(&file, &id, limit, args.safety.force)? {
-            Removed::Cut => "it was the last line",
-            Removed::Rewritten => "the file was written anew",
+            Removed::Cut => "the last line was cut off",
+            Removed::Rewritten => "the file was rewritten",
         };
-        format!("took entry {} out of {}: {how}", clean(&id), name(&file))
+        format!("removed entry {} from {}: {how}", clean(&id), name(&file))
     };
-    tell(
+    report(
         &ChangeResult { uuid: Some(id), dry_run, ..change_result(Operation::Tombstone, &file) },
-        &told,
+        &text,
         global,
     )
 }
@@ -86,10 +83,10 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let target = engine.target(&recording)?;
     let log = open_log(&args.from).map_err(|error| Failure::source(&args.from, &error))?;
     let file = TranscriptFile::at(&target.path());
-    let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("make", "made") };
+    let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("create", "created") };
     let options = HydrateOptions { force: args.safety.force, allow_empty: args.allow_empty };
     let mut entry = None;
-    let (entries, told) = if args.safety.dry_run {
+    let (entries, text) = if args.safety.dry_run {
         let entries = engine.rehearse_hydrate(&target, log, options)?;
         warn_of_refusal(engine, &file, args.safety)?;
         (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
@@ -109,9 +106,9 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
         (entries, lines.join("\n"))
     };
     let dry_run = args.safety.dry_run;
-    tell(
+    report(
         &ChangeResult { dry_run, entries: Some(entries), entry, ..change_result(Operation::Hydrate, &file) },
-        &told,
+        &text,
         global,
     )
 }
@@ -137,14 +134,14 @@ fn fetch_log(_address: &str) -> io::Result<Log> {
     Err(io::Error::other("this annals was built without HTTP (cargo feature `http`)"))
 }
 
-/// Says that Claude Code has the session open, and what it may do.
-fn warn_of_client(engine: &Engine, file: &TranscriptFile, risk: &str) {
-    if let Some(client) = engine.live_client(file) {
-        output::note(&format!("note: {client}; {risk}"));
+/// Warns if Claude Code has the session open, and of what it may do then.
+fn warn_if_open(engine: &Engine, file: &TranscriptFile, risk: &str) {
+    if let Some(process) = engine.live_client(file) {
+        output::note(&format!("note: {process}; {risk}"));
     }
 }
 
-/// Says, where nothing is done yet, that it would be refused.
+/// Warns in a dry run if the operation would be refused without `--force`.
 pub(crate) fn warn_of_refusal(engine: &Engine, file: &TranscriptFile, safety: Safety) -> Result<(), Failure> {
     let reason = match engine.liveness(file)? {
         Liveness::Live(writer) => writer.to_string(),
@@ -157,18 +154,18 @@ pub(crate) fn warn_of_refusal(engine: &Engine, file: &TranscriptFile, safety: Sa
     Ok(())
 }
 
-/// Returns how a session is spoken of.
+/// Returns the name of a session in messages: its id, or the path of its transcript.
 pub(crate) fn name(file: &TranscriptFile) -> String {
     clean(file.session.as_deref().unwrap_or(&file.path.to_string_lossy())).into_owned()
 }
 
 /// Prints what was done, for people or for programs.
-pub(crate) fn tell(changed: &ChangeResult, told: &str, global: &Global) -> Result<ExitCode, Failure> {
+pub(crate) fn report(changed: &ChangeResult, text: &str, global: &Global) -> Result<ExitCode, Failure> {
     let mut out = output::stdout();
     if global.json {
         output::json_line(&mut out, changed)?;
     } else {
-        writeln!(out, "{told}")?;
+        writeln!(out, "{text}")?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

@@ -39,12 +39,12 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
         });
     }
     let mut findings = reports.iter().flat_map(|report| &report.findings);
-    let is_trouble = findings.any(|finding| finding.issue.severity() > Severity::Info);
-    let code = code.or(is_trouble.then_some(FOUND_NOTHING));
+    let has_warnings = findings.any(|finding| finding.issue.severity() > Severity::Info);
+    let code = code.or(has_warnings.then_some(FOUND_NOTHING));
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
-/// Prints the findings of a file; those of one kind that follow each other take one line.
+/// Prints the findings of a file. Consecutive findings of one kind share a line.
 fn print_findings(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     if report.findings.is_empty() {
         return Ok(());

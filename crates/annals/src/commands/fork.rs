@@ -1,4 +1,4 @@
-//! `annals fork`: a copy of a session that goes its own way.
+//! `annals fork`: copies a session, to continue it in another direction.
 
 use std::io::Write;
 use std::process::ExitCode;

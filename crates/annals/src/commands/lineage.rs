@@ -28,14 +28,14 @@ pub(crate) fn run(engine: &Engine, args: &Lineage, global: &Global) -> Result<Ex
 }
 
 fn print(out: &mut impl Write, relations: &[Relation]) -> Result<(), Failure> {
-    let mut table = Table::new(&["session", "~is", "?>shared entries", "??~the last of them"]);
+    let mut table = Table::new(&["session", "~relation", "?>shared entries", "??~last shared entry"]);
     for relation in relations {
         let meaning = match relation.kinship {
-            Kinship::Origin => "what this one was copied from",
-            Kinship::Copy => "a copy of this one",
-            Kinship::Twin => "of the same entries",
-            Kinship::Continuation => "where this one goes on",
-            Kinship::TitleKeeper => "the keeper of a title of this one",
+            Kinship::Origin => "original of this session",
+            Kinship::Copy => "copy of this session",
+            Kinship::Twin => "has the same entries",
+            Kinship::Continuation => "continuation of this session",
+            Kinship::TitleKeeper => "contains a title of this session",
         };
         table.row(&[
             relation

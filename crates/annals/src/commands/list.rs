@@ -12,8 +12,8 @@ use crate::args::{Global, List, SortBy};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Progress, Table};
 
-/// How many columns a title takes where there is no terminal to fit.
-const LONGEST_TITLE: usize = 80;
+/// The widest title, in columns, if the output is not a terminal.
+const MAX_TITLE: usize = 80;
 
 pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitCode, Failure> {
     let here = args.here.then(std::env::current_dir).transpose();
@@ -40,7 +40,7 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     }
     let progress = Progress::new();
     let listing = engine.list_with_progress(&wanted, |done, total| {
-        progress.at(done, total);
+        progress.set(done, total);
         ControlFlow::Continue(())
     });
     progress.finish();
@@ -70,9 +70,9 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     }
 }
 
-/// Says that there are no sessions, or that none matches.
+/// Returns the failure of an empty list: no session matches the filters, or there are none at all.
 fn nothing(engine: &Engine, args: &List) -> Failure {
-    let asked = args.project.is_some()
+    let is_filtered = args.project.is_some()
         || args.here
         || args.since.is_some()
         || args.until.is_some()
@@ -81,7 +81,7 @@ fn nothing(engine: &Engine, args: &List) -> Failure {
         || args.tool.is_some()
         || args.file.is_some();
     let is_empty = || engine.root_summaries().iter().all(|place| place.sessions == 0);
-    if asked && !is_empty() {
+    if is_filtered && !is_empty() {
         return Failure::without_hint("no session matches".to_owned());
     }
     super::nothing_in(engine, "no sessions", "projects")
@@ -95,8 +95,7 @@ fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
         let title = match (&facts.title, facts.kind.reason()) {
             _ if listed.error.is_some() => "(cannot be read)".to_owned(),
             (Some(title), reason) => {
-                let text =
-                    output::cut(&output::one_line(&output::without_escapes(&title.text)), LONGEST_TITLE);
+                let text = output::cut(&output::one_line(&output::without_escapes(&title.text)), MAX_TITLE);
                 reason.map_or(text.clone(), |reason| format!("{text} ({reason})"))
             }
             (None, Some(reason)) => format!("({reason})"),
@@ -114,7 +113,7 @@ fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
     if table.is_empty() { Ok(()) } else { table.print(out) }
 }
 
-/// Lists sessions that only the prompt history knows.
+/// Lists sessions that are only known from the prompt history.
 fn ghosts(engine: &Engine, wanted: &ListOptions, global: &Global) -> Result<ExitCode, Failure> {
     let (ghosts, errors) = engine.ghosts(wanted);
     for error in &errors {
@@ -130,7 +129,7 @@ fn ghosts(engine: &Engine, wanted: &ListOptions, global: &Global) -> Result<Exit
         }
         table.row(&[
             ghost.session.chars().take(8).collect(),
-            output::cut(&output::one_line(&ghost.first_prompt), LONGEST_TITLE),
+            output::cut(&output::one_line(&ghost.first_prompt), MAX_TITLE),
             ghost.project.clone().unwrap_or_default(),
             ghost.last_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::number(ghost.prompts as u64),
@@ -147,21 +146,21 @@ fn ghosts(engine: &Engine, wanted: &ListOptions, global: &Global) -> Result<Exit
     }
 }
 
-/// Says why there are none.
+/// Returns why the list is empty: no prompt history, no deleted session, or none that matches.
 fn no_ghosts(engine: &Engine, wanted: &ListOptions) -> Failure {
     if engine.prompts().prompts.is_empty() {
         return super::nothing_in(engine, "no prompt history", "history.jsonl");
     }
     let (any, _) = engine.ghosts(&ListOptions { limit: Some(1), ..ListOptions::default() });
-    let is_asked = !any.is_empty() && wanted.limit != Some(0);
-    Failure::without_hint(if is_asked {
-        "no session that is gone matches".to_owned()
+    let is_filtered = !any.is_empty() && wanted.limit != Some(0);
+    Failure::without_hint(if is_filtered {
+        "no deleted session matches".to_owned()
     } else {
-        "every session that the prompt history names is still there".to_owned()
+        "all sessions of the prompt history still exist".to_owned()
     })
 }
 
-/// Returns what else is to be said of a session.
+/// Returns the marks of a session: open, archived, its tag.
 fn marks(listed: &SessionRow) -> String {
     let mut marks = Vec::new();
     if listed.is_live {

@@ -50,7 +50,7 @@ pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure>
     }
 }
 
-/// Returns what a project is called: a worktree below its repository by the rest of its path.
+/// Returns the name of a project. A worktree is listed below its repository and named by the rest of its path.
 fn name(project: &Project, projects: &[Project]) -> String {
     let Some(path) = &project.path else { return format!("({})", project.keys.join(", ")) };
     let repository = project.worktree.as_ref().map(|worktree| &worktree.of);

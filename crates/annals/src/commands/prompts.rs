@@ -18,11 +18,11 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     }
     if passed_over > 0 {
         let lines = output::count(passed_over, "line");
-        output::note(&format!("{lines} of history.jsonl passed over: no prompt can be read there"));
+        output::note(&format!("skipped {lines} of history.jsonl without a readable prompt"));
     }
-    let are_any = !prompts.is_empty();
+    let has_prompts = !prompts.is_empty();
     let project = args.project.as_deref().map(ProjectFilter::new);
-    prompts.retain(|prompt| fits(prompt, args, project.as_ref()));
+    prompts.retain(|prompt| matches(prompt, args, project.as_ref()));
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
     let mut out = output::stdout_for(global.json);
@@ -45,20 +45,23 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     out.flush()?;
     match (errors.is_empty(), prompts.is_empty()) {
         (false, _) => Ok(ExitCode::from(FAILED)),
-        (true, true) if are_any => Err(Failure::without_hint("no prompt matches".to_owned())),
+        (true, true) if has_prompts => Err(Failure::without_hint("no prompt matches".to_owned())),
         (true, true) => Err(super::nothing_in(engine, "no prompts", "history.jsonl")),
         (true, false) => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn fits(prompt: &Prompt, args: &Prompts, project: Option<&ProjectFilter>) -> bool {
-    let says = |words: &String| {
-        let words = words.to_lowercase();
-        let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());
-        std::iter::once(&prompt.text).chain(pasted).any(|text| text.to_lowercase().contains(&words))
-    };
-    args.text.as_ref().is_none_or(says)
+/// Returns whether a prompt matches all filters of the command line.
+fn matches(prompt: &Prompt, args: &Prompts, project: Option<&ProjectFilter>) -> bool {
+    args.text.as_ref().is_none_or(|text| contains(prompt, text))
         && project.is_none_or(|asked| prompt.project.as_deref().is_some_and(|path| asked.matches(path)))
         && args.since.is_none_or(|since| prompt.time >= Some(since))
         && args.until.is_none_or(|until| prompt.time.is_some_and(|time| time < until))
+}
+
+/// Returns whether a prompt, or text that was pasted into it, contains a text in any case.
+fn contains(prompt: &Prompt, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());
+    std::iter::once(&prompt.text).chain(pasted).any(|found| found.to_lowercase().contains(&text))
 }

@@ -27,27 +27,27 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     let mut batch = drafts.read_batch(args.batch)?;
     loop {
         let before = recorder.written();
-        let told = match append(&mut recorder, batch, args.keep_going) {
-            Ok(told) => told,
+        let outcome = match append(&mut recorder, batch, args.keep_going) {
+            Ok(outcome) => outcome,
             Err(failure) => {
-                // Who has to try again needs to know what is there already.
+                // A caller that tries again needs to know what is already written.
                 let written = recorder.written() - before;
                 if written > 0 {
                     output::json_line(
                         &mut out,
-                        &told(&recorder, Appended { written, ..Appended::default() }, 0),
+                        &report(&recorder, Appended { written, ..Appended::default() }, 0),
                     )?;
                     out.flush()?;
                 }
                 return Err(failure);
             }
         };
-        refused |= told.refused > 0;
+        refused |= outcome.refused > 0;
         if !described && recorder.target().path().is_file() {
             engine.describe_agent(recorder.target(), &meta(args))?;
             described = true;
         }
-        output::json_line(&mut out, &told)?;
+        output::json_line(&mut out, &outcome)?;
         out.flush()?;
         batch = drafts.read_batch(args.batch)?;
         if batch.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     }
     if recorder.waiting() > 0 {
         output::complain(&format!(
-            "{} not written: a session begins with a message",
+            "{} not written: a session must begin with a message",
             output::count(recorder.waiting(), "record")
         ));
         return Ok(ExitCode::from(FOUND_NOTHING));
@@ -64,7 +64,7 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     Ok(if refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Takes a batch and sees it written; complains about drafts that are passed over.
+/// Writes a batch. With `keep_going`, drafts that are refused are reported and skipped; otherwise the first one fails the batch.
 fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result<RecordResult, Failure> {
     let mut refused = 0;
     let (mut drafts, mut numbers) = (Vec::new(), Vec::new());
@@ -98,12 +98,13 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
         })?
     };
     recorder.flush().map_err(Failure::record)?;
-    // What waits for a first message is not written.
+    // Records that wait for the first message are not written yet.
     let written = appended.written.saturating_sub(recorder.waiting());
-    Ok(told(recorder, Appended { written, ..appended }, refused))
+    Ok(report(recorder, Appended { written, ..appended }, refused))
 }
 
-fn told(recorder: &Recorder, appended: Appended, refused: usize) -> RecordResult {
+/// Returns what the caller is told about a batch.
+fn report(recorder: &Recorder, appended: Appended, refused: usize) -> RecordResult {
     let Appended { written, skipped, last } = appended;
     let target = recorder.target();
     let path = target.path().as_path().into();
@@ -136,14 +137,14 @@ struct Drafts<R> {
     limit: usize,
 }
 
-/// A line that is a draft, or should be.
+/// A line of the input, as a draft or with the reason why it is none.
 struct Line {
     number: usize,
     draft: Result<Draft, DraftError>,
 }
 
 impl<R: BufRead> Drafts<R> {
-    /// Reads up to a blank line, the end, or so many drafts; nothing at the end.
+    /// Reads drafts up to a blank line, the end of the input, or `most` of them. The result is empty only at the end.
     fn read_batch(&mut self, most: Option<usize>) -> Result<Vec<Line>, Failure> {
         let mut batch = Vec::new();
         let mut bytes = Vec::new();
@@ -151,7 +152,7 @@ impl<R: BufRead> Drafts<R> {
             let length =
                 read_line(&mut self.input, self.limit, &mut bytes).map_err(|error| Failure::input(&error))?;
             self.line += 1;
-            // Some shells put a byte order mark before what they pipe.
+            // Some shells begin piped text with a byte order mark.
             let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
             let draft = match bytes.trim_ascii() {
                 [] if length > 0 && batch.is_empty() => continue,

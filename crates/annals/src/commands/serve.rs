@@ -13,15 +13,15 @@ use crate::args::{Global, Serve};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::{self, json_stdout, note};
 
-/// Has the token, where it is not on the command line.
+/// The environment variable with the token.
 const TOKEN: &str = "ANNALS_TOKEN";
-/// No file with a token has more bytes.
-const LONGEST_TOKEN: u64 = 4096;
-/// A browser that ends in an error within this time was never seen.
-const SOON: Duration = Duration::from_secs(30);
+/// The size limit of a token file, in bytes.
+const MAX_TOKEN_FILE: u64 = 4096;
+/// A browser that fails within this time has shown nothing; one that fails later was used.
+const BROWSER_START: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitCode, Failure> {
-    let places = super::places(&engine);
+    let folders = super::project_folders(&engine);
     let server = Server::new(engine, Options { read_only: args.read_only, poll: args.poll });
     if let Some(agent) = &args.agent {
         server.set_agent(agent.clone());
@@ -37,7 +37,7 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
         };
         let http =
             Http::bind(server, options).map_err(|error| Failure::listening(&error, &args.bind, args.port))?;
-        announce(&http, &places, args, global)?;
+        announce(&http, &folders, args, global)?;
         http.serve()
     };
     match ended.map_err(|error| Failure::server(&error))? {
@@ -46,25 +46,25 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
     }
 }
 
-/// Returns the token that was chosen, if one was.
+/// Returns the token that the user chose; `None` if the server should generate one.
 fn token(args: &Serve) -> Result<Option<String>, Failure> {
     if let Some(path) = &args.token_file {
         let mut token = String::new();
-        let read = File::open(path).and_then(|file| file.take(LONGEST_TOKEN + 1).read_to_string(&mut token));
+        let read = File::open(path).and_then(|file| file.take(MAX_TOKEN_FILE + 1).read_to_string(&mut token));
         return match read {
-            Ok(length) if length as u64 > LONGEST_TOKEN => Err(Failure::token_file(path, "it is too long")),
+            Ok(length) if length as u64 > MAX_TOKEN_FILE => Err(Failure::token_file(path, "it is too long")),
             Ok(_) => Ok(Some(token.trim_end_matches(['\r', '\n']).to_owned())),
             Err(error) => Err(Failure::token_file(path, error)),
         };
     }
     let from_environment = || std::env::var_os(TOKEN).filter(|token| !token.is_empty());
-    // What is not text is refused like any other token that is none.
+    // A value that is not UTF-8 becomes a token with invalid characters, which the server refuses.
     let token = args.token.clone().or_else(|| Some(from_environment()?.to_string_lossy().into_owned()));
     Ok(token)
 }
 
-/// Says where the server is, for people and programs.
-fn announce(http: &Http, places: &str, args: &Serve, global: &Global) -> Result<(), Failure> {
+/// Prints where the server listens, for people or programs.
+fn announce(http: &Http, folders: &str, args: &Serve, global: &Global) -> Result<(), Failure> {
     let serving = ServerAddress {
         url: http.link(),
         address: http.address().to_string(),
@@ -75,14 +75,14 @@ fn announce(http: &Http, places: &str, args: &Serve, global: &Global) -> Result<
         let may =
             if args.read_only { "read all sessions" } else { "read, rename, fork and delete all sessions" };
         note(&format!(
-            "Listening beyond this machine, on {}: whoever has the token may {may}, and whoever hears the traffic reads it \
-             along with the token, as it is not encrypted.",
+            "Other machines can reach {}. Everyone who has the token may {may}. Connections are not encrypted: everyone who \
+             can record the traffic can read it, and the token with it.",
             http.address()
         ));
     }
     if !global.json {
         let how = if args.read_only { ", read-only" } else { "" };
-        note(&format!("Serving the sessions in {places}{how}."));
+        note(&format!("Serving the sessions in {folders}{how}."));
         note("Open this link in a browser; Ctrl-C ends the server.");
     }
     let mut out = json_stdout();
@@ -110,12 +110,12 @@ fn open(address: &str) {
     command.arg(address).env_remove(TOKEN);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut browser) = command.spawn() else { return no_browser() };
-    // Somebody must wait for its end, or it stays among the processes.
+    // A process that nobody waits for stays in the process table after its end.
     std::thread::spawn(move || {
         let start = Instant::now();
         let failed = browser.wait().is_ok_and(|status| status.code().is_some_and(|code| code != 0));
-        // `explorer.exe` ends with 1 whatever came of it.
-        if failed && start.elapsed() < SOON && program != "explorer.exe" {
+        // `explorer.exe` exits with 1 even if it succeeds.
+        if failed && start.elapsed() < BROWSER_START && program != "explorer.exe" {
             no_browser();
         }
     });

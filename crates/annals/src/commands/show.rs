@@ -21,7 +21,7 @@ use crate::output::{self, clean_lines};
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session(&args.session)?;
     if args.view != View::Full && args.turn.is_some() {
-        return Err(Failure::usage("turns are those of the full view", "leave out `--turn` or `--view`"));
+        return Err(Failure::usage("only the full view has turns", "leave out `--turn` or `--view`"));
     }
     if args.view == View::Raw {
         if global.json {
@@ -48,13 +48,10 @@ fn full(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     if conversation.session().nodes().iter().all(|node| node.kind == Kind::Noise) {
-        return Err(Failure::without_hint("there is no entry in this file".to_owned()));
+        return Err(Failure::without_hint("this file has no entries".to_owned()));
     }
     let turns = conversation.turns().len();
-    if args
-        .turn
-        .as_ref()
-        .is_some_and(|wanted| wanted.is_empty() || *wanted.start() > turns || *wanted.end() == 0)
+    if args.turn.as_ref().is_some_and(|range| range.is_empty() || *range.start() > turns || *range.end() == 0)
     {
         return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
     }
@@ -63,7 +60,7 @@ fn full(
         engine,
         args,
         json,
-        agents_by_call: places_by_call(&agents),
+        agents_by_call: agents_by_call(&agents),
         agents,
         shown: HashSet::new(),
         depth: 0,
@@ -83,7 +80,7 @@ struct History<'a> {
     args: &'a Show,
     json: bool,
     agents: Vec<Subagent>,
-    /// The places in `agents` of those that a call started, by the id of the call.
+    /// The indices in `agents` of those that a call started, by the id of the call.
     agents_by_call: HashMap<String, Vec<usize>>,
     shown: HashSet<PathBuf>,
     depth: usize,
@@ -91,8 +88,8 @@ struct History<'a> {
     columns: Option<usize>,
 }
 
-/// How deep subagents may be nested to be shown in place; the client nests a few levels.
-const DEEPEST: usize = 32;
+/// How deep subagents may be nested to be shown in place. Claude Code nests a few levels; a loop of damaged links never ends.
+const MAX_DEPTH: usize = 32;
 
 impl History<'_> {
     fn print(
@@ -112,7 +109,7 @@ impl History<'_> {
             columns: self.columns.map(|columns| columns.saturating_sub(self.depth * AGENT.width())),
         };
         let mut printer = Printer::new(out, conversation, detail);
-        for step in conversation.steps().iter().filter(|step| is_wanted(conversation, step, turns)) {
+        for step in conversation.steps().iter().filter(|step| is_selected(conversation, step, turns)) {
             if self.json {
                 printer.json(&to_wire.item(conversation, step)?)?;
             } else {
@@ -150,7 +147,7 @@ impl History<'_> {
             }
         };
         let conversation = Conversation::of(&snapshot)?;
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             output::complain("subagents are nested too deep to be shown in place");
             self.failed = true;
             return Ok(());
@@ -172,14 +169,14 @@ impl History<'_> {
         }
         let id = agent.file.agent.as_deref().unwrap_or("?");
         let meta = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
-        let known = meta.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let description = meta.into_iter().flatten().collect::<Vec<_>>().join(": ");
         let unlinked = if agent.call.is_some() { "" } else { "(no call is known to have started it)" };
-        let title = ["agent", id, &known, unlinked].into_iter().filter(|part| !part.is_empty());
+        let title = ["agent", id, &description, unlinked].into_iter().filter(|part| !part.is_empty());
         let title = title.collect::<Vec<_>>().join(" ");
         printer.subagent(&title, |out| self.print(out, conversation, None))
     }
 
-    /// Prints the subagents of which nobody knows what started them.
+    /// Prints the subagents that were not shown in place, because no call is known to have started them.
     fn print_rest(&mut self, out: &mut dyn Write, conversation: &Conversation<'_>) -> Result<(), Failure> {
         if self.args.turn.is_some() {
             return Ok(());
@@ -191,7 +188,8 @@ impl History<'_> {
     }
 }
 
-fn places_by_call(agents: &[Subagent]) -> HashMap<String, Vec<usize>> {
+/// Returns the indices of the subagents that each call started.
+fn agents_by_call(agents: &[Subagent]) -> HashMap<String, Vec<usize>> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (place, agent) in agents.iter().enumerate() {
         if let Some(call) = &agent.call {
@@ -202,7 +200,7 @@ fn places_by_call(agents: &[Subagent]) -> HashMap<String, Vec<usize>> {
 }
 
 /// Returns whether a step belongs to the turns asked for.
-fn is_wanted(conversation: &Conversation<'_>, step: &Step, turns: Option<&RangeInclusive<usize>>) -> bool {
+fn is_selected(conversation: &Conversation<'_>, step: &Step, turns: Option<&RangeInclusive<usize>>) -> bool {
     match (turns, step) {
         (None, _) => true,
         (Some(turns), Step::Entry { node, .. }) => {
@@ -212,7 +210,7 @@ fn is_wanted(conversation: &Conversation<'_>, step: &Step, turns: Option<&RangeI
     }
 }
 
-/// Prints what the client would send on resume.
+/// Prints what Claude Code would send on resume.
 fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Result<(), Failure> {
     let chain = conversation.chain();
     if let Some(obstacle) = chain.obstacle() {
@@ -233,7 +231,7 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
     Ok(())
 }
 
-/// Prints the file as it is. A terminal gets no control characters: transcript text may come from anyone.
+/// Prints the file as it is. On a terminal, control characters are replaced: transcript text may come from anyone.
 fn raw(path: &Path) -> Result<(), Failure> {
     let failed = |source| Error::read(path, source);
     let mut file = open_regular(path).map_err(failed)?;
@@ -273,7 +271,7 @@ fn raw_json(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies bytes, telling errors of reading from those of writing.
+/// Copies bytes. Errors of reading are mapped with `failed`, so that they differ from those of writing.
 fn copy(
     from: &mut impl Read,
     to: &mut impl Write,

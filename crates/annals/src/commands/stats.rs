@@ -1,4 +1,4 @@
-//! `annals stats`: what sessions are made of.
+//! `annals stats`: counts of entries, blocks, models, tools and errors.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -38,7 +38,7 @@ fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     print_counts(out, &report.stats, subagents)
 }
 
-/// Prints a row per transcript, the latest first, subagents below their sessions; then the total.
+/// Prints a row per transcript, most recently active first, subagents below their sessions; then the total.
 fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     let zone = output::zone();
     let last_active = format!("?last active ({zone})");
@@ -75,7 +75,7 @@ fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     print_counts(out, &total, agents as u64)
 }
 
-/// Sorts sessions by when they were last active, and puts subagents below them.
+/// Sorts sessions by last activity, most recent first, with their subagents below them.
 fn in_order(reports: &[Report]) -> Vec<&Report> {
     let mut groups: BTreeMap<&str, Vec<&Report>> = BTreeMap::new();
     let mut others = Vec::new();
@@ -94,7 +94,7 @@ fn in_order(reports: &[Report]) -> Vec<&Report> {
     groups.into_iter().flatten().collect()
 }
 
-/// Returns what to call a transcript: the beginning of its id, or the end of its path.
+/// Returns a short name of a transcript: the beginning of its id, or the end of its path.
 fn name(report: &Report) -> String {
     const LONGEST: usize = 20;
     if let Some(agent) = &report.file.agent {

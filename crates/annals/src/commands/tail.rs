@@ -16,12 +16,12 @@ use crate::output::{self, DIM, clean};
 pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitCode, Failure> {
     let only = args.session.as_ref().map(|session| engine.session(session)).transpose()?;
     if let Some(file) = &only {
-        can_be_read(file)?;
+        ensure_readable(file)?;
     }
     let mut follower = engine.follow(&FollowOptions { only: only.clone(), poll: args.poll });
     let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
     if !global.json {
-        let all = || format!("all sessions in {}", super::places(engine));
+        let all = || format!("all sessions in {}", super::project_folders(engine));
         let what = only.as_ref().map_or_else(all, super::change::name);
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
@@ -30,7 +30,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
             output::complain(&error.to_string());
         }
     }
-    // A time that the clock cannot tell never comes.
+    // A deadline beyond what `Instant` can represent never comes.
     let deadline = args.seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     while deadline.is_none_or(|deadline| Instant::now() < deadline) {
         printer.wait(&mut follower, deadline)?;
@@ -38,31 +38,31 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Fails if nothing can ever be read of a session.
-fn can_be_read(file: &TranscriptFile) -> Result<(), Failure> {
+/// Fails now if the transcript cannot be opened; the follower would wait for it forever.
+fn ensure_readable(file: &TranscriptFile) -> Result<(), Failure> {
     let failed = |source| annals_engine::Error::read(&file.path, source);
     open_regular(&file.path).map_err(failed)?;
     Ok(())
 }
 
-/// How long one wait takes at most.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// The longest time of one wait.
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 struct Printer<W> {
     out: W,
     json: bool,
     /// Whether several sessions are followed, so that each has to be named.
     all: bool,
-    /// Whose entry was printed last.
+    /// The transcript whose entry was printed last.
     last: Option<TranscriptFile>,
 }
 
 impl<W: Write> Printer<W> {
     fn wait(&mut self, follower: &mut Follower, deadline: Option<Instant>) -> Result<(), Failure> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let patience = left.map_or(PATIENCE, |left| left.min(PATIENCE));
+        let longest = left.map_or(MAX_WAIT, |left| left.min(MAX_WAIT));
         let mut result = Ok(());
-        follower.wait(patience, |file, happening| {
+        follower.wait(longest, |file, happening| {
             if result.is_ok() {
                 result = self.print(file, &happening);
             }
@@ -85,7 +85,7 @@ impl<W: Write> Printer<W> {
                 self.remark(&format!("{name} is called “{title}”"))?;
             }
             Event::Replaced => self.remark(&format!("replaced: {name}"))?,
-            Event::Removed => self.remark(&format!("gone: {name}"))?,
+            Event::Removed => self.remark(&format!("removed: {name}"))?,
             Event::Entry { bytes, .. } => {
                 let entry = Entry::new(bytes);
                 if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
@@ -114,6 +114,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
+/// Returns the JSON of an event. A line that is not an object in UTF-8 is given as it is.
 fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
     let (event, offset, bytes) = match happening {
         Event::Created => (TailEventKind::Created, None, None),
@@ -122,11 +123,7 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
         Event::Removed => (TailEventKind::Removed, None, None),
         Event::Entry { offset, bytes } => (TailEventKind::Appended, Some(*offset), Some(*bytes)),
     };
-    let json = |bytes: &[u8]| {
-        let body = Entry::new(bytes).body()?.bytes().to_vec();
-        RawValue::from_string(String::from_utf8(body).ok()?).ok()
-    };
-    let entry = bytes.and_then(json);
+    let entry = bytes.and_then(json_of);
     let line = bytes.filter(|_| entry.is_none()).map(|bytes| bytes.trim_ascii_end().into());
     TailEvent {
         event,
@@ -141,4 +138,10 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
         entry,
         line,
     }
+}
+
+/// Returns the object of a line; `None` if the line has none, or one that is not UTF-8.
+fn json_of(line: &[u8]) -> Option<Box<RawValue>> {
+    let body = Entry::new(line).body()?.bytes().to_vec();
+    RawValue::from_string(String::from_utf8(body).ok()?).ok()
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
-use annals_engine::{Conversation, Engine};
+use annals_engine::{Conversation, Engine, Error};
 use annals_proto::ToolCall;
 
 use crate::args::{Global, Tools};
@@ -22,31 +22,15 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
     let mut table = Table::new(&["??session", "tool", "~subject", "state", "?>time", "???~other files"]);
     let (mut found, mut failed) = (false, unread.is_some());
     for file in files {
-        let snapshot = match engine.snapshot(file) {
-            Ok(snapshot) => snapshot,
-            Err(error) => {
-                output::complain(&error.to_string());
-                failed = true;
-                continue;
-            }
-        };
-        let conversation = match Conversation::of(&snapshot) {
-            Ok(conversation) => conversation,
-            Err(error) => {
-                output::complain(&error.to_string());
-                failed = true;
-                continue;
-            }
-        };
+        let Some(snapshot) = readable(engine.snapshot(file), &mut failed) else { continue };
+        let Some(conversation) = readable(Conversation::of(&snapshot), &mut failed) else { continue };
         let to_wire = ToWire::of(&snapshot);
         for found_call in conversation.calls() {
             if args.errors && !found_call.is_error() {
                 continue;
             }
             let call = to_wire.call(&conversation, found_call)?;
-            let is_called =
-                |name: &String| call.name.as_ref().is_some_and(|called| called.eq_ignore_ascii_case(name));
-            if !args.name.as_ref().is_none_or(is_called) {
+            if args.name.as_ref().is_some_and(|name| !is_named(&call, name)) {
                 continue;
             }
             found = true;
@@ -60,7 +44,7 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
     if found && !global.json {
         table.print(&mut out)?;
     } else if !found && !failed {
-        output::note("no such tool calls");
+        output::note("no matching tool calls");
     }
     out.flush()?;
     Ok(match (failed, found) {
@@ -68,6 +52,20 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(FOUND_NOTHING),
     })
+}
+
+/// Returns what was read; complains if that failed, so that one file does not end the list.
+fn readable<T>(read: Result<T, Error>, failed: &mut bool) -> Option<T> {
+    read.inspect_err(|error| {
+        output::complain(&error.to_string());
+        *failed = true;
+    })
+    .ok()
+}
+
+/// Returns whether a call is of a tool, in any case.
+fn is_named(call: &ToolCall, tool: &str) -> bool {
+    call.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(tool))
 }
 
 fn row(call: &ToolCall) -> [String; 6] {
@@ -78,7 +76,7 @@ fn row(call: &ToolCall) -> [String; 6] {
         one_line(&call.subject, SUBJECT),
         call.state.to_string(),
         call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
-        // Most tools that touch files are about them: named once is enough.
+        // The subject of a tool that touches files is most often one of them.
         one_line(
             &call.files.iter().filter(|file| **file != call.subject).cloned().collect::<Vec<_>>().join(", "),
             SUBJECT,

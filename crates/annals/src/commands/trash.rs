@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire::{self, change_result};
-use annals_engine::{Engine, TranscriptFile, Trashed};
+use annals_engine::{Belonging, Engine, TranscriptFile, Trashed};
 use annals_proto::{ChangeResult, Operation};
 use jiff::Timestamp;
 
-use super::change::{name, tell, warn_of_refusal};
+use super::change::{name, report, warn_of_refusal};
 use crate::args::{Delete, Global, Restore, Safety};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
@@ -25,37 +25,36 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
     let size: u64 = belongings.iter().map(|belonging| belonging.size).sum();
     let what =
         format!("{} ({}, {})", name(&file), output::count(belongings.len(), "item"), output::size(size));
-    let mut told = Vec::new();
     let mut entry = None;
-    if args.safety.dry_run {
+    let text = if args.safety.dry_run {
         warn_of_refusal(engine, &file, args.safety)?;
-        told.push(format!(
-            "would {} {}:",
-            if args.purge { "remove for good" } else { "move to the trash" },
-            name(&file)
-        ));
-        told.extend(
-            belongings
-                .iter()
-                .map(|one| format!("  {}  {}", output::size(one.size), clean(&one.path.to_string_lossy()))),
-        );
+        rehearsal(&file, &belongings, args.purge)
     } else if args.purge {
         confirm_purge(&what, args.yes)?;
         engine.purge(&engine.delete(&file, args.safety.force)?)?;
-        told.push(format!("removed for good: {what}"));
+        format!("permanently removed: {what}")
     } else {
         let trashed = engine.delete(&file, args.safety.force)?;
-        told.push(format!("moved to the trash: {what}"));
-        told.push(format!("`annals restore {}` brings it back", &trashed.session));
+        let restore = format!("`annals restore {}` restores it", trashed.session);
         entry = Some(trashed.entry);
-    }
+        format!("moved to the trash: {what}\n{restore}")
+    };
     let moved = belongings.iter().map(|belonging| belonging.path.as_path().into()).collect();
     let (dry_run, purged) = (args.safety.dry_run, args.purge);
     let changed = ChangeResult { dry_run, purged, entry, moved, ..change_result(Operation::Delete, &file) };
-    tell(&changed, &told.join("\n"), global)
+    report(&changed, &text, global)
 }
 
-/// Returns the entry of the trash that an argument names; none if a session on disk is meant.
+/// Returns the text of a dry run: what would happen to which files.
+fn rehearsal(file: &TranscriptFile, belongings: &[Belonging], purge: bool) -> String {
+    let what = if purge { "permanently remove" } else { "move to the trash" };
+    let files = belongings.iter().map(|belonging| {
+        format!("\n  {}  {}", output::size(belonging.size), clean(&belonging.path.to_string_lossy()))
+    });
+    format!("would {what} {}:{}", name(file), files.collect::<String>())
+}
+
+/// Returns the trash entry that the arguments name; `None` if they mean a session on disk.
 fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> {
     if Path::new(&args.session).is_file() {
         return Ok(None);
@@ -78,7 +77,7 @@ fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> 
     Ok(Some(trashed))
 }
 
-/// Makes sure that somebody wants a session on disk to be removed for good.
+/// Asks for confirmation before a session on disk is permanently removed; without a terminal, only `--yes` confirms.
 fn confirm_purge(what: &str, yes: bool) -> Result<(), Failure> {
     if yes {
         return Ok(());
@@ -86,28 +85,31 @@ fn confirm_purge(what: &str, yes: bool) -> Result<(), Failure> {
     let hint = "without `--purge` it goes to the trash";
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(
-            "a session that is not in the trash is removed for good with `--yes` only",
+            "removing a session permanently that is not in the trash needs `--yes`",
             hint,
         ));
     }
-    if output::ask(&format!("remove for good, so that nothing brings it back: {what}?"))? {
+    if output::ask(&format!("permanently remove {what}? This cannot be undone."))? {
         return Ok(());
     }
     Err(Failure::usage("nothing was removed", hint))
 }
 
-/// Removes an entry from the trash for good.
+/// Permanently removes an entry from the trash.
 fn purge(engine: &Engine, trashed: &Trashed, dry_run: bool, global: &Global) -> Result<ExitCode, Failure> {
     if !dry_run {
         engine.purge(trashed)?;
     }
-    let told =
-        if dry_run { "would remove from the trash for good:" } else { "removed from the trash for good:" };
-    let told = format!("{told} {} ({})", clean(&trashed.session), trashed.entry);
+    let text = if dry_run {
+        "would permanently remove from the trash:"
+    } else {
+        "permanently removed from the trash:"
+    };
+    let text = format!("{text} {} ({})", clean(&trashed.session), trashed.entry);
     let entry = Some(trashed.entry.clone());
-    tell(
+    report(
         &ChangeResult { dry_run, purged: true, entry, ..change_result(Operation::Delete, &file_of(trashed)) },
-        &told,
+        &text,
         global,
     )
 }
@@ -123,7 +125,7 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
     let path = clean(&trashed.transcript.to_string_lossy()).into_owned();
     let entry = trashed.entry.clone();
     let mut replaced = None;
-    let told = if args.dry_run {
+    let text = if args.dry_run {
         if is_replacing {
             engine.ensure_replaceable(&trashed)?;
             warn_of_refusal(engine, &file_of(&trashed), Safety { dry_run: true, force: args.force })?;
@@ -156,7 +158,7 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
         replaced,
         ..change_result(Operation::Restore, &file_of(&trashed))
     };
-    tell(&changed, &told, global)
+    report(&changed, &text, global)
 }
 
 /// Says that a session in the trash belongs to a config folder that is not searched.
@@ -172,11 +174,11 @@ fn file_of(trashed: &Trashed) -> TranscriptFile {
     TranscriptFile { path: trashed.transcript.clone(), session: Some(trashed.session.clone()), agent: None }
 }
 
-/// Returns the title of a trash entry, with a mark if its files are to be put back.
+/// Returns the title of a trash entry, with a mark if the operation that moved it was interrupted.
 fn title_in_list(trashed: &Trashed) -> String {
     let title = trashed.title.clone().unwrap_or_default();
     let mark = if trashed.is_unfinished {
-        " (interrupted: the next change of the session puts it back)"
+        " (interrupted: the next change of the session moves its files back)"
     } else {
         ""
     };
@@ -193,7 +195,7 @@ fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
         if global.json {
             output::json_line(&mut out, &to_wire::trash_entry(trashed))?;
         } else {
-            // Entries of older versions do not say which project it was.
+            // Entries of older versions of annals do not contain the project.
             let project = trashed.project.as_deref().or(trashed.transcript.parent());
             table.row(&[
                 trashed.session.chars().take(8).collect(),

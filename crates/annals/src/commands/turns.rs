@@ -1,4 +1,4 @@
-//! `annals turns`: the rounds of a session.
+//! `annals turns`: the turns of a session.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<Exit
             output::json_line(&mut out, &to_wire.turn(turn)?)?;
         }
     } else if conversation.turns().is_empty() {
-        output::note("no turns: nobody speaks in this session");
+        output::note("no turns: this session has no messages");
     } else {
         print(&mut out, conversation.turns())?;
     }
@@ -32,7 +32,7 @@ pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<Exit
     Ok(if conversation.turns().is_empty() { ExitCode::from(FOUND_NOTHING) } else { ExitCode::SUCCESS })
 }
 
-/// Returns what started a turn, and how it relates to what came before where that is not plain.
+/// Returns what started a turn, and whether it resumed or continued an earlier one.
 fn cause(turn: &Turn) -> String {
     let by = turn.started_by.name().replace('_', " ");
     match turn.kind {

@@ -1,11 +1,11 @@
-//! Text from strangers, made safe for a terminal.
+//! Untrusted text, made safe for a terminal.
 
 use std::borrow::Cow;
 
 use annals_api::{has_harmful, judged};
 use anstream::adapter::strip_str;
 
-/// Returns text without the escape sequences that colour it or move the cursor: programs' output is full of them.
+/// Returns text without the escape sequences that colour it or move the cursor; the output of programs often has them.
 pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
     if text.contains('\u{1b}') { Cow::Owned(strip_str(text).to_string()) } else { Cow::Borrowed(text) }
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_steers_a_terminal_gets_through() {
+    fn nothing_that_controls_a_terminal_gets_through() {
         assert_eq!(
             clean("a\u{1b}[31mred\u{9b}1m\r\n\t"),
             "a\u{FFFD}[31mred\u{FFFD}1m\u{FFFD}\u{FFFD}\u{FFFD}"

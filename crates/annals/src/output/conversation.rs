@@ -1,4 +1,4 @@
-//! A conversation for people: prompts, replies, calls on one line each, everything else in passing.
+//! A conversation for people: prompts and replies in full, calls on one line each, everything else folded or named.
 
 mod calls;
 
@@ -34,7 +34,7 @@ pub(crate) struct Detail {
     pub(crate) thinking: bool,
     /// How calls are printed.
     pub(crate) tools: Tools,
-    /// Where prose is wrapped.
+    /// The width to which prose is wrapped; `None` if the output is not a terminal.
     pub(crate) columns: Option<usize>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Tools {
     None,
 }
 
-/// What stands before the lines of a subagent.
+/// The prefix of the lines of a subagent.
 pub(crate) const AGENT: &str = "  │ ";
 /// The longest subject of a call on one line.
 pub(super) const SUBJECT: usize = 100;
@@ -62,7 +62,7 @@ pub(crate) struct Printer<'a> {
     conversation: &'a Conversation<'a>,
     ids: IdTexts<'a>,
     detail: Detail,
-    /// Context that the client gave the model since the last line: named together.
+    /// The names of context since the last printed line; they are printed together.
     context: Vec<String>,
     in_branch: Option<Cause>,
 }
@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
             Step::Branch { cause, entries, last, .. } => {
                 self.flush_context()?;
                 self.in_branch = Some(cause);
-                let entries = entries_counted(entries);
+                let entries = super::entries(entries);
                 self.out.prefix = "";
                 match cause {
                     Cause::LeftBehind => {
@@ -107,13 +107,14 @@ impl<'a> Printer<'a> {
             }
             Step::Gap { missing } => {
                 let missing = self.short_id(missing);
-                self.rule(RED, &format!("the entry before the next one is missing ({missing}…)"))
+                self.rule(RED, &format!("the parent of the next entry is missing ({missing}…)"))
             }
             Step::Root { kind, live } => self.root(kind, live),
         }
     }
 
-    /// Prints why the next entry hangs on nothing. Where all prompts do, there is nothing to say of one.
+    /// Prints why the next entry has no parent. Boundaries print themselves, and in a file whose prompts all lack parents a
+    /// note on each would only be noise.
     fn root(&mut self, kind: RootKind, live: bool) -> Result<(), Failure> {
         if live {
             self.flush_context()?;
@@ -123,8 +124,8 @@ impl<'a> Printer<'a> {
         match kind {
             RootKind::ContextCleared => self.rule(YELLOW, "context cleared"),
             RootKind::RewindToStart => self.rule(YELLOW, "rewound to the start"),
-            RootKind::CopyOfFirstPrompt => self.rule(YELLOW, "written again from the first prompt on"),
-            RootKind::LostLink => self.rule(RED, "the link to the entry before the next one is lost"),
+            RootKind::CopyOfFirstPrompt => self.rule(YELLOW, "copied again from the first prompt on"),
+            RootKind::LostLink => self.rule(RED, "the next entry has lost its link to what came before"),
             RootKind::Boundary | RootKind::ParentlessPrompts => Ok(()),
         }
     }
@@ -139,7 +140,7 @@ impl<'a> Printer<'a> {
         super::json_line(self.out.out, item)
     }
 
-    /// Prints the conversation of a subagent, set in below the call that started it.
+    /// Prints the conversation of a subagent, indented below the call that started it.
     pub(crate) fn subagent(
         &mut self,
         title: &str,
@@ -255,7 +256,7 @@ impl<'a> Printer<'a> {
         self.line(DIM, &format!("∴ thinking ({words})"))
     }
 
-    /// Names the other lines with the uuid of an entry, and prints what they say if that is something else.
+    /// Prints the numbers of the other lines with the uuid of an entry, and the content of those that differ.
     fn other_lines(&mut self, index: NodeIndex) -> Result<(), Failure> {
         let conversation = self.conversation;
         let lines: Vec<u64> =
@@ -263,7 +264,7 @@ impl<'a> Printer<'a> {
         if lines.is_empty() {
             return Ok(());
         }
-        self.line(DIM, &format!("(the same entry stands in {})", lines_named(&lines)))?;
+        self.line(DIM, &format!("(the same entry is also on {})", lines_named(&lines)))?;
         for line in conversation.differing_lines(index)? {
             let node = self.node(line);
             let body = conversation.transcript().body(node)?;
@@ -358,7 +359,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Prints what somebody wrote behind a mark, the further lines set in; on a terminal, wrapped to its width.
+    /// Prints prose behind a mark, with the further lines indented; on a terminal, it is wrapped to the width.
     fn prose(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
@@ -370,7 +371,7 @@ impl<'a> Printer<'a> {
         self.behind(style, mark, lines.iter().map(String::as_str))
     }
 
-    /// Returns how many columns there are beside so many others, on a terminal.
+    /// Returns how many columns of the terminal are left beside `taken` others.
     fn room_beside(&self, taken: usize) -> Option<usize> {
         let taken = taken + self.out.prefix.width();
         self.detail.columns.map(|columns| columns.saturating_sub(taken).max(NARROWEST))
@@ -432,7 +433,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Puts something before every line.
+/// Writes a prefix before every line.
 struct Prefixed<'a> {
     out: &'a mut dyn Write,
     prefix: &'static str,
@@ -455,7 +456,7 @@ impl Write for Prefixed<'_> {
     }
 }
 
-/// Returns what is said of an input that is folded or named in passing.
+/// Returns the name of an input that is folded or only named.
 fn input_name(input: &Input<'_>) -> &'static str {
     match input.kind {
         InputKind::Output => "output",
@@ -506,10 +507,6 @@ fn text_of(entry: &Entry<'_>) -> String {
         _ => entry.head().content,
     };
     Content::new(content).text().into_owned()
-}
-
-fn entries_counted(entries: usize) -> String {
-    if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", number(entries as u64)) }
 }
 
 /// Returns the beginning of a text on one line.

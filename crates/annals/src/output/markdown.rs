@@ -1,6 +1,6 @@
-//! Prose for a terminal: Markdown as it is written, with styles that say what its marks mean, wrapped to the width.
+//! Prose for a terminal: Markdown as it is written, styled by its marks and wrapped to the width.
 //!
-//! Marks stay where they are: meaning is never in a style alone, and where styles are dropped the text is as written.
+//! Marks stay where they are: meaning is never in a style alone, and without styles the text is as it was written.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use anstyle::Style;
 use super::wrap::rows;
 use super::{BOLD, CYAN, DIM};
 
-/// Returns the lines of a text with styles; those of prose are broken at so many columns, if any.
+/// Returns the lines of a text with styles. Prose is wrapped to `columns`, if given; code and tables are not.
 pub(crate) fn lines(text: &str, columns: Option<usize>) -> Vec<String> {
     let mut fence: Option<&str> = None;
     let mut lines = Vec::new();
@@ -39,7 +39,7 @@ fn fence_mark(line: &str) -> Option<&str> {
     (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
 }
 
-/// Breaks a line; what belongs to a list item stays under its text.
+/// Wraps a line. The further rows of a list item are indented to its text.
 fn wrap(line: &str, spans: &[(Range<usize>, Style)], columns: usize, lines: &mut Vec<String>) {
     let hang = hang(line).min(columns / 2);
     let (marker, text) = line.split_at(hang);
@@ -50,7 +50,7 @@ fn wrap(line: &str, spans: &[(Range<usize>, Style)], columns: usize, lines: &mut
     }
 }
 
-/// Returns how wide the blanks and the mark of a list item or a quotation are, before the text of a line.
+/// Returns the indent of the text of a line: its blanks, and the mark of a list item or a quotation.
 fn hang(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let digits = text.len() - text.trim_start_matches(|character: char| character.is_ascii_digit()).len();
@@ -61,7 +61,7 @@ fn hang(line: &str) -> usize {
     if mark > 0 && blanks > 0 { indent + mark + blanks } else { indent }
 }
 
-/// Returns what is styled in a line: a heading as a whole, or code and what is stressed.
+/// Returns the styled ranges of a line: a heading as a whole, or code and bold text.
 fn spans(line: &str) -> Vec<(Range<usize>, Style)> {
     let hashes = line.len() - line.trim_start_matches('#').len();
     if (1..=6).contains(&hashes) && line[hashes..].starts_with(' ') {
@@ -89,7 +89,7 @@ fn spans(line: &str) -> Vec<(Range<usize>, Style)> {
     spans
 }
 
-/// Returns whether neither end of a text is blank: what is stressed lies close to its marks.
+/// Returns whether a text neither begins nor ends with a blank, as bold text must not.
 fn is_tight(text: &str) -> bool {
     text.trim().len() == text.len()
 }

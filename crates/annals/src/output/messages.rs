@@ -1,4 +1,4 @@
-//! The messages of the model view for people.
+//! Messages for people: those of the model view, and entries that `tail` reports.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use super::conversation::{NARROWEST, SUBJECT, placeholder, subject_line};
 use super::{BOLD, DIM, RED, clean, clean_lines, markdown, without_escapes};
 use crate::failure::Failure;
 
-/// Prints a message: who speaks, then each block, set in.
+/// Prints a message: its role, then each block, indented.
 pub(crate) fn print(
     out: &mut impl Write,
     message: &ModelMessage,
@@ -28,7 +28,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Returns whether an entry says something to people.
+/// Returns whether `tail` prints an entry: a message that Claude Code did not add itself.
 pub(crate) fn is_shown(entry: &Entry<'_>) -> bool {
     matches!(entry.kind(), Kind::User | Kind::Assistant) && !entry.has(Flag::Meta)
 }

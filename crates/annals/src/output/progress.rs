@@ -7,49 +7,52 @@ use std::time::{Duration, Instant};
 use annals_engine::TranscriptFile;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work shorter than this needs no bar.
-const WORTH_A_BAR: u64 = 64 * 1024 * 1024;
-const PATIENCE: Duration = Duration::from_millis(300);
+/// The least number of bytes for which a bar is shown.
+const MIN_BYTES: u64 = 64 * 1024 * 1024;
+/// The bar appears after this time, so that it does not flash up for short work.
+const DELAY: Duration = Duration::from_millis(300);
 
-/// Bytes read, of those to be read.
-pub(crate) struct Progress(ProgressBar, Instant);
+/// The number of bytes that were read, of the total.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    start: Instant,
+}
 
 impl Progress {
-    /// A bar that shows nothing until it is known how much there is to do.
+    /// Returns a bar that is hidden until the total is known and large.
     pub(crate) fn new() -> Self {
         let style =
             ProgressStyle::with_template("reading {bar:30} {decimal_bytes}/{decimal_total_bytes} {eta}")
                 .expect("the template is well-formed");
-        Self(
-            ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()).with_style(style),
-            Instant::now(),
-        )
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()).with_style(style);
+        Self { bar, start: Instant::now() }
     }
 
+    /// Returns a bar for the bytes of files.
     pub(crate) fn over(files: &[TranscriptFile]) -> Self {
         let progress = Self::new();
         if std::io::stderr().is_terminal() {
             let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
-            progress.at(0, files.iter().map(size).sum());
+            progress.set(0, files.iter().map(size).sum());
         }
         progress
     }
 
-    /// Says how much is done, of how much.
-    pub(crate) fn at(&self, done: u64, total: u64) {
-        let is_long = total >= WORTH_A_BAR && self.1.elapsed() >= PATIENCE;
-        if self.0.is_hidden() && is_long && std::io::stderr().is_terminal() {
-            self.0.set_draw_target(ProgressDrawTarget::stderr());
+    /// Sets the number of bytes that were read, and the total.
+    pub(crate) fn set(&self, done: u64, total: u64) {
+        let is_long = total >= MIN_BYTES && self.start.elapsed() >= DELAY;
+        if self.bar.is_hidden() && is_long && std::io::stderr().is_terminal() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.0.set_length(total);
-        self.0.set_position(done);
+        self.bar.set_length(total);
+        self.bar.set_position(done);
     }
 
     pub(crate) fn add(&self, bytes: u64) {
-        self.at(self.0.position() + bytes, self.0.length().unwrap_or(0));
+        self.set(self.bar.position() + bytes, self.bar.length().unwrap_or(0));
     }
 
     pub(crate) fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -1,4 +1,4 @@
-//! Tables that people can read: no frames, numbers to the right, wide characters counted as wide, no wider than the
+//! Tables for people: without frames, numbers aligned right, wide characters counted as two columns, no wider than the
 //! terminal.
 
 use std::io::Write;
@@ -9,14 +9,14 @@ use unicode_width::UnicodeWidthStr;
 use super::{BOLD, clean, columns, cut, cut_start};
 use crate::failure::Failure;
 
-/// The narrowest that a column is made while there is another that can be left out.
+/// The minimum width of a column while another one can still be left out.
 const NARROW: usize = 12;
-/// The narrowest that a column is made at all.
+/// The minimum width of a column.
 const NARROWEST: usize = 4;
-/// Between columns.
+/// The blanks between columns.
 const GAP: u16 = 2;
 
-/// A table whose cells may come from strangers.
+/// A table. Its cells may contain untrusted text.
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
@@ -25,30 +25,35 @@ pub(crate) struct Table {
 #[derive(Clone, Copy)]
 struct Column {
     is_right: bool,
-    /// Whether it is cut where the terminal is too narrow.
+    /// Whether it is cut if the terminal is too narrow.
     is_flexible: bool,
-    /// Whether it is cut at the beginning, as what tells paths apart stands at their ends.
+    /// Whether it is cut at the beginning, because paths differ most at their ends.
     is_path: bool,
-    /// How soon it is left out where cutting is not enough; zero for never.
-    leaves: usize,
+    /// The order in which columns are left out if cutting is not enough: the highest first, and zero never.
+    leave_out: usize,
+}
+
+impl Column {
+    /// Reads the marks before a title, see [`Table::new`].
+    fn of(title: &str) -> Self {
+        let marked = title.trim_start_matches('?');
+        Self {
+            is_right: marked.starts_with('>'),
+            is_flexible: marked.starts_with('~'),
+            is_path: marked.starts_with("~/"),
+            leave_out: title.len() - marked.len(),
+        }
+    }
 }
 
 impl Table {
-    /// Makes a table with these columns. A title that begins with `>` is set to the right, one with `~` may be cut (with `~/`, at the beginning), one
-    /// with `?` before that may be left out; the more of them, the sooner.
+    /// Returns a table with these columns. The marks before a title say how it is shown: `>` aligns it to the right, `~` lets
+    /// it be cut, `~/` lets it be cut at the beginning. With `?` before these it may be left out: the more of them, the
+    /// sooner.
     pub(crate) fn new(titles: &[&str]) -> Self {
-        let column = |title: &&str| {
-            let marked = title.trim_start_matches('?');
-            Column {
-                is_right: marked.starts_with('>'),
-                is_flexible: marked.starts_with('~'),
-                is_path: marked.starts_with("~/"),
-                leaves: title.len() - marked.len(),
-            }
-        };
         let header =
             titles.iter().map(|title| title.trim_start_matches(['?', '>', '~', '/']).to_owned()).collect();
-        Self { columns: titles.iter().map(column).collect(), rows: vec![header] }
+        Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: vec![header] }
     }
 
     pub(crate) fn row(&mut self, cells: &[String]) {
@@ -59,7 +64,7 @@ impl Table {
         self.rows.len() == 1
     }
 
-    /// Prints the table for the terminal that there is, if there is one.
+    /// Prints the table, fitted to the terminal if there is one.
     pub(crate) fn print(&self, out: &mut impl Write) -> Result<(), Failure> {
         for (index, line) in self.lines(columns()).enumerate() {
             let line = line.trim_end();
@@ -90,8 +95,8 @@ impl Table {
         grid.lines().collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns the columns that there is room for, each with how wide it may be: what its cells need, less what the
-    /// terminal lacks, taken from the widest of the flexible ones.
+    /// Returns the columns that fit, each with its width: what its cells need, or less for flexible columns if the terminal is
+    /// too narrow.
     fn fitting(&self, width: Option<usize>) -> Vec<(usize, usize)> {
         let needed = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
         let needed: Vec<_> = (0..self.columns.len()).map(|column| (column, needed(column))).collect();
@@ -99,15 +104,15 @@ impl Table {
         let mut kept = needed.clone();
         loop {
             let cut = self.cut_to(width, &kept, NARROW);
-            let Some(leaves) = self.first_to_leave(&kept).filter(|_| !fits(&cut, width)) else { break };
-            kept.retain(|&(column, _)| column != leaves);
+            let Some(dropped) = self.first_to_leave(&kept).filter(|_| !fits(&cut, width)) else { break };
+            kept.retain(|&(column, _)| column != dropped);
         }
         let cut = self.cut_to(width, &kept, NARROW);
         self.cut_to(width, &cut, NARROWEST)
     }
 
-    /// Makes flexible columns narrower, the widest first, until all fit or none is wider than the narrowest. Paths become
-    /// half as wide as texts: their ends tell most.
+    /// Makes flexible columns narrower, the widest first, until all fit or none is wider than `narrowest`. Paths become half as
+    /// wide as texts, because their ends are enough.
     fn cut_to(&self, width: usize, columns: &[(usize, usize)], narrowest: usize) -> Vec<(usize, usize)> {
         let mut columns = columns.to_vec();
         while !fits(&columns, width) {
@@ -125,12 +130,12 @@ impl Table {
         columns
     }
 
-    /// Returns which of some columns is the first to be left out: one without anything in it, or else the least wanted.
+    /// Returns which column is left out first: an empty one, or else the one with the most question marks.
     fn first_to_leave(&self, columns: &[(usize, usize)]) -> Option<usize> {
         let is_empty = |column: usize| self.rows.iter().skip(1).all(|row| row[column].is_empty());
         let may_leave =
-            columns.iter().map(|&(column, _)| column).filter(|&column| self.columns[column].leaves > 0);
-        may_leave.max_by_key(|&column| (is_empty(column), self.columns[column].leaves))
+            columns.iter().map(|&(column, _)| column).filter(|&column| self.columns[column].leave_out > 0);
+        may_leave.max_by_key(|&column| (is_empty(column), self.columns[column].leave_out))
     }
 }
 

@@ -1,15 +1,15 @@
-//! Where lines of prose are broken.
+//! Line breaking of prose.
 
 use std::ops::Range;
 
 use unicode_linebreak::linebreaks;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Returns the rows that a line is broken into so that each fits into so many columns. Words stay whole, however long:
-/// a path can be copied. Text without blanks between words is broken where its script allows.
+/// Breaks a line into rows that fit into a width in columns. Words stay whole, however long, so that a path can be copied.
+/// Text without blanks between words is broken where its script allows.
 pub(crate) fn rows(line: &str, columns: usize) -> Vec<Range<usize>> {
     let mut rows = Vec::new();
-    // What fits into the row so far, and how wide that is.
+    // The current row is `start..end`, and `width` columns wide.
     let (mut start, mut end, mut width) = (0, 0, 0);
     for (at, _) in linebreaks(line).filter(|&(at, _)| may_break(line, at)) {
         let word = &line[end..at];
@@ -23,7 +23,8 @@ pub(crate) fn rows(line: &str, columns: usize) -> Vec<Range<usize>> {
     rows
 }
 
-/// Breaks after hyphens, slashes and the like would tear names apart.
+/// Returns whether a line may be broken at an offset: between words, and beside wide characters. A break after a hyphen or a
+/// slash would split names and paths.
 fn may_break(line: &str, at: usize) -> bool {
     let is_wide = |character: char| character.width() == Some(2);
     let (before, behind) = line.split_at(at);

@@ -92,7 +92,7 @@ fn a_binary_file_is_read_and_reported() {
     let noise: Vec<u8> = (0..200_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
     home.write("noise.jsonl", noise);
     let (codes, message) = on(&home, "noise.jsonl");
-    assert_eq!((codes, message.as_str()), (vec![1, 0, 1], "annals: there is no entry in this file\n"));
+    assert_eq!((codes, message.as_str()), (vec![1, 0, 1], "annals: this file has no entries\n"));
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn turns_and_tools_are_tables() {
     let resumed = on_sample(&["turns", "50d5", "--pause", "0", "--json"]).stdout;
     assert!(resumed.contains(r#""kind":"resume""#), "{resumed}");
     let none = crate::annals(&crate::small_home(), &["tools", "latest", "--name", "Nothing"]);
-    assert_eq!((none.code, none.stderr.as_str()), (Some(1), "no such tool calls\n"));
+    assert_eq!((none.code, none.stderr.as_str()), (Some(1), "no matching tool calls\n"));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn what_is_not_there_is_said() {
     assert_eq!(crate::annals(&home, &["show", "latest", "--turn", "1", "--view", "model"]).code, Some(2));
     home.write("notes.jsonl", "just text\n");
     let notes = crate::annals(&home, &["show", "notes.jsonl"]);
-    assert_eq!((notes.code, notes.stderr.as_str()), (Some(1), "annals: there is no entry in this file\n"));
+    assert_eq!((notes.code, notes.stderr.as_str()), (Some(1), "annals: this file has no entries\n"));
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn copies_of_a_session_are_named() {
         file + "{\"type\":\"user\",\"uuid\":\"new\",\"parentUuid\":\"u2\"}\n",
     );
     assert_snapshot!(crate::annals(&home, &["lineage", crate::SESSION]).stdout, @"
-    session                               is                  shared entries  the last of them
-    4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  a copy of this one               3  u2
+    session                               relation              shared entries  last shared entry
+    4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  copy of this session               3  u2
     ");
     assert_eq!(crate::annals(&home, &["lineage", copy, "--json"]).stdout.matches("\"origin\"").count(), 1);
     assert_eq!(crate::annals(&crate::small_home(), &["lineage", "latest"]).code, Some(1));
@@ -285,7 +285,7 @@ fn branches_end_where_the_conversation_goes_on() {
 
     ── 2  2026-03-01 10:00 +00:00
     ❯ Go right
-      (the same entry stands in line 5)
+      (the same entry is also on line 5)
     ");
 }
 
@@ -304,12 +304,12 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
     ── 1  2026-03-01 10:00 +00:00
     ❯ Plan a tea party
     ● Which day suits you?
-      (the same entry stands in line 2)
+      (the same entry is also on line 2)
       [superseded, line 2] Which day?
 
     ── 2  2026-03-01 10:00 +00:00
     ❯ Sunday
-      (the same entry stands in line 3)
+      (the same entry is also on line 3)
     ● Sunday it is.
     ");
     let expanded = shown(&lines, &["--expand"]);
@@ -375,7 +375,7 @@ fn roots_in_the_middle_are_shown_for_what_they_are() {
     ");
     let lost = case("lost-link");
     assert!(
-        lost.contains("80 degrees.\n┄┄ the link to the entry before the next one is lost ┄┄\n\n── 3"),
+        lost.contains("80 degrees.\n┄┄ the next entry has lost its link to what came before ┄┄\n\n── 3"),
         "{lost}"
     );
     let cleared =
@@ -510,7 +510,7 @@ fn everything_that_is_shown_has_its_line() {
     ── 2  2026-03-01 10:07 +00:00  bash  after 7 min 0 s
     ! ls
       a.txt
-    ┄┄ the entry before the next one is missing (lost-and…) ┄┄
+    ┄┄ the parent of the next entry is missing (lost-and…) ┄┄
     ● Behind a gap
     ┄┄ line 23: no JSON at all ┄┄
     · context: file a.txt
@@ -593,7 +593,7 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
     ── 2  2026-03-01 10:07 +00:00  bash  after 7 min 0 s
     ! ls
       a.txt
-    ┄┄ the entry before the next one is missing (lost-and…) ┄┄
+    ┄┄ the parent of the next entry is missing (lost-and…) ┄┄
     ● Behind a gap
     ┄┄ line 23: no JSON at all ┄┄
       [file a.txt]
@@ -623,7 +623,7 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
     ── 2  2026-03-01 10:07 +00:00  bash  after 7 min 0 s
     ! ls
       a.txt
-    ┄┄ the entry before the next one is missing (lost-and…) ┄┄
+    ┄┄ the parent of the next entry is missing (lost-and…) ┄┄
     ● Behind a gap
     ┄┄ line 23: no JSON at all ┄┄
     · context: file a.txt

@@ -752,7 +752,7 @@ fn a_working_directory_that_was_removed_is_named_as_the_reason() {
     let line = format!("mkdir gone && cd gone && rmdir ../gone && exec {ANNALS} list --here");
     let ran = home.run("sh", &["-c", &line]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    assert!(ran.stderr.starts_with("annals: cannot tell the working directory: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("annals: cannot determine the working directory: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nhint: it may have been removed"), "{}", ran.stderr);
 }
 

@@ -239,7 +239,7 @@ fn a_session_is_deleted_and_comes_back_with_all_its_files() {
     let ran = run_in(&home, &folder, &["delete", &format!("{SESSION}.jsonl")]);
     assert_snapshot!(ran.stdout + &ran.stderr, @"
     moved to the trash: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 (3 items, 876 B)
-    `annals restore 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55` brings it back
+    `annals restore 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55` restores it
     ");
     assert_eq!(files(&home), []);
     let again = run(&home, &["delete", SESSION]);
@@ -268,7 +268,7 @@ fn a_session_is_deleted_and_comes_back_with_all_its_files() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
     annals: no session `3e11` in the trash
-    hint: `annals restore` lists what is in the trash
+    hint: `annals restore` lists the trash
     ");
     let ran = run(&home, &["restore"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "the trash is empty\n"));
@@ -278,7 +278,7 @@ fn a_session_is_deleted_and_comes_back_with_all_its_files() {
 fn what_is_removed_for_good_is_gone() {
     let home = home();
     assert_snapshot!(done(&home, &["delete", SESSION, "--purge", "--dry-run"]), @"
-    would remove for good 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55:
+    would permanently remove 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55:
       56 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
       6 B  [home]/.claude/file-history/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
       814 B  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
@@ -287,7 +287,7 @@ fn what_is_removed_for_good_is_gone() {
     let ran = run(&home, &["delete", SESSION, "--purge"]);
     assert_eq!((ran.code, files(&home) == before), (Some(2), true));
     assert_snapshot!(ran.stderr, @"
-    annals: a session that is not in the trash is removed for good with `--yes` only
+    annals: removing a session permanently that is not in the trash needs `--yes`
     hint: without `--purge` it goes to the trash
     ");
     let told = json(&done(&home, &["delete", SESSION, "--purge", "--yes", "--json"]));
@@ -297,8 +297,8 @@ fn what_is_removed_for_good_is_gone() {
     let home = self::home();
     let entry = deleted_entry(&home);
     let shown = |text: String| text.replace(&entry, "[entry]");
-    assert_snapshot!(shown(done(&home, &["delete", SESSION, "--purge", "--dry-run"])), @"would remove from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 ([entry])");
-    assert_snapshot!(shown(done(&home, &["delete", SESSION, "--purge"])), @"removed from the trash for good: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 ([entry])");
+    assert_snapshot!(shown(done(&home, &["delete", SESSION, "--purge", "--dry-run"])), @"would permanently remove from the trash: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 ([entry])");
+    assert_snapshot!(shown(done(&home, &["delete", SESSION, "--purge"])), @"permanently removed from the trash: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 ([entry])");
     let ran = run(&home, &["delete", SESSION, "--purge"]);
     assert_eq!(ran.code, Some(1));
 }
@@ -364,7 +364,7 @@ fn every_deletion_is_listed_and_restored_by_its_entry() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr.replace(&entries[1], "[entry]"), @"
     annals: session `3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55` has no entry `[entry]` in the trash
-    hint: `annals restore` lists what is in the trash
+    hint: `annals restore` lists the trash
     ");
 }
 
@@ -475,7 +475,7 @@ fn nothing_is_rewritten_under_a_client_that_runs() {
         );
         assert_eq!(
             told.lines().nth(1).unwrap(),
-            "hint: `--force` goes on all the same; what is written meanwhile may be lost"
+            "hint: `--force` continues anyway; lines that are written meanwhile may be lost"
         );
         let rehearsed = run(&home, &[command, &["--dry-run"]].concat());
         assert_eq!(rehearsed.code, Some(0));
@@ -493,9 +493,9 @@ fn nothing_is_rewritten_under_a_client_that_runs() {
 fn one_entry_is_taken_out_and_the_others_keep_their_bytes() {
     let home = home();
     let before = fs::read_to_string(path(&home)).unwrap();
-    assert_snapshot!(done(&home, &["tombstone", SESSION, "u2", "--dry-run"]), @"would take entry u2 out of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+    assert_snapshot!(done(&home, &["tombstone", SESSION, "u2", "--dry-run"]), @"would remove entry u2 from 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
     assert_eq!(fs::read_to_string(path(&home)).unwrap(), before);
-    assert_snapshot!(done(&home, &["tombstone", SESSION, "u2"]), @"took entry u2 out of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55: the file was written anew");
+    assert_snapshot!(done(&home, &["tombstone", SESSION, "u2"]), @"removed entry u2 from 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55: the file was rewritten");
     let lines: Vec<_> = before.split_inclusive('\n').collect();
     assert_eq!(fs::read_to_string(path(&home)).unwrap(), [lines[0], lines[1], lines[3]].concat());
     let ran = run(&home, &["tombstone", SESSION, "u2"]);
@@ -555,7 +555,7 @@ fn a_session_is_made_and_replaced_from_files_and_pipes() {
             let ran =
                 feed(&home, &[&["hydrate", "-", "--session", SESSION], dry_run].concat(), empty.as_bytes());
             assert_eq!(ran.code, Some(2), "{empty}");
-            let told = "annals: the log is empty\nhint: nothing was changed; `--allow-empty` makes an empty session of it\n";
+            let told = "annals: the log is empty\nhint: nothing was changed; `--allow-empty` creates an empty session\n";
             assert_eq!(ran.stderr, told);
         }
         assert_eq!(fs::read_to_string(path(&home)).unwrap(), log, "{empty}");
@@ -591,7 +591,7 @@ fn a_session_is_made_and_replaced_from_files_and_pipes() {
     let new = json(&feed(&home, &["hydrate", "-", "--project", "new", "--json"], log.as_bytes()).stdout);
     assert!(new["path"].as_str().unwrap().contains("-new/"), "{new}");
     let made = feed(&home, &["hydrate", "-"], log.as_bytes()).stdout;
-    assert!(made.starts_with("made ") && made.contains(" with 1 entry\n"), "{made}");
+    assert!(made.starts_with("created ") && made.contains(" with 1 entry\n"), "{made}");
     let ran = run(&home, &["hydrate", "nowhere.jsonl"]);
     assert_eq!(ran.code, Some(2));
 }

@@ -56,7 +56,7 @@ fn prompts_are_listed_the_newest_first() {
     let ran = annals(&home, &["prompts", "nowhere"]);
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
-    2 lines of history.jsonl passed over: no prompt can be read there
+    skipped 2 lines of history.jsonl without a readable prompt
     annals: no prompt matches
     ");
 }

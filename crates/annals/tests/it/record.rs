@@ -90,7 +90,7 @@ fn records_alone_do_not_make_a_session() {
     let home = Home::new();
     let ran = feed(&home, &RECORD, b"{\"type\":\"custom-title\",\"customTitle\":\"\xE5\xA4\xA9\"}\n");
     assert_eq!(ran.code, Some(1));
-    assert_snapshot!(ran.stderr, @"annals: 1 record not written: a session begins with a message");
+    assert_snapshot!(ran.stderr, @"annals: 1 record not written: a session must begin with a message");
     assert!(!home.path().join(".claude").exists());
 }
 
@@ -118,7 +118,7 @@ fn a_bad_draft_is_named_by_its_line_and_keeps_its_batch_out() {
     }
     let hint = messages[0].lines().last().unwrap().to_owned();
     let messages: Vec<_> = messages.iter().map(|text| text.replace(&hint, "").trim().to_owned()).collect();
-    assert_snapshot!(hint, @"hint: nothing of its batch was written; `--keep-going` passes over drafts that are refused");
+    assert_snapshot!(hint, @"hint: nothing of its batch was written; `--keep-going` skips drafts that are refused");
     assert_snapshot!(messages.join("\n"), @"
     annals: line 3: not a JSON object: expected ident, at byte 2
     annals: line 3: not a JSON object: it is a value of another kind

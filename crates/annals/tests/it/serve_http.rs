@@ -110,7 +110,7 @@ fn beyond_this_machine_it_says_what_it_exposes() {
     assert!(short.code == Some(2) && short.stderr.contains("at least 16 characters"), "{}", short.stderr);
     let served = Served::start(&home, &["--json", "--bind", "0.0.0.0", "--token", TOKEN]);
     let (_, said) = served.end("-TERM");
-    assert!(said.contains("Listening beyond this machine") && said.contains("delete all sessions"), "{said}");
+    assert!(said.contains("Other machines can reach") && said.contains("delete all sessions"), "{said}");
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn what_stands_in_the_way_is_told() {
         (
             ["--port", &port],
             format!(
-                "annals: cannot serve on `127.0.0.1`, port {port}: somebody else listens there\n\
-                 hint: without `--port`, a free one is taken\n"
+                "annals: cannot serve on `127.0.0.1`, port {port}: another program listens there\n\
+                 hint: without `--port`, annals chooses a free one\n"
             ),
         ),
         (
             ["--bind", "192.0.2.1"],
             "annals: cannot serve on `192.0.2.1`, port 0: this machine does not have that address\n\
-             hint: `127.0.0.1` is for this machine alone, `0.0.0.0` for all that can reach it\n"
+             hint: `127.0.0.1` is for this machine alone, `0.0.0.0` for all machines that can reach this one\n"
                 .to_owned(),
         ),
         (

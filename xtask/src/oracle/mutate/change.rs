@@ -5,7 +5,7 @@
 use fastrand::Rng;
 use serde_json::{Value as Json, json};
 
-use super::super::client::MODEL;
+use super::super::claude_code::MODEL;
 use super::file::{Line, Record, SESSION};
 
 /// A kind of mutation. `apply` returns what it did, or `None` if it does not fit the file.
@@ -43,7 +43,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation { name: "grow", weight: 1, apply: grow },
 ];
 
-/// Texts that mean something to the client, and some that do not.
+/// Texts that mean something to Claude Code, and some that do not.
 pub(crate) const TEXTS: &[&str] = &[
     "",
     "  ",
@@ -168,7 +168,7 @@ fn noise(lines: &mut Vec<Line>, rng: &mut Rng) -> Option<String> {
 /// A line that is not JSON.
 pub(crate) const NOISE: &str = "garbage {";
 
-/// Above 5 MiB the client does not parse what stands before the last compaction.
+/// Above 5 MiB Claude Code does not parse what stands before the last compaction.
 fn grow(lines: &mut Vec<Line>, rng: &mut Rng) -> Option<String> {
     let size: usize = lines.iter().map(Vec::len).sum();
     let missing = (5 * 1024 * 1024 + 10_000_usize).checked_sub(size)?;
@@ -379,7 +379,7 @@ fn new_block(rng: &mut Rng) -> Json {
     one_of(rng, &blocks)
 }
 
-// Entries that the client writes.
+// Entries that Claude Code writes.
 
 fn rewind(lines: &mut Vec<Line>, rng: &mut Rng) -> Option<String> {
     let (at, entry) = any_entry(lines, rng)?;
@@ -549,7 +549,7 @@ fn last_time(lines: &[Line]) -> Json {
     times.find(Json::is_string).unwrap_or_else(|| json!("2026-11-01T10:00:00.000Z"))
 }
 
-/// Builds an entry as the client writes it, with a new uuid and one member of its own.
+/// Builds an entry as Claude Code writes it, with a new uuid and one member of its own.
 fn new_entry(
     rng: &mut Rng,
     kind: &str,

@@ -1,11 +1,11 @@
-//! What the client and annals send to the model, in one form, and how the two differ.
+//! What Claude Code and annals send to the model, in one form, and how the two differ.
 //!
 //! Left out on both sides: messages of the role `system`, texts that begin with `<system-reminder>`, `cache_control`, and the
-//! content of reasoning. A text that the client wraps in words of its own is compared as the inner text with `wrapped`.
+//! content of reasoning. A text that Claude Code wraps in words of its own is compared as the inner text with `wrapped`.
 
 use serde_json::{Value as Json, json};
 
-use super::super::client::MODEL;
+use super::super::claude_code::MODEL;
 use super::super::trial::PROBE;
 use super::file::{Line, Record};
 
@@ -47,28 +47,28 @@ pub(crate) struct Named {
 pub(crate) const NAMED: &[Named] = &[
     Named {
         name: "tool references",
-        reason: "The client removes references to tools that it does not have at the moment and says \"Tool loaded.\" for \
+        reason: "Claude Code removes references to tools that it does not have at the moment and says \"Tool loaded.\" for \
                  others; which tools it has is not in the transcript.",
         applies: |_| true,
         without: without_tool_references,
     },
     Named {
         name: "SendMessage input",
-        reason: "The client strips fields from the input of SendMessage that the tool's current schema does not have; the \
+        reason: "Claude Code strips fields from the input of SendMessage that the tool's current schema does not have; the \
                  schema is not in the transcript.",
         applies: |_| true,
         without: |block| Some(without_old_message_fields(block)),
     },
     Named {
         name: "unfinished background tasks",
-        reason: "On resume the client adds a notice about background tasks that ended with the previous process; the notice \
+        reason: "On resume Claude Code adds a notice about background tasks that ended with the previous process; the notice \
                  is not in the transcript.",
         applies: |_| true,
         without: |block| (!is_notice_of_unfinished_tasks(&block)).then_some(block),
     },
     Named {
         name: "reasoning of another model",
-        reason: "The client leaves out reasoning of replies that name another model than the one in use, which a transcript \
+        reason: "Claude Code leaves out reasoning of replies that name another model than the one in use, which a transcript \
                  does not tell.",
         applies: has_another_model,
         without: |block| (!is_reasoning(&block)).then_some(block),
@@ -76,8 +76,8 @@ pub(crate) const NAMED: &[Named] = &[
 ];
 
 impl Messages {
-    /// Reads the messages of a request, without the probe and what the client adds to every request.
-    pub(crate) fn of_client(messages: &[Json]) -> Self {
+    /// Reads the messages of a request, without the probe and what Claude Code adds to every request.
+    pub(crate) fn of_claude_code(messages: &[Json]) -> Self {
         Self::of(messages, "content", |block| (block["text"] != PROBE).then(|| unwrapped(block)))
     }
 
@@ -121,41 +121,42 @@ impl Messages {
     }
 }
 
-/// Compares what the client sends for a file with what annals says it sends.
-pub(crate) fn compare(file: &[Line], client: &Messages, annals: &Messages) -> Verdict {
-    if client == annals {
+/// Compares what Claude Code sends for a file with what annals says it sends.
+pub(crate) fn compare(file: &[Line], claude_code: &Messages, annals: &Messages) -> Verdict {
+    if claude_code == annals {
         return Verdict::Equal;
     }
     let applying: Vec<_> = NAMED.iter().filter(|named| (named.applies)(file)).collect();
-    let (client_left, annals_left) = (client.without(&applying), annals.without(&applying));
-    if client_left != annals_left {
-        return Verdict::Different(first_difference(&client_left.0, &annals_left.0));
+    let (claude_code_left, annals_left) = (claude_code.without(&applying), annals.without(&applying));
+    if claude_code_left != annals_left {
+        return Verdict::Different(first_difference(&claude_code_left.0, &annals_left.0));
     }
     let is_needed = |named: &&Named| {
         let others: Vec<_> = applying.iter().copied().filter(|other| other.name != named.name).collect();
-        client.without(&others) != annals.without(&others)
+        claude_code.without(&others) != annals.without(&others)
     };
     Verdict::Named(applying.iter().copied().filter(is_needed).map(|named| named.name).collect())
 }
 
-fn first_difference(client: &[Json], annals: &[Json]) -> Difference {
-    let same = client.iter().zip(annals).take_while(|(client, annals)| client == annals).count();
-    let (of_client, of_annals) = (client.get(same), annals.get(same));
+fn first_difference(claude_code: &[Json], annals: &[Json]) -> Difference {
+    let same =
+        claude_code.iter().zip(annals).take_while(|(claude_code, annals)| claude_code == annals).count();
+    let (of_claude_code, of_annals) = (claude_code.get(same), annals.get(same));
     let shown = |message: Option<&Json>| match message {
         Some(message) => message.to_string().chars().take(600).collect(),
         None => "(nothing)".to_owned(),
     };
     let shown = format!(
-        "message {} (client {}, annals {} messages)\n    client  {}\n    annals  {}",
+        "message {} (Claude Code {}, annals {} messages)\n    Claude Code  {}\n    annals       {}",
         same + 1,
-        client.len(),
+        claude_code.len(),
         annals.len(),
-        shown(of_client),
+        shown(of_claude_code),
         shown(of_annals)
     );
-    let kind = match (of_client, of_annals) {
-        (Some(of_client), Some(of_annals)) => kind_of_difference(of_client, of_annals),
-        _ => format!("{} / {}", kind_of_end(client, of_client), kind_of_end(annals, of_annals)),
+    let kind = match (of_claude_code, of_annals) {
+        (Some(of_claude_code), Some(of_annals)) => kind_of_difference(of_claude_code, of_annals),
+        _ => format!("{} / {}", kind_of_end(claude_code, of_claude_code), kind_of_end(annals, of_annals)),
     };
     Difference { kind, shown }
 }
@@ -169,13 +170,17 @@ fn kind_of_end(messages: &[Json], message: Option<&Json>) -> String {
     }
 }
 
-fn kind_of_difference(client: &Json, annals: &Json) -> String {
-    let (of_client, of_annals) = (blocks(&client["content"]), blocks(&annals["content"]));
-    let same = of_client.iter().zip(&of_annals).take_while(|(client, annals)| client == annals).count();
-    format!("{} / {}", kind_of_block(client, same), kind_of_block(annals, same))
+fn kind_of_difference(claude_code: &Json, annals: &Json) -> String {
+    let (of_claude_code, of_annals) = (blocks(&claude_code["content"]), blocks(&annals["content"]));
+    let same = of_claude_code
+        .iter()
+        .zip(&of_annals)
+        .take_while(|(claude_code, annals)| claude_code == annals)
+        .count();
+    format!("{} / {}", kind_of_block(claude_code, same), kind_of_block(annals, same))
 }
 
-/// Returns the role and the type of a block; a sentence of the client is a type of its own.
+/// Returns the role and the type of a block; a sentence of Claude Code is a type of its own.
 fn kind_of_block(message: &Json, index: usize) -> String {
     let block = &message["content"][index];
     let said = block["text"].as_str().or(block["content"].as_str()).unwrap_or_default();
@@ -184,7 +189,7 @@ fn kind_of_block(message: &Json, index: usize) -> String {
     format!("{} {kind}", message["role"].as_str().unwrap_or_default())
 }
 
-/// What the client says where something is missing.
+/// What Claude Code says where something is missing.
 const SENTENCES: [&str; 6] = [
     "(no content)",
     "No response requested.",
@@ -233,7 +238,7 @@ fn form(mut block: Json) -> Option<Json> {
     Some(block)
 }
 
-/// Returns the text of a result without the reminders that the client puts behind it.
+/// Returns the text of a result without the reminders that Claude Code puts behind it.
 fn without_reminders(text: &str) -> &str {
     let mut left = text;
     while let Some(start) = left.rfind("\n\n<system-reminder>\n")
@@ -253,7 +258,7 @@ fn text_form(block: &Json) -> Json {
     form
 }
 
-/// Replaces a text that the client wrapped in its own words by the inner text, with `wrapped`.
+/// Replaces a text that Claude Code wrapped in its own words by the inner text, with `wrapped`.
 fn unwrapped(block: Json) -> Json {
     let text = block["text"].as_str().unwrap_or_default();
     let inner = notification(text).map(|inner| (inner, "notification"));
@@ -318,8 +323,8 @@ fn has_another_model(file: &[Line]) -> bool {
 mod tests {
     use super::*;
 
-    fn client(content: &Json) -> Messages {
-        Messages::of_client(&[json!({"role": "user", "content": content})])
+    fn claude_code(content: &Json) -> Messages {
+        Messages::of_claude_code(&[json!({"role": "user", "content": content})])
     }
 
     fn annals(parts: &Json) -> Messages {
@@ -333,7 +338,7 @@ mod tests {
             {"type": "text", "text": "<system-reminder>Today</system-reminder>"},
             {"type": "text", "text": PROBE},
         ]);
-        assert_eq!(client(&sent), annals(&json!([{"type": "text", "text": "Hello"}])));
+        assert_eq!(claude_code(&sent), annals(&json!([{"type": "text", "text": "Hello"}])));
     }
 
     #[test]
@@ -341,29 +346,29 @@ mod tests {
         let queued = "The user sent a new message while you were working:\nwait\n\nThis is how Claude Code surfaces \
                       messages of users as you continue this turn.\n";
         let wrapped = json!([{"type": "text", "text": "wait", "wrapped": "queued"}]);
-        assert_eq!(client(&json!(queued)), annals(&wrapped));
+        assert_eq!(claude_code(&json!(queued)), annals(&wrapped));
         let note = "<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\nWords.\n\ndone\n\nso\n</system-reminder>\n";
         let wrapped = json!([{"type": "text", "text": "done\n\nso", "wrapped": "notification"}]);
-        assert_eq!(client(&json!(note)), annals(&wrapped));
-        assert_ne!(client(&json!(note)), annals(&json!([{"type": "text", "text": "done\n\nso"}])));
+        assert_eq!(claude_code(&json!(note)), annals(&wrapped));
+        assert_ne!(claude_code(&json!(note)), annals(&json!([{"type": "text", "text": "done\n\nso"}])));
     }
 
     #[test]
     fn only_what_a_text_says_is_compared() {
         let sent = json!([{"type": "text", "text": "Hello", "citations": []}, {"type": "image"}]);
         assert_eq!(
-            client(&sent).0[0]["content"],
+            claude_code(&sent).0[0]["content"],
             json!([{"type": "text", "text": "Hello"}, {"type": "image"}])
         );
-        let unchanged = client(&sent).without(&NAMED.iter().collect::<Vec<_>>());
-        assert_eq!(unchanged, client(&sent));
+        let unchanged = claude_code(&sent).without(&NAMED.iter().collect::<Vec<_>>());
+        assert_eq!(unchanged, claude_code(&sent));
     }
 
     #[test]
     fn blocks_are_compared_to_the_last_character() {
         let result = |text: &str| json!([{"type": "tool_result", "tool_use_id": "1", "content": text}]);
-        assert_eq!(compare(&[], &client(&result("a")), &annals(&result("a"))), Verdict::Equal);
-        let Verdict::Different(difference) = compare(&[], &client(&result("a")), &annals(&result("a ")))
+        assert_eq!(compare(&[], &claude_code(&result("a")), &annals(&result("a"))), Verdict::Equal);
+        let Verdict::Different(difference) = compare(&[], &claude_code(&result("a")), &annals(&result("a ")))
         else {
             panic!("a space is a difference");
         };
@@ -375,21 +380,21 @@ mod tests {
     fn reminders_behind_a_result_are_not_compared() {
         let result = |text: &str| json!([{"type": "tool_result", "tool_use_id": "1", "content": text}]);
         let reminder = "\n\n<system-reminder>\nx\n</system-reminder>";
-        assert_eq!(client(&result(&format!("a{reminder}{reminder}"))), annals(&result("a")));
-        assert_ne!(client(&result(&format!("a{reminder} b"))), annals(&result("a")));
+        assert_eq!(claude_code(&result(&format!("a{reminder}{reminder}"))), annals(&result("a")));
+        assert_ne!(claude_code(&result(&format!("a{reminder} b"))), annals(&result("a")));
     }
 
     #[test]
     fn the_kind_of_a_difference_tells_what_stands_on_either_side() {
-        let kind = |client: &Messages, annals: &Messages| match compare(&[], client, annals) {
+        let kind = |claude_code: &Messages, annals: &Messages| match compare(&[], claude_code, annals) {
             Verdict::Different(difference) => difference.kind,
             other => panic!("{other:?}"),
         };
         let (hello, none) = (json!("Hello"), json!("(no content)"));
-        assert_eq!(kind(&client(&hello), &Messages::default()), "user text / nothing at all");
-        assert_eq!(kind(&client(&hello), &annals(&none)), "user text / user (no content)");
+        assert_eq!(kind(&claude_code(&hello), &Messages::default()), "user text / nothing at all");
+        assert_eq!(kind(&claude_code(&hello), &annals(&none)), "user text / user (no content)");
         let more = json!([{"type": "text", "text": "Hello"}, {"type": "image"}]);
-        assert_eq!(kind(&client(&hello), &annals(&more)), "user end of the message / user image");
+        assert_eq!(kind(&claude_code(&hello), &annals(&more)), "user end of the message / user image");
     }
 
     #[test]
@@ -398,20 +403,20 @@ mod tests {
             {"type": "text", "text": "[Tool references removed - tools no longer available]"}]}]);
         let kept = json!([{"type": "tool_result", "tool_use_id": "1", "content": [
             {"type": "tool_reference", "tool_name": "X"}]}]);
-        let verdict = compare(&[], &client(&removed), &annals(&kept));
+        let verdict = compare(&[], &claude_code(&removed), &annals(&kept));
         assert_eq!(verdict, Verdict::Named(vec!["tool references"]));
-        assert_eq!(compare(&[], &client(&removed), &annals(&removed)), Verdict::Equal);
+        assert_eq!(compare(&[], &claude_code(&removed), &annals(&removed)), Verdict::Equal);
 
         let call =
             |input: Json| json!([{"type": "tool_use", "id": "1", "name": "SendMessage", "input": input}]);
         let (short, long) = (call(json!({"to": "a"})), call(json!({"to": "a", "recipient": "a"})));
-        let verdict = compare(&[], &client(&short), &annals(&long));
+        let verdict = compare(&[], &claude_code(&short), &annals(&long));
         assert_eq!(verdict, Verdict::Named(vec!["SendMessage input"]));
 
         let notice =
             "<task-notification>x didn't finish before the previous session ended</task-notification>";
         let noticed = json!([{"type": "text", "text": "Hi\n"}, {"type": "text", "text": notice}]);
-        let verdict = compare(&[], &client(&noticed), &annals(&json!([{"type": "text", "text": "Hi"}])));
+        let verdict = compare(&[], &claude_code(&noticed), &annals(&json!([{"type": "text", "text": "Hi"}])));
         assert_eq!(verdict, Verdict::Named(vec!["unfinished background tasks"]));
     }
 
@@ -420,9 +425,9 @@ mod tests {
         let reply =
             |model: &str| json!({"type": "assistant", "message": {"model": model}}).to_string().into_bytes();
         let thought = json!([{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "a"}]);
-        let (client, annals) = (client(&json!("a")), annals(&thought));
-        let verdict = compare(&[reply("other")], &client, &annals);
+        let (claude_code, annals) = (claude_code(&json!("a")), annals(&thought));
+        let verdict = compare(&[reply("other")], &claude_code, &annals);
         assert_eq!(verdict, Verdict::Named(vec!["reasoning of another model"]));
-        assert!(matches!(compare(&[reply(MODEL)], &client, &annals), Verdict::Different(_)));
+        assert!(matches!(compare(&[reply(MODEL)], &claude_code, &annals), Verdict::Different(_)));
     }
 }

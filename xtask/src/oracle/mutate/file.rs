@@ -12,7 +12,7 @@ pub(crate) const SESSION: &str = "aaaaaaaa-1111-4222-8333-bbbbbbbbbbbb";
 /// The bytes of a line, without the line break.
 pub(crate) type Line = Vec<u8>;
 
-/// The top-level members of a JSON object. Order and spelling stay as they are: the client searches the bytes of large
+/// The top-level members of a JSON object. Order and spelling stay as they are: Claude Code searches the bytes of large
 /// files before it parses them.
 #[derive(Debug)]
 pub(crate) struct Record(Vec<(String, Box<RawValue>)>);

@@ -1,4 +1,4 @@
-//! Asks the client and annals what is sent to the model when a file is resumed.
+//! Asks Claude Code and annals what is sent to the model when a file is resumed.
 
 use std::fs;
 use std::path::Path;
@@ -7,22 +7,22 @@ use std::process::Stdio;
 use serde_json::Value as Json;
 use testkit::command::Home;
 
-use super::super::client::Client;
+use super::super::claude_code::ClaudeCode;
 use super::super::trial::PROBE;
 use super::Result;
 use super::compare::{Messages, Verdict, compare};
 use super::file::{Line, SESSION, file_of};
 
-/// Asks the client and annals.
+/// Asks Claude Code and annals.
 pub(crate) struct Judge<'a> {
-    pub(crate) client: &'a Client,
+    pub(crate) claude_code: &'a ClaudeCode,
     pub(crate) annals: &'a Path,
 }
 
 /// What both say that is sent to the model.
 pub(crate) struct Answers {
     pub(crate) resumable: bool,
-    pub(crate) client: Messages,
+    pub(crate) claude_code: Messages,
     pub(crate) annals: Messages,
 }
 
@@ -30,7 +30,7 @@ impl Judge<'_> {
     /// Returns how the two differ.
     pub(crate) fn verdict(&self, lines: &[Line]) -> Result<Verdict> {
         let answers = self.ask(lines)?;
-        Ok(compare(lines, &answers.client, &answers.annals))
+        Ok(compare(lines, &answers.claude_code, &answers.annals))
     }
 
     /// Returns whether the two differ by a difference of this kind.
@@ -39,32 +39,33 @@ impl Judge<'_> {
     }
 
     pub(crate) fn ask(&self, lines: &[Line]) -> Result<Answers> {
-        let client = self.ask_client(lines)?;
+        let claude_code = self.ask_claude_code(lines)?;
         Ok(Answers {
-            resumable: client.is_some(),
-            client: Messages::of_client(&client.unwrap_or_default()),
+            resumable: claude_code.is_some(),
+            claude_code: Messages::of_claude_code(&claude_code.unwrap_or_default()),
             annals: Messages::of_annals(&self.ask_annals(lines)?),
         })
     }
 
-    /// Has the client resume a file. Returns the messages that it sends, or `None` if it does not resume the file.
-    fn ask_client(&self, lines: &[Line]) -> Result<Option<Vec<Json>>> {
+    /// Lets Claude Code resume a file. Returns the messages that it sends, or `None` if it does not resume the file.
+    fn ask_claude_code(&self, lines: &[Line]) -> Result<Option<Vec<Json>>> {
         let home = Home::new();
-        // A session id of its own tells a run from others that talk to the mock at the same time.
+        // The mock serves several runs at the same time; each has a session id of its own.
         let session = uuid::Uuid::new_v4().to_string();
         let file = replaced(&file_of(lines), SESSION, &session);
         home.write(transcript(&session), file);
         let project = home.path().join("project");
         fs::create_dir(&project)?;
-        let since = self.client.index_length();
-        let mut command = self.client.command(home.path(), &project, &["-p", PROBE, "--resume", &session]);
+        let since = self.claude_code.index_length();
+        let mut command =
+            self.claude_code.command(home.path(), &project, &["-p", PROBE, "--resume", &session]);
         let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-        let requests = self.client.requests(&session, since);
-        let messages = requests.first().map(|request| self.client.messages(request));
+        let requests = self.claude_code.requests(&session, since);
+        let messages = requests.first().map(|request| self.claude_code.messages(request));
         let messages = messages.transpose()?;
-        self.client.forget_requests(&session, since);
+        self.claude_code.forget_requests(&session, since);
         if messages.is_none() && status.code().is_none_or(|code| code >= 124) {
-            return Err(format!("the client did not answer ({status})").into());
+            return Err(format!("Claude Code did not answer ({status})").into());
         }
         let messages = messages.map(|messages| Json::from(messages).to_string().replace(&session, SESSION));
         Ok(messages.map(|messages| serde_json::from_str(&messages)).transpose()?)
@@ -79,7 +80,7 @@ impl Judge<'_> {
             .arg(home.path().join(".claude"))
             .args(["show", SESSION, "--view", "model", "--json"]);
         let output = command.output()?;
-        // Exit code 1: annals says that the client does not resume the file.
+        // Exit code 1: annals says that Claude Code does not resume the file.
         if !matches!(output.status.code(), Some(0 | 1)) {
             return Err(format!("annals failed ({})", output.status).into());
         }
@@ -88,7 +89,7 @@ impl Judge<'_> {
     }
 }
 
-/// Returns where a session's transcript lies in a home.
+/// Returns the path of a session's transcript in a home.
 fn transcript(session: &str) -> String {
     format!(".claude/projects/-home-dev-work-acid/{session}.jsonl")
 }

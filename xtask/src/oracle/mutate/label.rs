@@ -1,4 +1,4 @@
-//! Replaces what a transcript says by invented labels, so that a case can be kept without somebody's words in it.
+//! Replaces what a transcript says by invented labels, so that a case can be kept without anyone's words in it.
 //!
 //! Equal strings get equal labels, times keep their order, and words of the format stay.
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::super::client::MODEL;
+use super::super::claude_code::MODEL;
 use super::change::{NOISE, PIXEL, TEXTS};
 use super::file::{Line, Record, SESSION};
 
@@ -26,7 +26,7 @@ pub(crate) fn texts_of(lines: &[Line]) -> Vec<String> {
     labels.given.into_keys().collect()
 }
 
-/// Strings with a meaning to the client, in a value or as a key below `input` and the like.
+/// Strings with a meaning to Claude Code, in a value or as a key below `input` and the like.
 #[rustfmt::skip] // One word per line would fill pages.
 const WORDS: &[&str] = &[
     // Types of records, attachments, blocks and sources.
@@ -52,7 +52,7 @@ const WORDS: &[&str] = &[
     "2020-01-01T00:00:00.000Z", "2030-01-01T00:00:00.000Z", "2.1.325", "/project",
 ];
 
-/// Markers that the client looks for at the beginning of a text.
+/// Markers that Claude Code looks for at the beginning of a text.
 const MARKERS: &[&str] = &[
     "local-command-caveat",
     "local-command-stdout",
@@ -173,7 +173,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Returns the label of a string: of the same form, if the client cares for the form.
+/// Returns the label of a string: of the same form, if the form matters to Claude Code.
 fn label(text: &str, key: &str, number: usize) -> String {
     if is_uuid(text) {
         return format!("00000000-0000-4000-8000-{number:012}");
@@ -227,7 +227,7 @@ fn times_of(lines: &[Line]) -> BTreeMap<String, String> {
     times.into_iter().enumerate().map(label).collect()
 }
 
-/// Returns whether a string is a time as the client writes it; those sort by time.
+/// Returns whether a string is a time as Claude Code writes it; those sort by time.
 fn is_time(text: &str) -> bool {
     const FORM: &str = "0000-00-00T00:00:00.000Z";
     let same = |(char, form): (char, char)| if form == '0' { char.is_ascii_digit() } else { char == form };

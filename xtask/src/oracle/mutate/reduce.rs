@@ -1,4 +1,4 @@
-//! Makes a file on which the client and annals differ as small as possible: fewer lines, fewer members, fewer blocks, and
+//! Makes a file on which Claude Code and annals differ as small as possible: fewer lines, fewer members, fewer blocks, and
 //! labels in place of texts. A step is kept only if the two still differ.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::file::{Line, Record};
 use super::label;
 
-/// How often the client may be asked for each of the four steps.
+/// How often Claude Code may be asked for each of the four steps.
 const RUNS: [usize; 4] = [90, 30, 20, 30];
 
 /// A file that was reduced.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_asked_a_bounded_number_of_times() {
+    fn claude_code_is_asked_a_bounded_number_of_times() {
         let lines: Vec<Line> = (0..2000).map(|number| line(&json!({"type": "user", "n": number}))).collect();
         let mut asked = 0_usize;
         let reduced = reduce(lines, |lines| {

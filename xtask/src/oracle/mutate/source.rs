@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fastrand::Rng;
 use serde_json::json;
 
-use super::super::client::{Client, MODEL};
+use super::super::claude_code::{ClaudeCode, MODEL};
 use super::super::trial::Trial;
 use super::Result;
 use super::file::{Line, Record, SESSION, lines_of};
@@ -23,7 +23,7 @@ pub(crate) fn transcripts_below(folder: &Path) -> Result<Vec<Vec<Line>>> {
     Ok(sources)
 }
 
-/// Gives all records the session id of all cases and all replies the client's model.
+/// Gives all records the session id of all cases and all replies Claude Code's model.
 pub(crate) fn adopted(mut lines: Vec<Line>) -> Vec<Line> {
     for line in &mut lines {
         if let Some(mut record) = Record::parse(line) {
@@ -60,21 +60,21 @@ fn is_main_transcript(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|extension| extension == "jsonl") && !is_other
 }
 
-/// Has the client write sessions with calls, subagents, reasoning, pictures, errors and a compaction.
-pub(crate) fn fresh_sessions(client: &Client, annals: &Path) -> Result<Vec<Vec<Line>>> {
+/// Lets Claude Code write sessions with calls, subagents, reasoning, pictures, errors and a compaction.
+pub(crate) fn fresh_sessions(claude_code: &ClaudeCode, annals: &Path) -> Result<Vec<Vec<Line>>> {
     const SCRIPTS: [&str; 9] =
         ["tools", "parallel", "think", "subfg", "image", "maxtok", "refusal", "over", "web"];
     let mut sessions = Vec::new();
     for script in SCRIPTS {
-        let trial = Trial::new(client, annals)?;
-        let session = trial.client_begins(&format!("Begin SCRIPT:{script}"))?;
-        trial.client_goes_on(&session, "Go on SCRIPT:parallel")?;
+        let trial = Trial::new(claude_code, annals)?;
+        let session = trial.begin_session(&format!("Begin SCRIPT:{script}"))?;
+        trial.continue_session(&session, "Go on SCRIPT:parallel")?;
         sessions.push(lines_of(&fs::read(trial.transcript(&session)?)?));
     }
     Ok(sessions)
 }
 
-/// Gives text that the client made of context the tags that it has in the client's own files, so that it can be told from what
+/// Gives text that Claude Code made of context the tags that it has in Claude Code's own files, so that it differs from what
 /// was said. Texts of the sources may have been replaced as a whole.
 fn tag_rendered_context(record: &mut Record) {
     let mut rendered = record.get("rendered");
@@ -87,7 +87,7 @@ fn tag_rendered_context(record: &mut Record) {
     record.set("rendered", &rendered);
 }
 
-/// Gives a record the session id of all cases. Replies get the client's model, because it leaves out the reasoning of others.
+/// Gives a record the session id of all cases. Replies get Claude Code's model, because it leaves out the reasoning of others.
 fn adopt(record: &mut Record) {
     if record.get("sessionId").is_string() {
         record.set("sessionId", &json!(SESSION));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_get_the_client_s_model_and_all_records_the_session() {
+    fn replies_get_claude_code_s_model_and_all_records_the_session() {
         let reply =
             json!({"type": "assistant", "sessionId": "other", "message": {"model": "other", "content": []}});
         let mut record = Record::parse(&line(&reply)).unwrap();

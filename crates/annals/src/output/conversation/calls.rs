@@ -60,7 +60,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Prints the result of such a call, if results are wanted.
+    /// Prints the result of such a call; whether it failed, if calls are printed in short.
     pub(super) fn server_result(&mut self, result: &ToolResult<'_>) -> Result<(), Failure> {
         if tool::server_call_failed(result) && self.detail.tools != Tools::None {
             self.line(RED, "→ error")?;
@@ -92,39 +92,44 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Prints what changed, or else the arguments; then the result.
+    /// Prints a call with its diff or its arguments, and its result.
     fn call_in_full(&mut self, block: &ToolUse<'_>, call: &Call) -> Result<(), Failure> {
         let input = block.input();
-        let texts = |old: &str, new: &str| input.map(|input| (input.text(old), input.text(new)));
         match block.name().as_deref() {
-            Some("Edit") => {
-                if let Some((old, new)) = texts("old_string", "new_string") {
-                    self.diff('-', &old.unwrap_or_default())?;
-                    self.diff('+', &new.unwrap_or_default())?;
-                }
-            }
+            Some("Edit") => input.into_iter().try_for_each(|edit| self.edit(edit))?,
             Some("MultiEdit") => {
-                for edit in input.and_then(|input| input.get("edits")).into_iter().flat_map(Value::items) {
-                    self.diff('-', &edit.text("old_string").unwrap_or_default())?;
-                    self.diff('+', &edit.text("new_string").unwrap_or_default())?;
-                }
+                let mut edits = input.and_then(|input| input.get("edits")).into_iter().flat_map(Value::items);
+                edits.try_for_each(|edit| self.edit(edit))?;
             }
             Some("Write") => {
                 self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?;
             }
-            _ => {
-                // What the line above says already is not said again.
-                let subject = tool::subject(block);
-                let is_new = |value: &Value<'_>| {
-                    value.as_text().is_none_or(|text| text != subject || text.lines().count() > 1)
-                };
-                let members = input.into_iter().flat_map(Value::members);
-                for (key, value) in members.filter(|(key, value)| *key != *"todos" && is_new(value)) {
-                    let value = value.as_text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes()));
-                    self.block(&format!("{}: {value}", key.decode()))?;
-                }
-            }
+            _ => self.arguments(block)?,
         }
+        self.result_in_full(call)
+    }
+
+    /// Prints the change that an edit asks for.
+    fn edit(&mut self, edit: Value<'_>) -> Result<(), Failure> {
+        self.diff('-', &edit.text("old_string").unwrap_or_default())?;
+        self.diff('+', &edit.text("new_string").unwrap_or_default())
+    }
+
+    /// Prints the arguments of a call, except those that are already visible on its line.
+    fn arguments(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
+        let subject = tool::subject(block);
+        for (key, value) in block.input().into_iter().flat_map(Value::members) {
+            if key == *"todos" || is_on_line_above(value, &subject) {
+                continue;
+            }
+            let value = value.as_text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes()));
+            self.block(&format!("{}: {value}", key.decode()))?;
+        }
+        Ok(())
+    }
+
+    /// Prints the result of a call. Output that was spilled to a file is read from there.
+    fn result_in_full(&mut self, call: &Call) -> Result<(), Failure> {
         let Some((_, result)) = call.result else { return Ok(()) };
         let bytes = self.conversation.transcript().span(result.offset, result.length)?;
         let Some(Block::ToolResult(result)) = Value::new(&bytes).map(Block::new) else { return Ok(()) };
@@ -141,16 +146,16 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Returns the beginning of output that stands in a file beside the transcript.
+    /// Returns the beginning of output that is in a file beside the transcript.
     fn spilled(&self, text: &str) -> Result<Option<String>, Failure> {
-        const ENOUGH: u64 = 64 * 1024;
+        const MAX_BYTES: u64 = 64 * 1024;
         let snapshot = self.conversation.transcript();
         let Some(path) = SpilledOutput::in_text(text).and_then(|spilled| snapshot.spilled_file(&spilled))
         else {
             return Ok(None);
         };
         let mut beginning = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(ENOUGH).read_to_end(&mut beginning));
+        let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut beginning));
         read.map_err(|source| annals_engine::Error::read(&path, source))?;
         Ok(Some(String::from_utf8_lossy(&beginning).into_owned()))
     }
@@ -175,4 +180,9 @@ impl Printer<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns whether an argument of a call is its subject, and all of it is on the line of the call.
+fn is_on_line_above(argument: Value<'_>, subject: &str) -> bool {
+    argument.as_text().is_some_and(|text| text == subject && text.lines().count() <= 1)
 }

@@ -1,4 +1,4 @@
-//! The real client, installed in a scratch folder, and the mock of the model's API that it talks to.
+//! Claude Code, installed in a scratch folder, and the mock of the model's API that it talks to.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -10,11 +10,11 @@ use serde_json::Value as Json;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// The model that the client is told to use. It leaves out reasoning of replies that do not name the same one.
+/// The model that Claude Code uses here. It leaves out reasoning of replies of other models.
 pub(crate) const MODEL: &str = "claude-opus-5-5";
 
-/// A client that can be run. The mock is stopped when it goes.
-pub(crate) struct Client {
+/// An installed Claude Code. The mock is stopped when this is dropped.
+pub(crate) struct ClaudeCode {
     /// The folder of its scripts.
     folder: PathBuf,
     scratch: PathBuf,
@@ -22,8 +22,8 @@ pub(crate) struct Client {
     mock: String,
 }
 
-impl Client {
-    /// Installs the client, if it is not yet, and starts the mock. An error says why there is no client.
+impl ClaudeCode {
+    /// Installs Claude Code, unless it is installed, and starts the mock. The error says why that failed.
     pub(crate) fn set_up(folder: &Path, scratch: &Path) -> Result<Self> {
         let setup = folder.join("setup.sh");
         if !setup.is_file() {
@@ -31,7 +31,7 @@ impl Client {
         }
         fs::create_dir_all(scratch)?;
         let (folder, scratch) = (folder.canonicalize()?, scratch.canonicalize()?);
-        // What earlier runs left: their requests, and the number of a process that may be another's by now.
+        // Earlier runs left their requests, and a process id that another process may have by now.
         let _ = fs::remove_dir_all(scratch.join("logs"));
         let _ = fs::remove_file(scratch.join("mock.pid"));
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -39,13 +39,13 @@ impl Client {
             .arg(setup)
             .env("ORACLE", &scratch)
             .env("ORC_PORT", port.to_string())
-            // Without a network, say so soon.
+            // Without a network, this fails soon.
             .envs([("npm_config_fetch_retries", "1"), ("npm_config_fetch_retry_mintimeout", "1000")])
             .env("PIP_RETRIES", "1")
             .output()
             .map_err(|error| format!("bash: {error}"))?;
         if !output.status.success() {
-            // Half an installation would pass for a whole one the next time.
+            // The next run would take an incomplete installation for a complete one.
             let _ = fs::remove_dir_all(scratch.join("npm"));
             let _ = fs::remove_dir_all(scratch.join("venv"));
             let said = String::from_utf8_lossy(&output.stderr);
@@ -54,19 +54,19 @@ impl Client {
             return Err(format!("setup.sh failed: {reason}").into());
         }
         let mock = fs::read_to_string(scratch.join("mock.pid"))?.trim().to_owned();
-        let client = Self { folder, scratch, port, mock };
-        client.version().map_err(|error| format!("the client does not run: {error}"))?;
-        Ok(client)
+        let claude_code = Self { folder, scratch, port, mock };
+        claude_code.version().map_err(|error| format!("Claude Code does not run: {error}"))?;
+        Ok(claude_code)
     }
 
-    /// Returns the client's version: `2.1.325`.
+    /// Returns Claude Code's version: `2.1.325`.
     pub(crate) fn version(&self) -> Result<String> {
         let home = self.scratch.join("home");
         let said = self.run(&home, &home, &["--version"])?;
         Ok(said.split_whitespace().next().unwrap_or_default().to_owned())
     }
 
-    /// Returns a command that runs the client with a home, in a folder; it ends after two minutes at the latest.
+    /// Returns a command that runs Claude Code with a home, in a folder; it ends after two minutes at the latest.
     pub(crate) fn command(&self, home: &Path, folder: &Path, args: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.arg("120").arg(self.folder.join("client.sh")).args(["--model", MODEL]).args(args);
@@ -75,7 +75,7 @@ impl Client {
         command
     }
 
-    /// Runs the client and returns what it printed.
+    /// Runs Claude Code and returns what it printed.
     pub(crate) fn run(&self, home: &Path, folder: &Path, args: &[&str]) -> Result<String> {
         let output = self.command(home, folder, args).output()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -120,7 +120,7 @@ impl Client {
         self.scratch.join("npm/node_modules")
     }
 
-    /// Returns the Python that has the client's SDK.
+    /// Returns the Python that has Claude Code's SDK.
     pub(crate) fn python(&self) -> PathBuf {
         self.scratch.join("venv/bin/python")
     }
@@ -154,7 +154,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for ClaudeCode {
     fn drop(&mut self) {
         // If it is gone already, so much the better.
         let _ = Command::new("kill").arg(&self.mock).status();
