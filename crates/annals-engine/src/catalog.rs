@@ -30,6 +30,7 @@ pub(crate) use facts::listed_title;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 use folder::{Candidate, Folder};
 use loader::Loader;
+pub(crate) use project::projects;
 pub use project::{Project, ProjectFilter, Worktree};
 
 /// Which sessions to list, and in which order.
@@ -173,109 +174,98 @@ impl RootSummary {
     }
 }
 
+pub(crate) fn list(engine: &Engine, options: &ListOptions) -> Listing {
+    engine.list_with_progress(options, |_, _| ControlFlow::Continue(()))
+}
+
+pub(crate) fn list_with_progress(
+    engine: &Engine,
+    options: &ListOptions,
+    progress: impl Fn(u64, u64) -> ControlFlow<()>,
+) -> Listing {
+    let mut listing = Listing::default();
+    let folders = match &options.project {
+        Some(path) => engine.folders_of(path, &mut listing.errors),
+        None => engine.project_folders(&mut listing.errors),
+    };
+    let is_whole = options.limit.is_none() && options.project.is_none();
+    let ((mut candidates, beside), mut loader) = rayon::join(
+        || Folder::read_all(&folders, &mut listing.errors),
+        || Loader::open(engine.home().path(), is_whole),
+    );
+    if options.inside {
+        let mut guard = engine.symlink_guard();
+        candidates.retain(|candidate| guard.allows_file(&candidate.path, candidate.is_link));
+    }
+    if options.may_stop_early() {
+        sort_candidates(&mut candidates, options.sort);
+    }
+    let mut agents = Agents::new(beside);
+    let total = candidates.iter().map(|candidate| candidate.state.length).sum();
+    let mut done = 0;
+    let batch_size = options.batch_size();
+    let filter = options.project.as_deref().map(ProjectFilter::new);
+    let mut candidates = candidates.into_iter();
+    while let Some(next) = candidates.as_slice().first() {
+        if listing.is_complete(options, next) {
+            break;
+        }
+        let batch: Vec<_> = candidates.by_ref().take(batch_size).collect();
+        done += batch.iter().map(|candidate| candidate.state.length).sum::<u64>();
+        let facts = loader.facts(&batch);
+        let facts: Vec<_> =
+            batch.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
+        let read =
+            batch.into_par_iter().zip(facts).map(|(candidate, facts)| SessionRow::new(candidate, facts));
+        let mut rows: Vec<_> = read.collect();
+        rows.retain(|row| {
+            listing.includes(row, options) && filter.as_ref().is_none_or(|filter| filter.includes(row))
+        });
+        if options.needs_activity() {
+            rows = filter_by_activity(rows, options, &mut agents, &mut loader);
+        }
+        listing.sessions.extend(rows);
+        if progress(done, total).is_break() {
+            return listing;
+        }
+    }
+    listing.sort(options.sort);
+    listing.sessions.truncate(options.limit.unwrap_or(usize::MAX));
+    let live = engine.live_sessions();
+    for row in &mut listing.sessions {
+        row.subagents = agents.beside(row, &mut loader).len() as u64;
+        row.is_live = row.file.session.as_ref().is_some_and(|session| live.contains(session));
+    }
+    listing.sessions.par_iter_mut().for_each(SessionRow::read_folder);
+    loader.remove_missing();
+    listing
+}
+
+pub(crate) fn session_row(engine: &Engine, file: &TranscriptFile) -> Result<SessionRow, Error> {
+    let failed = |source| Error::read(&file.path, source);
+    let missing = || failed(std::io::ErrorKind::NotFound.into());
+    let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
+    candidate.has_folder = SessionPaths::of(&file.path).folder().is_dir();
+    let mut loader = Loader::open(engine.home().path(), false);
+    let facts = loader.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
+    let mut row = SessionRow::new(candidate, Ok(facts));
+    let beside = file.path.parent().map(Folder::agents_in);
+    row.subagents = Agents::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
+    row.is_live = file.session.as_ref().is_some_and(|session| engine.live_sessions().contains(session));
+    row.read_folder();
+    Ok(row)
+}
+
+pub(crate) fn root_summaries(engine: &Engine) -> Vec<RootSummary> {
+    engine.roots().named().map(RootSummary::read).collect()
+}
+
 impl Engine {
-    /// Lists sessions.
-    pub fn list(&self, options: &ListOptions) -> Listing {
-        self.list_with_progress(options, |_, _| ControlFlow::Continue(()))
-    }
-
-    /// Lists sessions, and calls `progress(done, total)` with numbers of bytes after each batch of files. Return `Break` to
-    /// stop and get a partial list.
-    pub fn list_with_progress(
-        &self,
-        options: &ListOptions,
-        progress: impl Fn(u64, u64) -> ControlFlow<()>,
-    ) -> Listing {
-        let mut listing = Listing::default();
-        let folders = match &options.project {
-            Some(path) => self.folders_of(path, &mut listing.errors),
-            None => self.project_folders(&mut listing.errors),
-        };
-        let is_whole = options.limit.is_none() && options.project.is_none();
-        let ((mut candidates, beside), mut loader) = rayon::join(
-            || Folder::read_all(&folders, &mut listing.errors),
-            || Loader::open(self.home().path(), is_whole),
-        );
-        if options.inside {
-            let mut guard = self.symlink_guard();
-            candidates.retain(|candidate| guard.allows_file(&candidate.path, candidate.is_link));
-        }
-        if options.may_stop_early() {
-            sort_candidates(&mut candidates, options.sort);
-        }
-        let mut agents = Agents::new(beside);
-        let total = candidates.iter().map(|candidate| candidate.state.length).sum();
-        let mut done = 0;
-        let batch_size = options.batch_size();
-        let filter = options.project.as_deref().map(ProjectFilter::new);
-        let mut candidates = candidates.into_iter();
-        while let Some(next) = candidates.as_slice().first() {
-            if listing.is_complete(options, next) {
-                break;
-            }
-            let batch: Vec<_> = candidates.by_ref().take(batch_size).collect();
-            done += batch.iter().map(|candidate| candidate.state.length).sum::<u64>();
-            let facts = loader.facts(&batch);
-            let facts: Vec<_> =
-                batch.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
-            let read =
-                batch.into_par_iter().zip(facts).map(|(candidate, facts)| SessionRow::new(candidate, facts));
-            let mut rows: Vec<_> = read.collect();
-            rows.retain(|row| {
-                listing.includes(row, options) && filter.as_ref().is_none_or(|filter| filter.includes(row))
-            });
-            if options.needs_activity() {
-                rows = filter_by_activity(rows, options, &mut agents, &mut loader);
-            }
-            listing.sessions.extend(rows);
-            if progress(done, total).is_break() {
-                return listing;
-            }
-        }
-        listing.sort(options.sort);
-        listing.sessions.truncate(options.limit.unwrap_or(usize::MAX));
-        let live = self.live_sessions();
-        for row in &mut listing.sessions {
-            row.subagents = agents.beside(row, &mut loader).len() as u64;
-            row.is_live = row.file.session.as_ref().is_some_and(|session| live.contains(session));
-        }
-        listing.sessions.par_iter_mut().for_each(SessionRow::read_folder);
-        loader.remove_missing();
-        listing
-    }
-
-    /// Returns the row of one session.
-    pub fn session_row(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
-        let failed = |source| Error::read(&file.path, source);
-        let missing = || failed(std::io::ErrorKind::NotFound.into());
-        let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
-        candidate.has_folder = SessionPaths::of(&file.path).folder().is_dir();
-        let mut loader = Loader::open(self.home().path(), false);
-        let facts =
-            loader.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
-        let mut row = SessionRow::new(candidate, Ok(facts));
-        let beside = file.path.parent().map(Folder::agents_in);
-        row.subagents = Agents::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
-        row.is_live = file.session.as_ref().is_some_and(|session| self.live_sessions().contains(session));
-        row.read_folder();
-        Ok(row)
-    }
-
     /// Returns the transcripts of all sessions, without reading them.
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());
         let (candidates, _) = Folder::read_all(&folders, &mut Vec::new());
         candidates.into_iter().map(Candidate::into_transcript).collect()
-    }
-
-    /// Returns the config folders of Claude Code, with how many projects and sessions each has.
-    pub fn root_summaries(&self) -> Vec<RootSummary> {
-        self.roots().named().map(RootSummary::read).collect()
-    }
-
-    /// Returns the paths of the config folders of Claude Code, without reading them.
-    pub fn root_folders(&self) -> impl Iterator<Item = &Path> {
-        self.roots().named()
     }
 
     /// Returns the folders of all projects.

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,9 +13,11 @@ use annals_transcript::write::rewrite::Removed;
 use annals_transcript::write::{Recorder, Target};
 
 use crate::belongings::{self, Belonging};
-use crate::catalog::ListOptions;
+use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow};
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
+#[cfg(feature = "follow")]
+use crate::follow::{self, FollowOptions, Follower};
 use crate::fork::{self, Fork, Forked};
 use crate::home::Home;
 use crate::lineage::{self, Relation};
@@ -115,6 +118,53 @@ impl Engine {
     /// Returns the guard that keeps callers inside the config folders, wherever symbolic links lead.
     pub fn symlink_guard(&self) -> SymlinkGuard {
         SymlinkGuard::new(&self.roots)
+    }
+}
+
+/// Lists.
+impl Engine {
+    /// Lists sessions.
+    pub fn list(&self, options: &ListOptions) -> Listing {
+        catalog::list(self, options)
+    }
+
+    /// Lists sessions, and calls `progress(done, total)` with numbers of bytes after each batch of files. `Break` stops and
+    /// returns a partial list.
+    pub fn list_with_progress(
+        &self,
+        options: &ListOptions,
+        progress: impl Fn(u64, u64) -> ControlFlow<()>,
+    ) -> Listing {
+        catalog::list_with_progress(self, options, progress)
+    }
+
+    /// Returns one session as a list shows it.
+    pub fn session_row(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
+        catalog::session_row(self, file)
+    }
+
+    /// Returns the projects of sessions, most recent first with worktrees after their repository, and what could not be read.
+    pub fn projects(&self, options: &ListOptions) -> (Vec<Project>, Vec<Error>) {
+        catalog::projects(self, options)
+    }
+
+    /// Returns the config folders, with how many projects and sessions each has.
+    pub fn root_summaries(&self) -> Vec<RootSummary> {
+        catalog::root_summaries(self)
+    }
+
+    /// Returns the paths of the config folders, without reading them.
+    pub fn root_folders(&self) -> impl Iterator<Item = &Path> {
+        self.roots.named()
+    }
+}
+
+/// Following.
+#[cfg(feature = "follow")]
+impl Engine {
+    /// Starts to report changes of transcripts as they happen. What the files contain already is not reported.
+    pub fn follow(&self, options: &FollowOptions) -> Follower {
+        follow::follow(self, options)
     }
 }
 

@@ -80,27 +80,6 @@ enum Target {
     All(Vec<PathBuf>),
 }
 
-impl Engine {
-    /// Starts to follow. What the files contain already is not reported.
-    pub fn follow(&self, options: &FollowOptions) -> Follower {
-        let target = match &options.only {
-            Some(file) => Target::One(absolute(&file.path)),
-            None => {
-                Target::All(self.roots().projects_to_come().map(|projects| absolute(&projects)).collect())
-            }
-        };
-        let watcher = if options.poll { None } else { FileWatcher::start() };
-        let mut follower = Follower { target, files: BTreeMap::new(), watcher, checked_at: Instant::now() };
-        for path in follower.paths() {
-            if let PathState::File(state) = PathState::at(&path) {
-                let progress = Progress::at_end(&path, state);
-                follower.files.insert(path, progress);
-            }
-        }
-        follower
-    }
-}
-
 impl Follower {
     /// Waits until something happens, at most as long as `patience`, and reports all events, file by file in order.
     /// Returns their number.
@@ -297,6 +276,22 @@ impl PathState {
             },
         }
     }
+}
+
+pub(crate) fn follow(engine: &Engine, options: &FollowOptions) -> Follower {
+    let target = match &options.only {
+        Some(file) => Target::One(absolute(&file.path)),
+        None => Target::All(engine.roots().projects_to_come().map(|projects| absolute(&projects)).collect()),
+    };
+    let watcher = if options.poll { None } else { FileWatcher::start() };
+    let mut follower = Follower { target, files: BTreeMap::new(), watcher, checked_at: Instant::now() };
+    for path in follower.paths() {
+        if let PathState::File(state) = PathState::at(&path) {
+            let progress = Progress::at_end(&path, state);
+            follower.files.insert(path, progress);
+        }
+    }
+    follower
 }
 
 #[cfg(test)]

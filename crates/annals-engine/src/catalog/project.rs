@@ -45,39 +45,38 @@ pub struct Worktree {
     pub of: String,
 }
 
-impl Engine {
-    /// Returns the projects of sessions, most recent first with worktrees after their repository, and what could not be read.
-    pub fn projects(&self, options: &ListOptions) -> (Vec<Project>, Vec<Error>) {
-        let listing = self.list(options);
-        let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
-        let mut paths_of_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for row in &listing.sessions {
-            let path = project_path(row);
-            let normalized = path.as_deref().map(normalize);
-            if let Some(normalized) = &normalized {
-                paths_of_key.entry(row.project_key.clone()).or_default().insert(normalized.clone());
-            }
-            by_path.entry(normalized).or_insert_with(|| Project::at(path)).add(row);
+pub(crate) fn projects(engine: &Engine, options: &ListOptions) -> (Vec<Project>, Vec<Error>) {
+    let listing = engine.list(options);
+    let mut by_path: BTreeMap<Option<String>, Project> = BTreeMap::new();
+    let mut paths_of_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in &listing.sessions {
+        let path = project_path(row);
+        let normalized = path.as_deref().map(normalize);
+        if let Some(normalized) = &normalized {
+            paths_of_key.entry(row.project_key.clone()).or_default().insert(normalized.clone());
         }
-        // Each path as its most recent session spells it.
-        let spelled: BTreeMap<_, _> = by_path
-            .iter()
-            .filter_map(|(normalized, project)| Some((normalized.clone()?, project.path.clone()?)))
-            .collect();
-        for (normalized, project) in &mut by_path {
-            let others = project.keys.iter().filter_map(|key| paths_of_key.get(key)).flatten();
-            let others = others.filter(|other| Some(*other) != normalized.as_ref());
-            project.shares_folder_with = others.filter_map(|other| spelled.get(other)).cloned().collect();
-            if let Some(worktree) = &mut project.worktree
-                && let Some(of) = spelled.get(&normalize(&worktree.of))
-            {
-                worktree.of.clone_from(of);
-            }
-        }
-        let projects = by_path.into_values().collect();
-        (group_worktrees(projects), listing.errors)
+        by_path.entry(normalized).or_insert_with(|| Project::at(path)).add(row);
     }
+    // Each path as its most recent session spells it.
+    let spelled: BTreeMap<_, _> = by_path
+        .iter()
+        .filter_map(|(normalized, project)| Some((normalized.clone()?, project.path.clone()?)))
+        .collect();
+    for (normalized, project) in &mut by_path {
+        let others = project.keys.iter().filter_map(|key| paths_of_key.get(key)).flatten();
+        let others = others.filter(|other| Some(*other) != normalized.as_ref());
+        project.shares_folder_with = others.filter_map(|other| spelled.get(other)).cloned().collect();
+        if let Some(worktree) = &mut project.worktree
+            && let Some(of) = spelled.get(&normalize(&worktree.of))
+        {
+            worktree.of.clone_from(of);
+        }
+    }
+    let projects = by_path.into_values().collect();
+    (group_worktrees(projects), listing.errors)
+}
 
+impl Engine {
     /// Returns the folders that may hold sessions of a working directory and of its worktrees. They have the name that Claude
     /// Code gives to the path as typed, with links resolved, or with a drive letter in the other case. If there is none, the
     /// folders in which a session records that path are returned.
