@@ -81,17 +81,18 @@ impl Engine {
         })
     }
 
+    /// Copies a file into an entry; returns the original, opened before it was copied.
+    fn copy_open(&self, original: &Path, copy: &Path, entry: &Entry) -> Result<File, Error> {
+        let file = File::open(original).map_err(|source| Error::read(original, source))?;
+        self.copy_new(original, copy, &entry.folder.join(COPY))?;
+        Ok(file)
+    }
+
     fn keep_in(&self, entry: &Entry, original: &Path) -> Result<KeptVersion, Error> {
         let item = entry.transcript().expect("the transcript was given");
         // A second name keeps also what others append until the very moment in which the file is replaced.
-        let copied = match self.disk().link(original, &item.place) {
-            Ok(()) => None,
-            Err(_) => {
-                let file = File::open(original).map_err(|source| Error::read(original, source))?;
-                self.copy_new(original, &item.place, &entry.folder.join(COPY))?;
-                Some(file)
-            }
-        };
+        let is_linked = self.disk().link(original, &item.place).is_ok();
+        let copied = if is_linked { None } else { Some(self.copy_open(original, &item.place, entry)?) };
         self.sync(&entry.folder)?;
         let entry = self.set_stage(entry.name.clone(), Stage::Complete)?;
         let place = entry.transcript().map(|item| item.place).unwrap_or_default();
