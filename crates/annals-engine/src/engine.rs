@@ -93,6 +93,21 @@ impl Engine {
     }
 
     /// Returns the one transcript that an argument names: a file, an id, the beginning of an id, a title, or `latest`.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let file = engine.session("3e11".as_ref())?;
+    /// assert_eq!(file.session.as_deref(), Some("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55"));
+    /// assert!(engine.session("no such title".as_ref()).unwrap_err().is_not_found());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn session(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
         lookup::session(self, selector)
     }
@@ -124,6 +139,22 @@ impl Engine {
 /// Lists.
 impl Engine {
     /// Lists sessions.
+    ///
+    /// ```
+    /// use annals_engine::ListOptions;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let listing = engine.list(&ListOptions { title: Some("plants".into()), ..ListOptions::default() });
+    /// let [session] = &listing.sessions[..] else { panic!("one session matches") };
+    /// assert_eq!(session.facts.first_prompt.as_deref(), Some("Water the plants"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn list(&self, options: &ListOptions) -> Listing {
         catalog::list(self, options)
     }
@@ -163,6 +194,28 @@ impl Engine {
 #[cfg(feature = "follow")]
 impl Engine {
     /// Starts to report changes of transcripts as they happen. What the files contain already is not reported.
+    ///
+    /// ```
+    /// use annals_engine::FollowOptions;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let mut follower = engine.follow(&FollowOptions::default());
+    /// engine.rename(&engine.session(id.as_ref())?, "Plants")?;
+    /// let mut lines = 0;
+    /// while lines == 0 {
+    ///     follower.wait(std::time::Duration::from_millis(100), |_file, event| {
+    ///         lines += usize::from(matches!(event, annals_engine::Event::Entry { .. }));
+    ///     });
+    /// }
+    /// assert_eq!(lines, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn follow(&self, options: &FollowOptions) -> Follower {
         follow::follow(self, options)
     }
@@ -171,6 +224,22 @@ impl Engine {
 /// Reading one session.
 impl Engine {
     /// Opens a transcript: its entries are in memory, their bodies on disk.
+    ///
+    /// ```
+    /// use annals_engine::Conversation;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let snapshot = engine.snapshot(engine.session("latest".as_ref())?)?;
+    /// let conversation = Conversation::of(&snapshot)?;
+    /// assert_eq!(conversation.turns().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn snapshot(&self, file: TranscriptFile) -> Result<Snapshot, Error> {
         Snapshot::take(file)
     }
@@ -182,6 +251,20 @@ impl Engine {
     }
 
     /// Reads one transcript: counts it and checks it.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let report = engine.read(engine.session("latest".as_ref())?)?;
+    /// assert_eq!((report.stats.lines, report.findings.len()), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn read(&self, file: TranscriptFile) -> Result<Report, Error> {
         report::read(file)
     }
@@ -244,6 +327,31 @@ impl Engine {
 impl Engine {
     /// Opens a session for recording: the existing one, wherever it lies, or else a new one in the folder of its project.
     /// The file is created when the first message is written.
+    ///
+    /// ```
+    /// use annals_engine::Recording;
+    /// use annals_transcript::write::{Draft, Options};
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let recording = Recording {
+    ///     project: Some("/src".into()),
+    ///     session: id.to_owned(),
+    ///     agent: None,
+    ///     entrypoint: "example".to_owned(),
+    ///     options: Options::default(),
+    /// };
+    /// let mut recorder = engine.recorder(&recording)?;
+    /// recorder.append(vec![Draft::user("And the herbs")])?;
+    /// recorder.flush()?;
+    /// assert_eq!(engine.read(engine.session(id.as_ref())?)?.stats.lines, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn recorder(&self, recording: &Recording) -> Result<Recorder, Error> {
         record::recorder(self, recording)
     }
@@ -278,6 +386,21 @@ impl Engine {
     }
 
     /// Copies a session. The copied entries get new ids and name the session and the entry that they come from.
+    ///
+    /// ```
+    /// use annals_engine::Fork;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let fork = engine.fork(&engine.session(id.as_ref())?, &Fork { title: Some("Herbs".into()), ..Fork::default() })?;
+    /// assert_eq!((fork.entries, fork.title.as_str()), (1, "Herbs"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
         fork::fork(self, file, fork)
     }
@@ -336,6 +459,22 @@ impl Engine {
 
     /// Moves a session with everything that belongs to it to a new entry of the trash. If that fails, the session stays
     /// where it is.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let file = engine.session(id.as_ref())?;
+    /// let entry = engine.delete(&file, true)?;
+    /// assert!(engine.session(id.as_ref()).unwrap_err().is_not_found());
+    /// assert_eq!(engine.restore(&entry)?, file.path);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
         trash::delete(self, file, force)
     }
