@@ -52,6 +52,8 @@ pub(crate) enum ErrorKind {
     NotASession { path: PathBuf },
     #[error("{} is in the way and is another file; nothing was moved", path.display())]
     InTheWay { path: PathBuf },
+    #[error("{} is in the way and is another file; its old version stays in the trash, all others were restored", path.display())]
+    PartlyRestored { path: PathBuf },
     #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
     NotUtf8 { path: PathBuf },
     #[error(transparent)]
@@ -170,7 +172,7 @@ impl Error {
 
     /// Returns whether a session cannot be restored because something else stands in its place.
     pub fn is_in_the_way(&self) -> bool {
-        matches!(*self.0, ErrorKind::InTheWay { .. })
+        matches!(*self.0, ErrorKind::InTheWay { .. } | ErrorKind::PartlyRestored { .. })
     }
 
     /// Returns whether there is no such entry.

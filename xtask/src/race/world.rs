@@ -223,7 +223,11 @@ impl World {
     /// Replaces the transcript of every session on disk by a log, so that the trash has an entry with the old one.
     pub(super) fn hydrate_sessions(&mut self, annals: &Path) -> Result<()> {
         for side in self.sides_with(&[Apart::Sessions, Apart::Roots]) {
-            let Ok(old) = fs::read(self.transcript(side)) else { continue };
+            if !self.transcript(side).exists() {
+                let marks = self.write_session(side)?;
+                self.live.extend(marks);
+            }
+            let old = fs::read(self.transcript(side))?;
             let mark = self.new_mark();
             let log = self.folder().join(format!("{mark}.jsonl"));
             write(
@@ -298,10 +302,24 @@ impl World {
     /// Returns every mark that is in a live session, a fork or the trash.
     pub(super) fn found(&self) -> Result<Marks> {
         let mut found = Marks::new();
-        for path in self.files()? {
+        for path in self.files()?.into_iter().filter(|path| self.is_reachable(path)) {
             found.extend(marks_in(&fs::read(&path)?));
         }
         Ok(found)
+    }
+
+    /// Returns whether a command can bring a file back: not one in an entry of the trash that has no manifest or is being
+    /// purged, nor the temporary file of an interrupted operation.
+    fn is_reachable(&self, path: &Path) -> bool {
+        let is_temporary = path.iter().any(|name| name.to_string_lossy().ends_with(".annals"));
+        let in_trash =
+            self.homes.iter().map(|home| home.path().join("trash")).find(|trash| path.starts_with(trash));
+        let is_listed = in_trash.is_none_or(|trash| {
+            let name = path.strip_prefix(&trash).ok().and_then(|below| below.iter().next());
+            let entry = trash.join(name.unwrap_or_default());
+            entry.join("manifest.json").exists() && !entry.to_string_lossy().ends_with(".purging")
+        });
+        is_listed && !is_temporary
     }
 
     /// Returns files that exist only while an operation runs, or after it was interrupted.

@@ -207,7 +207,7 @@ fn user_message(
     let mut team = Vec::new();
     for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
         match part {
-            Part::Input(input) if !composer.fits_twice(&input.text) => {
+            Part::Input(input) if !composer.fits(input_length(input)) => {
                 let is_teammate = input.kind == InputKind::Teammate && !all;
                 team.extend(is_teammate.then(|| Input { text: "".into(), ..input.clone() }));
             }
@@ -249,6 +249,7 @@ fn team_message(input: &Input<'_>, message: &wire::ChatMessage) -> wire::TeamMes
     let wire::Input { teammate_id, color, summary, text, .. } = to_wire::input(input);
     let content = text.trim().to_owned();
     let cut = message.cut && content.is_empty();
+    let summary = summary.filter(|_| !cut);
     let (teammate_id, timestamp) = (teammate_id.unwrap_or_default(), message.timestamp.clone());
     wire::TeamMessage { teammate_id, color, summary, content, timestamp, cut }
 }
@@ -304,6 +305,12 @@ fn sent_message(
         }
     }
     Ok(composer.finish()?)
+}
+
+/// Returns how many bytes an input has as JSON: its text and its command stand in the content and again among the inputs.
+fn input_length(input: &Input<'_>) -> usize {
+    let command = input.command.as_deref().map_or(0, json_length);
+    2 * (json_length(&input.text) + command) + json_length(&input.attributes)
 }
 
 /// Returns how many bytes a text has as a JSON string.

@@ -30,16 +30,13 @@ pub(crate) fn restore(engine: &Engine, trashed: &Trashed) -> Result<PathBuf, Err
         ensure_entry_restorable(&entry)?;
         entry = engine.set_stage(entry.name, Stage::Moving)?;
     }
-    let absent: Vec<_> = entry.items().filter(|item| !exists(item.path)).collect();
     // Another program may have written there meanwhile. The second attempt then finds what is in the way, and leaves the
     // entry complete.
     let put_back = engine.put_back(&entry).or_else(|_| engine.put_back(&entry));
-    let put_back = put_back.inspect_err(|_| {
-        // What cannot be moved back to the trash now is restored by the next operation on the session.
-        let _ = engine.return_to_trash(&entry, &absent);
-    });
     match put_back? {
-        Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
+        // Another transcript is found before anything is moved.
+        Some(path) if path == trashed.transcript => Err(Error::new(ErrorKind::InTheWay { path })),
+        Some(path) => Err(Error::new(ErrorKind::PartlyRestored { path })),
         None => Ok(trashed.transcript.clone()),
     }
 }
@@ -70,8 +67,10 @@ pub(crate) fn restore_over(
         let _ = replaced.map(|kept| engine.discard(&kept.trashed));
         return Err(error);
     }
-    engine.restore_index_entry(&entry)?;
-    replaced.map(|kept| kept.complete(engine)).transpose()
+    let replaced = replaced.map(|kept| kept.complete(engine)).transpose()?;
+    // The transcripts are swapped. That the index of an old version could not be written does not change that.
+    let _ = engine.restore_index_entry(&entry);
+    Ok(replaced)
 }
 
 pub(crate) fn ensure_replaceable(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
@@ -94,18 +93,6 @@ fn exists(path: &Path) -> bool {
 }
 
 impl Engine {
-    /// Moves the items that a failed restore has put back, and that were not on disk before it, to the entry again. The entry
-    /// is complete if it has all its items then and none of these is left on disk.
-    fn return_to_trash(&self, entry: &Entry, absent: &[entry::Item<'_>]) -> Result<(), Error> {
-        for item in absent.iter().filter(|item| exists(item.path) && !exists(&item.place)) {
-            self.move_new(item.path, &item.place, &entry.folder.join(COPY))?;
-        }
-        if entry.items().all(|item| exists(&item.place)) && !absent.iter().any(|item| exists(item.path)) {
-            self.set_stage(entry.name.clone(), Stage::Complete)?;
-        }
-        Ok(())
-    }
-
     /// Puts back what an interrupted operation left in the trash. The caller holds the lock of the session, so nobody else
     /// is moving files of it.
     pub(crate) fn finish_moves(&self, transcript: &Path, session: &str) -> Result<(), Error> {
@@ -272,10 +259,18 @@ fn ensure_entry_restorable(entry: &Entry) -> Result<(), Error> {
     if !exists(&transcript.place) && !exists(transcript.path) {
         return Err(half_purged(entry));
     }
-    match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {
+    let in_the_way = entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same));
+    let no_folder = || entry.items().find_map(|item| file_instead_of_folder(item.path));
+    match in_the_way.or_else(no_folder) {
         Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
         None => Ok(()),
     }
+}
+
+/// Returns the file that is in the place of a folder above a path. Nothing could be moved to such a path.
+fn file_instead_of_folder(path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().skip(1).find(|folder| exists(folder))?;
+    (!above.is_dir()).then(|| above.to_owned())
 }
 
 /// Returns the transcript of an entry; one whose manifest names none cannot be restored.

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_engine::{Engine, Fork, HydrateOptions, Meta};
+use annals_engine::{Engine, Fork, HydrateOptions, Meta, Trashed};
 use annals_transcript::write::fs::Disk;
 use annals_transcript::write::{Agent, Target};
 use testkit::faults::{Fault, FaultyDisk, TwoDevices, every_fault, every_moment};
@@ -209,21 +209,42 @@ fn nothing_else_is_lost(folder: &Path, context: &str) {
     }
 }
 
+/// Replaces the transcript of the session by a log.
+fn hydrate_session(engine: &Engine, folder: &Path) -> Result<Option<Trashed>, annals_engine::Error> {
+    let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap();
+    let log = [Ok(b"{\"type\":\"user\",\"uuid\":\"new\"}".to_vec())];
+    let options = HydrateOptions { force: true, ..HydrateOptions::default() };
+    Ok(engine.hydrate(&target, log, options)?.replaced)
+}
+
+fn hydrated(folder: &Path) {
+    make(folder);
+    hydrate_session(&real(folder), folder).unwrap();
+    // Another operation has removed the session from the index, which cannot be written.
+    let index = folder.join("root/projects/-p/sessions-index.json");
+    fs::write(index, format!("{{\"entries\":[{{\"sessionId\":\"{OTHER}\"}}]}}")).unwrap();
+    fs::create_dir(folder.join("root/projects/-p/.sessions-index.json.annals")).unwrap();
+}
+
+fn swap_back(engine: &Engine, _folder: &Path) -> Result<Option<Trashed>, annals_engine::Error> {
+    engine.restore_over(&engine.trashed()[0], true)
+}
+
 #[test]
 fn a_line_that_is_appended_at_any_moment_of_replacing_is_kept() {
+    type Replace = fn(&Engine, &Path) -> Result<Option<Trashed>, annals_engine::Error>;
     for (devices, _) in DEVICES {
-        let hydrate = |disk, folder: &Path| {
-            let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap();
-            let log = [Ok(b"{\"type\":\"user\",\"uuid\":\"new\"}".to_vec())];
-            let options = HydrateOptions { force: true, ..HydrateOptions::default() };
-            engine(folder, devices(disk, folder)).hydrate(&target, log, options).map_err(|e| e.to_string())
-        };
-        let moments = every_moment(make, hydrate, append_to_session, |folder, moment, result| {
-            let context = format!("{moment}: {result:?}");
-            let texts = tree(folder).into_values().flatten();
-            assert!(texts.filter(|text| text.contains("meanwhile")).count() >= 1, "{context}");
-        });
-        assert!(moments > 10, "{moments}");
+        for (set_up, replace) in [(make as fn(&Path), hydrate_session as Replace), (hydrated, swap_back)] {
+            let act = |disk, folder: &Path| {
+                replace(&engine(folder, devices(disk, folder)), folder).map_err(|error| error.to_string())
+            };
+            let moments = every_moment(set_up, act, append_to_session, |folder, moment, result| {
+                let context = format!("{moment}: {result:?}");
+                let texts = tree(folder).into_values().flatten();
+                assert!(texts.filter(|text| text.contains("meanwhile")).count() >= 1, "{context}");
+            });
+            assert!(moments > 10, "{moments}");
+        }
     }
 }
 

@@ -452,10 +452,12 @@ fn what_a_queue_a_teammate_or_a_notice_says_is_cut_if_it_is_too_long() {
     let id = "aaaaaaaa-0000-4000-8000-00000000000d";
     let long = "x".repeat(9 << 20);
     let teammate = format!("<teammate-message teammate_id=\"ida\">{long}</teammate-message>");
-    write_session(&world, id, 1, |_| json!(teammate));
+    let summary = format!("<teammate-message teammate_id=\"ida\" summary=\"{long}\">Tea</teammate-message>");
+    let command = format!("<command-name>/{long}</command-name>");
+    write_session(&world, id, 3, |number| json!([&teammate, &summary, &command][number]));
     let queued = json!({"type": "queued_command", "mode": "prompt", "prompt": long, "origin": {"kind": "human"},
         "human_turn": true});
-    let mut attached = entry("attachment", "q", Some("p0"), 1, Value::Null);
+    let mut attached = entry("attachment", "q", Some("p2"), 1, Value::Null);
     attached["attachment"] = queued;
     // As JSON, each of these characters has six bytes.
     let mut notice = entry("system", "n", Some("q"), 2, Value::Null);
@@ -466,10 +468,11 @@ fn what_a_queue_a_teammate_or_a_notice_says_is_cut_if_it_is_too_long() {
     append(&world.session(id), &reply("r", "n", 3, "m", json!({"type": "text", "text": "Yes."})));
 
     let loaded = world.get("history/load", &json!({"sessionId": id}));
-    let team = &loaded["teamMessages"][0];
+    let told = |team: &Value| ["teammateId", "cut", "content", "summary"].map(|key| team[key].clone());
+    let cut = [json!("ida"), json!(true), json!(""), Value::Null];
     assert_eq!(
-        (&team["teammateId"], &team["cut"], &team["content"]),
-        (&json!("ida"), &json!(true), &json!(""))
+        loaded["teamMessages"].as_array().unwrap().iter().map(told).collect::<Vec<_>>(),
+        [cut.clone(), cut]
     );
     for params in [json!({"sessionId": id, "view": "model"}), json!({"sessionId": id, "all": true})] {
         let loaded = world.get("history/load", &params);
