@@ -106,7 +106,7 @@ impl Duplicates {
 
 /// Returns the last of some lines that Claude Code loads into a conversation.
 fn last_read(session: &Session, lines: &[NodeIndex]) -> Option<NodeIndex> {
-    lines.iter().rev().find(|&&line| session.nodes()[line].is_loaded_by_client()).copied()
+    lines.iter().rev().find(|&&line| session.nodes()[line].is_loaded_by_claude_code()).copied()
 }
 
 /// Returns what is compared to tell whether two lines of an entry say the same: the type, and the bytes of the content of

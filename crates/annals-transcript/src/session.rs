@@ -78,13 +78,13 @@ impl Node {
     }
 
     /// Returns whether the client reads the entry. It loses what annals salvages.
-    pub fn is_seen_by_client(&self) -> bool {
+    pub fn is_read_by_claude_code(&self) -> bool {
         self.kind != Kind::Noise && self.problem.is_none()
     }
 
     /// Returns whether the entry may become a part of the conversation.
-    pub fn is_loaded_by_client(&self) -> bool {
-        self.is_seen_by_client() && self.kind.is_message() && !self.has(Flag::Contentless)
+    pub fn is_loaded_by_claude_code(&self) -> bool {
+        self.is_read_by_claude_code() && self.kind.is_message() && !self.has(Flag::Contentless)
     }
 }
 

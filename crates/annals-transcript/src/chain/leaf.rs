@@ -53,7 +53,7 @@ impl Chooser<'_> {
     /// Returns the last line of the file that is not a subagent's.
     fn last_main_line(&self) -> Option<usize> {
         let lines = self.session.nodes().iter().rev();
-        let loaded = lines.filter(|node| node.is_loaded_by_client());
+        let loaded = lines.filter(|node| node.is_loaded_by_claude_code());
         let mut slots = loaded.filter_map(|node| self.loaded.slot_of(node));
         slots.find(|&slot| self.is_main(slot))
     }

@@ -68,14 +68,14 @@ impl Loaded {
         };
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
         for (index, node) in session.nodes().iter().enumerate() {
-            if !node.is_seen_by_client() {
+            if !node.is_read_by_claude_code() {
                 continue;
             }
             let parent = progress.beyond(node.parent);
             match (node.kind, node.id) {
                 (Kind::Progress, Some(id)) => progress.add(id, parent, session),
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
-                (_, id) if node.is_loaded_by_client() => {
+                (_, id) if node.is_loaded_by_claude_code() => {
                     loaded.note_message(node, session.boundary(node).is_some());
                     loaded.add(id, Slot { node: Place::at(index), parent, forgotten: false });
                 }

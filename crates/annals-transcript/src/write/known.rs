@@ -126,7 +126,7 @@ impl Known {
         }
         self.tip = tip(&session);
         let texts = session.id_texts();
-        let entries = session.nodes().iter().filter(|node| node.is_seen_by_client());
+        let entries = session.nodes().iter().filter(|node| node.is_read_by_claude_code());
         let places = entries.filter_map(|node| {
             let (offset, length) = (node.at.offset, node.length);
             let place = Place { offset, length, is_message: node.kind.is_message() };
@@ -215,7 +215,7 @@ fn tip(session: &Session) -> Option<String> {
     let last = || {
         nodes.iter().rev().find(|node| {
             node.kind.is_message()
-                && node.is_seen_by_client()
+                && node.is_read_by_claude_code()
                 && !node.has(Flag::Sidechain)
                 && node.id.is_some()
         })
