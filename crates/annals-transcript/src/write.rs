@@ -124,7 +124,7 @@ pub enum Sync {
 
 /// What became of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendSummary {
     /// How many entries were new.
     pub written: usize,
     /// How many were there already.
@@ -198,7 +198,7 @@ impl Recorder {
     /// The first new message hangs on the last entry of the conversation or, where entries that are there already stand
     /// at the front of the batch, on the last of those; each further one on the one before. A draft that names its
     /// parent hangs there. Nothing ever hangs on `progress`.
-    pub fn append(&mut self, batch: Vec<Draft>) -> Result<Appended, Error> {
+    pub fn append(&mut self, batch: Vec<Draft>) -> Result<AppendSummary, Error> {
         let (appended, refused) = self.take(batch, false)?;
         match refused.into_iter().next() {
             Some(error) => Err(error),
@@ -207,12 +207,12 @@ impl Recorder {
     }
 
     /// Takes those drafts of a batch that are sound; returns why each of the others was refused.
-    pub fn append_sound(&mut self, batch: Vec<Draft>) -> Result<(Appended, Vec<Error>), Error> {
+    pub fn append_sound(&mut self, batch: Vec<Draft>) -> Result<(AppendSummary, Vec<Error>), Error> {
         self.take(batch, true)
     }
 
     /// Records a compaction: everything before is replaced by the summary, but for the messages that are kept.
-    pub fn compact(&mut self, compaction: &Compaction) -> Result<Appended, Error> {
+    pub fn compact(&mut self, compaction: &Compaction) -> Result<AppendSummary, Error> {
         if let Some(id) = compaction.kept.iter().find(|id| !self.is_message(id)) {
             return Err(Error::new(ErrorKind::NoEntry { id: id.clone() }));
         }
@@ -242,7 +242,7 @@ impl Drop for Recorder {
 
 /// Taking drafts.
 impl Recorder {
-    fn take(&mut self, batch: Vec<Draft>, keep_going: bool) -> Result<(Appended, Vec<Error>), Error> {
+    fn take(&mut self, batch: Vec<Draft>, keep_going: bool) -> Result<(AppendSummary, Vec<Error>), Error> {
         let before = self.pending.len();
         let (mut skipped, mut refused) = (0, Vec::new());
         // The last entry of the batch that is there already, as long as nothing new came before it.
@@ -281,7 +281,7 @@ impl Recorder {
         let written = self.pending.len() - before;
         let last = last_new.or(prefix).or_else(|| self.last().map(str::to_owned));
         self.write_if_due(before)?;
-        Ok((Appended { written, skipped, last }, refused))
+        Ok((AppendSummary { written, skipped, last }, refused))
     }
 
     /// Says whether a draft is new, and whether it may be recorded at all. The file is opened if it is needed.
