@@ -162,11 +162,11 @@ fn beside(path: &Path) -> PathBuf {
 
 /// How an entry was taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removed {
+pub enum RemovalMethod {
     /// It was the last line: the file was cut.
-    Cut,
+    Truncate,
     /// The file was written anew without it.
-    Rewritten,
+    Rewrite,
 }
 
 /// The largest file that is rewritten to take an entry out, unless the caller says otherwise.
@@ -185,7 +185,7 @@ pub fn remove_entry(
     id: &str,
     limit: u64,
     patience: Duration,
-) -> Result<Removed, Error> {
+) -> Result<RemovalMethod, Error> {
     let path = &real(path);
     let mut file = lock(disk, path, Open::IfThere, patience)?;
     let failed = || Error::disk("read", path);
@@ -196,24 +196,24 @@ pub fn remove_entry(
         unchanged(path, Some(before))?;
         file.truncate(start).map_err(Error::disk("cut", path))?;
         file.sync().map_err(Error::disk("sync", path))?;
-        return Ok(Removed::Cut);
+        return Ok(RemovalMethod::Truncate);
     }
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
     remove_second_name(disk, path)?;
     let _claim = claim(disk, path)?;
     put(disk, path, Place::Any, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
-    Ok(Removed::Rewritten)
+    Ok(RemovalMethod::Rewrite)
 }
 
 /// Says how [`remove_entry`] would take an entry out, or why it would not.
-pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<Removed, Error> {
+pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<RemovalMethod, Error> {
     let failed = || Error::disk("read", path);
     let file = fs::File::open(path).map_err(failed())?;
     let length = file.metadata().map_err(failed())?.len();
     let removal = plan_removal(file, path, id, length, limit)?;
     let is_cut = removal.cut_at().is_some() && !has_other_names(path);
-    Ok(if is_cut { Removed::Cut } else { Removed::Rewritten })
+    Ok(if is_cut { RemovalMethod::Truncate } else { RemovalMethod::Rewrite })
 }
 
 /// Returns whether a file has other names (hard links): cutting it would cut what others keep under those, such as an entry
