@@ -62,7 +62,7 @@ pub(crate) fn rehearse_hydrate(
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     options: HydrateOptions,
 ) -> Result<usize, Error> {
-    Ok(rewrite::rehearse(&target.path(), log, options.allow_empty)?)
+    Ok(rewrite::rehearse_hydrate(&target.path(), log, options.allow_empty)?)
 }
 
 pub(crate) fn hydrate(

@@ -317,7 +317,7 @@ fn replace_transcript<E: From<Error>>(
 }
 
 /// Reads a log as [`hydrate`] would; returns how many entries it has.
-pub fn rehearse(
+pub fn rehearse_hydrate(
     path: &Path,
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     allow_empty: bool,

@@ -219,7 +219,7 @@ fn an_empty_log_replaces_nothing_unless_that_is_allowed() {
             rewrite::hydrate::<Error>(&RealDisk, &path, log(empty), false, || panic!("nothing is replaced"))
                 .unwrap_err();
         assert!(error.is_empty_log(), "{error}");
-        assert!(rewrite::rehearse(&path, log(empty), false).unwrap_err().is_empty_log());
+        assert!(rewrite::rehearse_hydrate(&path, log(empty), false).unwrap_err().is_empty_log());
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
