@@ -45,7 +45,7 @@ pub fn update(
 }
 
 /// Takes a file for us among all annals processes, until the handle is dropped.
-pub fn hold(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
+pub fn lock_transcript(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
     lock(disk, path, Open::IfThere, Options::default().patience)
 }
 
