@@ -33,7 +33,7 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
     // must not keep the session from being deleted.
     let paths = SessionPaths::of(&path);
     for rewritten in [resolve(&path), paths.custom_title(), paths.archived()] {
-        let _ = rewrite::remove_left(&**engine.disk(), &rewritten);
+        let _ = rewrite::remove_leftovers(&**engine.disk(), &rewritten);
     }
     let belongings = belongings(file)?;
     let size = belongings.iter().map(|belonging| belonging.size).sum();

@@ -76,7 +76,7 @@ fn lock_empty(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
 }
 
 /// Removes what an interrupted [`replace`] left beside a file, unless somebody is writing it right now.
-pub fn remove_abandoned(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+pub fn remove_temporary_file(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     let beside = beside(path);
     if !beside.exists() {
         return Ok(());
@@ -86,9 +86,9 @@ pub fn remove_abandoned(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
 }
 
 /// Removes what an interruption left beside a file that the caller holds.
-pub fn remove_left(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+pub fn remove_leftovers(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     remove_second_name(disk, path)?;
-    remove_abandoned(disk, path)
+    remove_temporary_file(disk, path)
 }
 
 /// Removes the name under which a file was written, if an interruption left it: where a file gets its name by a link, it
