@@ -128,7 +128,7 @@ impl Draft {
 
     /// Returns the draft with an entry to hang on.
     #[must_use]
-    pub fn hanging_on(mut self, parent: &str) -> Self {
+    pub fn with_parent(mut self, parent: &str) -> Self {
         self.parent = Parent::Entry(parent.to_owned());
         self
     }

@@ -155,7 +155,7 @@ fn each_message_hangs_on_the_one_before_and_nothing_on_progress() {
     assert_eq!((told.written, told.skipped, told.last.as_deref()), (4, 1, Some("c")));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "b < a", "p < b", "c < b"]);
-    let refused = recorder.append(vec![prompt("d").hanging_on("p")]).unwrap_err();
+    let refused = recorder.append(vec![prompt("d").with_parent("p")]).unwrap_err();
     assert_eq!(refused.reason(), Some(&DraftError::NotAMessage("p".into())));
 }
 
@@ -248,7 +248,7 @@ fn a_refused_draft_keeps_its_batch_out() {
     let other = draft(&json!({"type": "user", "uuid": "a", "message": {"content": "other words"}}));
     let side = draft(&json!({"type": "user", "isSidechain": true, "message": {"content": "x"}}));
     for (bad, reason) in [
-        (prompt("x").hanging_on("nowhere"), DraftError::NoParent("nowhere".into())),
+        (prompt("x").with_parent("nowhere"), DraftError::NoParent("nowhere".into())),
         (other, DraftError::Taken("a".into())),
         (side, DraftError::Sidechain),
     ] {
@@ -259,7 +259,7 @@ fn a_refused_draft_keeps_its_batch_out() {
     }
     let other = draft(&json!({"type": "user", "uuid": "y", "message": {"content": "other"}}));
     let (told, refused) =
-        recorder.append_sound(vec![prompt("y"), other, prompt("z").hanging_on("y")]).unwrap();
+        recorder.append_sound(vec![prompt("y"), other, prompt("z").with_parent("y")]).unwrap();
     assert_eq!((told.written, refused.len()), (2, 1));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "y < a", "z < y"]);
@@ -382,8 +382,8 @@ fn leaving_the_line_that_a_last_prompt_names_makes_it_void() {
         .unwrap();
     recorder.flush().unwrap();
     recorder.append(vec![reply("d")]).unwrap();
-    recorder.append(vec![prompt("e").hanging_on("b")]).unwrap();
-    recorder.append(vec![prompt("f").hanging_on("a")]).unwrap();
+    recorder.append(vec![prompt("e").with_parent("b")]).unwrap();
+    recorder.append(vec![prompt("f").with_parent("a")]).unwrap();
     recorder.flush().unwrap();
     assert_eq!(project.shape()[3..], ["last-prompt", "d < c", "last-prompt", "e < b", "f < a"]);
     let cleared = &project.lines()[5];
@@ -407,13 +407,13 @@ fn a_last_prompt_in_a_batch_counts_for_what_comes_behind_it() {
     let mut recorder = project.recorder();
     let named = |id: &str| Draft::last_prompt("x", id);
     let first =
-        vec![prompt("a"), reply("b"), prompt("c"), named("c"), prompt("d").hanging_on("b"), reply("e")];
+        vec![prompt("a"), reply("b"), prompt("c"), named("c"), prompt("d").with_parent("b"), reply("e")];
     recorder.append(first).unwrap();
     recorder.flush().unwrap();
     assert_eq!(conversation(&project), ["a", "b", "d", "e"]);
-    recorder.append(vec![prompt("f").hanging_on("c"), named("f")]).unwrap();
+    recorder.append(vec![prompt("f").with_parent("c"), named("f")]).unwrap();
     recorder.flush().unwrap();
-    recorder.append(vec![prompt("g").hanging_on("e")]).unwrap();
+    recorder.append(vec![prompt("g").with_parent("e")]).unwrap();
     recorder.flush().unwrap();
     assert_eq!(conversation(&project), ["a", "b", "d", "e", "g"]);
 }
