@@ -268,9 +268,9 @@ impl Seek for RealHandle {
 
 /// An open file as something to write to, at its end.
 #[derive(Debug)]
-pub struct Appending<'a>(pub &'a mut dyn Handle);
+pub struct AppendWriter<'a>(pub &'a mut dyn Handle);
 
-impl Write for Appending<'_> {
+impl Write for AppendWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.append(bytes)
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::draft::{not_json, on_one_line};
 use super::error::{Error, ErrorKind};
-use super::fs::{Appending, Disk, Handle};
+use super::fs::{AppendWriter, Disk, Handle};
 use super::removal::Removal;
 use super::{DraftError, Open, Options, lock};
 use crate::file_state::FileState;
@@ -126,7 +126,7 @@ fn put<E: From<Error>>(
     let written = (|| {
         let failed = || Error::disk("write", &beside);
         let mut file = disk.create(&beside, Some(path)).map_err(failed())?;
-        let mut out = BufWriter::with_capacity(256 * 1024, Appending(&mut *file));
+        let mut out = BufWriter::with_capacity(256 * 1024, AppendWriter(&mut *file));
         write(&mut out)?;
         out.flush().map_err(failed())?;
         drop(out);
