@@ -207,7 +207,7 @@ impl Recorder {
     }
 
     /// Takes those drafts of a batch that are sound; returns why each of the others was refused.
-    pub fn append_sound(&mut self, batch: Vec<Draft>) -> Result<(AppendSummary, Vec<Error>), Error> {
+    pub fn append_valid(&mut self, batch: Vec<Draft>) -> Result<(AppendSummary, Vec<Error>), Error> {
         self.take(batch, true)
     }
 

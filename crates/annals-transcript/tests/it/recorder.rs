@@ -259,7 +259,7 @@ fn a_refused_draft_keeps_its_batch_out() {
     }
     let other = draft(&json!({"type": "user", "uuid": "y", "message": {"content": "other"}}));
     let (told, refused) =
-        recorder.append_sound(vec![prompt("y"), other, prompt("z").with_parent("y")]).unwrap();
+        recorder.append_valid(vec![prompt("y"), other, prompt("z").with_parent("y")]).unwrap();
     assert_eq!((told.written, refused.len()), (2, 1));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "y < a", "z < y"]);

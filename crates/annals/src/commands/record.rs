@@ -84,7 +84,7 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
     let number =
         |error: &annals_transcript::write::Error| error.draft().and_then(|draft| numbers.get(draft - 1));
     let appended = if keep_going {
-        let (appended, errors) = recorder.append_sound(drafts).map_err(Failure::record)?;
+        let (appended, errors) = recorder.append_valid(drafts).map_err(Failure::record)?;
         for error in &errors {
             refused += 1;
             let reason = error.reason().map_or_else(|| error.to_string(), ToString::to_string);
