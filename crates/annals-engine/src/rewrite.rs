@@ -53,8 +53,8 @@ pub(crate) fn remove_entry(
     engine.ensure_at_rest(file, force)?;
     let session = file.session.as_deref();
     let _session = session.map(|session| engine.take_alone(&file.path, session)).transpose()?;
-    let patience = Options::default().patience;
-    Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, patience)?)
+    let lock_timeout = Options::default().lock_timeout;
+    Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, lock_timeout)?)
 }
 
 pub(crate) fn rehearse_hydrate(

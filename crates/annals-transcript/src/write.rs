@@ -89,7 +89,7 @@ pub struct Options {
     /// How many bytes a line may have.
     pub longest_line: usize,
     /// How long to wait for others that write to the same session.
-    pub patience: Duration,
+    pub lock_timeout: Duration,
     /// Where times come from.
     pub now: fn() -> Timestamp,
     /// A lock file that is taken, shared, for the time of each write and before the transcript's own lock. It keeps
@@ -103,7 +103,7 @@ impl Default for Options {
             sync: Sync::Flush,
             buffer: 1024 * 1024,
             longest_line: 50 * 1024 * 1024,
-            patience: Duration::from_secs(10),
+            lock_timeout: Duration::from_secs(10),
             now: Timestamp::now,
             session_lock: None,
         }
@@ -427,7 +427,7 @@ impl Recorder {
         {
             return Ok(());
         }
-        self.session_lock = Some(lock_file(&*self.disk, path, Access::Shared, self.options.patience)?);
+        self.session_lock = Some(lock_file(&*self.disk, path, Access::Shared, self.options.lock_timeout)?);
         Ok(())
     }
 
@@ -442,7 +442,7 @@ impl Recorder {
         if state.is_none() && !folder.is_dir() {
             self.disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
         }
-        let mut file = lock(&*self.disk, &path, Open::OrCreate, self.options.patience)?;
+        let mut file = lock(&*self.disk, &path, Open::OrCreate, self.options.lock_timeout)?;
         let read = |file: &mut dyn Handle| self.known.catch_up(file).map(|()| self.known.end().is_none());
         is_torn(&mut *file, read).map_err(Error::disk("read", &path))?;
         self.write_lines(&mut *file).map_err(Error::disk("write to", &path))?;
@@ -555,7 +555,7 @@ pub fn append_records(
     options: &Options,
 ) -> Result<(), Error> {
     let path = target.path();
-    let mut file = lock(disk, &path, Open::IfThere, options.patience)?;
+    let mut file = lock(disk, &path, Open::IfThere, options.lock_timeout)?;
     let ends_in_line = |mut file: &mut dyn Handle| {
         let length = file.state()?.length;
         Ok(length > 0 && read_span(&mut file, length - 1, 1)? != b"\n")
@@ -619,9 +619,9 @@ pub fn lock_file(
     disk: &dyn Disk,
     path: &Path,
     access: Access,
-    patience: Duration,
+    lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
-    acquire(disk, path, Open::OrCreate, access, patience)
+    acquire(disk, path, Open::OrCreate, access, lock_timeout)
 }
 
 /// Opens a file and takes it for us among all annals processes.
@@ -629,9 +629,9 @@ pub(crate) fn lock(
     disk: &dyn Disk,
     path: &Path,
     open: Open,
-    patience: Duration,
+    lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
-    acquire(disk, path, open, Access::Exclusive, patience)
+    acquire(disk, path, open, Access::Exclusive, lock_timeout)
 }
 
 fn acquire(
@@ -639,10 +639,10 @@ fn acquire(
     path: &Path,
     open: Open,
     access: Access,
-    patience: Duration,
+    lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
     let failed = || Error::disk("open", path);
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + lock_timeout;
     let try_lock = |file: &mut Box<dyn Handle>| match access {
         Access::Shared => file.try_lock_shared(),
         Access::Exclusive => file.try_lock(),

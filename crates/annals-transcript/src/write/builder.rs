@@ -45,8 +45,8 @@ impl RecorderBuilder {
     }
 
     /// Sets how long to wait for other processes that write to the same session.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.options.patience = patience;
+    pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.options.lock_timeout = lock_timeout;
         self
     }
 

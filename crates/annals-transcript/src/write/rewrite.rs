@@ -46,7 +46,7 @@ pub fn update(
 
 /// Takes a file for us among all annals processes, until the handle is dropped.
 pub fn lock_transcript(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
-    lock(disk, path, Open::IfThere, Options::default().patience)
+    lock(disk, path, Open::IfThere, Options::default().lock_timeout)
 }
 
 /// Takes the place beside a file in which its successor is written: no two of us write one at the same time.
@@ -67,7 +67,7 @@ fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
 /// which it is needed.
 fn lock_empty(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
     loop {
-        let file = lock(disk, path, Open::OrCreate, Options::default().patience)?;
+        let file = lock(disk, path, Open::OrCreate, Options::default().lock_timeout)?;
         if file.state().map_err(Error::disk("read", path))?.length == 0 {
             return Ok(file);
         }
@@ -184,10 +184,10 @@ pub fn remove_entry(
     path: &Path,
     id: &str,
     limit: u64,
-    patience: Duration,
+    lock_timeout: Duration,
 ) -> Result<RemovalMethod, Error> {
     let path = &real(path);
-    let mut file = lock(disk, path, Open::IfThere, patience)?;
+    let mut file = lock(disk, path, Open::IfThere, lock_timeout)?;
     let failed = || Error::disk("read", path);
     let before = file.state().map_err(failed())?;
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
@@ -301,8 +301,8 @@ fn replace_transcript<E: From<Error>>(
         disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
     }
     let before = FileState::of(path).map_err(Error::disk("read", path))?;
-    let patience = Options::default().patience;
-    let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
+    let lock_timeout = Options::default().lock_timeout;
+    let _file = before.map(|_| lock(disk, path, Open::IfThere, lock_timeout)).transpose()?;
     if before.is_some() {
         remove_second_name(disk, path)?;
     }
