@@ -300,11 +300,11 @@ impl Recorder {
         if let Some(id) = &draft.id {
             if let Some(&index) = self.pending_ids.get(id) {
                 let same = draft.says_the_same_as(self.pending[index].draft.body());
-                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
+                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::IdTaken(id.clone())) });
             }
             if let Some(place) = self.known.place(id) {
                 let same = self.is_recorded_at(draft, place, file)?;
-                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
+                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::IdTaken(id.clone())) });
             }
         }
         if let Parent::Entry(parent) = &draft.parent

@@ -56,10 +56,10 @@ pub enum DraftError {
     NotAnObject(String),
     /// A field is missing.
     #[error("`{0}` is missing")]
-    Missing(&'static str),
+    MissingField(&'static str),
     /// A field is not what it has to be.
     #[error("`{field}` must be {expected}")]
-    Wrong {
+    InvalidField {
         /// The field.
         field: &'static str,
         /// What it has to be.
@@ -73,7 +73,7 @@ pub enum DraftError {
     NotAMessage(String),
     /// Its id is taken by an entry that says something else.
     #[error("there is another entry with the uuid `{0}` and other content")]
-    Taken(String),
+    IdTaken(String),
     /// It is longer than a line may be.
     #[error("it has {length} bytes, more than the {limit} that a line may have")]
     TooLong {
@@ -453,9 +453,9 @@ pub(super) fn spell_time(time: Timestamp) -> String {
 
 /// Checks that fields that the client reads are what it expects.
 fn check(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
-    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
+    let wrong = |field, expected| Err(DraftError::InvalidField { field, expected });
     match body.get("type").map(Value::as_text) {
-        None => return Err(DraftError::Missing("type")),
+        None => return Err(DraftError::MissingField("type")),
         Some(name) if name.as_ref().is_none_or(|name| name.is_empty()) => return wrong("type", "a name"),
         Some(_) => {}
     }
@@ -511,14 +511,14 @@ fn check_record(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     };
     for &field in texts {
         match body.get(field) {
-            None => return Err(DraftError::Missing(field)),
+            None => return Err(DraftError::MissingField(field)),
             Some(value) if value.as_str().is_none() => {
-                return Err(DraftError::Wrong { field, expected: "text" });
+                return Err(DraftError::InvalidField { field, expected: "text" });
             }
             Some(_) => {}
         }
     }
-    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
+    let wrong = |field, expected| Err(DraftError::InvalidField { field, expected });
     match kind {
         Kind::FileHistorySnapshot if !body.get("snapshot").is_some_and(Value::is_object) => {
             wrong("snapshot", "an object")
@@ -554,8 +554,8 @@ fn is_clients_time(text: &str) -> bool {
 }
 
 fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
-    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
-    let Some(message) = body.get("message") else { return Err(DraftError::Missing("message")) };
+    let wrong = |field, expected| Err(DraftError::InvalidField { field, expected });
+    let Some(message) = body.get("message") else { return Err(DraftError::MissingField("message")) };
     if !message.is_object() {
         return wrong("message", "an object");
     }
@@ -563,7 +563,7 @@ fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     if message.get("role").is_some_and(|role| role.as_text().as_deref() != Some(expected)) {
         return wrong("message.role", if kind == Kind::User { "`user`" } else { "`assistant`" });
     }
-    let Some(content) = message.get("content") else { return Err(DraftError::Missing("message.content")) };
+    let Some(content) = message.get("content") else { return Err(DraftError::MissingField("message.content")) };
     if content.as_str().is_some() {
         return Ok(());
     }
@@ -575,7 +575,7 @@ fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
 
 /// Checks what a request could not go without.
 fn check_block(block: Value<'_>) -> Result<(), DraftError> {
-    let wrong = |expected| Err(DraftError::Wrong { field: "message.content", expected });
+    let wrong = |expected| Err(DraftError::InvalidField { field: "message.content", expected });
     let is_text = |key| block.get(key).is_some_and(|value| value.as_str().is_some());
     match block.text("type").as_deref() {
         None => wrong("text, or a list of blocks that each have a `type`"),

@@ -249,7 +249,7 @@ fn a_refused_draft_keeps_its_batch_out() {
     let side = draft(&json!({"type": "user", "isSidechain": true, "message": {"content": "x"}}));
     for (bad, reason) in [
         (prompt("x").with_parent("nowhere"), DraftError::NoParent("nowhere".into())),
-        (other, DraftError::Taken("a".into())),
+        (other, DraftError::IdTaken("a".into())),
         (side, DraftError::Sidechain),
     ] {
         let error = recorder.append(vec![prompt("b"), bad.clone(), prompt("c")]).unwrap_err();
