@@ -9,7 +9,7 @@ use crate::chain::NodeIndex;
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Kind};
 use crate::json::Value;
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 use crate::session::Session;
 
 /// The entries of a session that stand in several lines.
@@ -47,11 +47,11 @@ impl Duplicates {
     /// Finds the entries of a session that stand in several lines.
     pub fn of(session: &Session) -> Self {
         let mut found = Self::default();
-        let mut firsts: Vec<Option<Place>> = vec![None; session.id_count()];
+        let mut firsts: Vec<Option<SmallIndex>> = vec![None; session.id_count()];
         for (index, node) in session.nodes().iter().enumerate() {
             let Some(id) = node.id else { continue };
             match firsts[id.index()] {
-                None => firsts[id.index()] = Some(Place::at(index)),
+                None => firsts[id.index()] = Some(SmallIndex::new(index)),
                 Some(first) => found.add(first.index(), index),
             }
         }

@@ -4,7 +4,7 @@ use crate::chain::NodeIndex;
 use crate::duplicate::Duplicates;
 use crate::entry::Flag;
 use crate::groups::Groups;
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 use crate::session::{Id, Node, Session};
 
 /// Every entry with what it hangs on, as far as that is in the file. An entry of several lines goes by the first one.
@@ -12,10 +12,10 @@ pub(crate) struct Links<'a> {
     pub(crate) session: &'a Session,
     pub(crate) duplicates: Duplicates,
     /// The entry of each id, by the id's index.
-    by_id: Vec<Option<Place>>,
+    by_id: Vec<Option<SmallIndex>>,
     pub(crate) children: Groups,
     /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
-    before: Vec<Option<Place>>,
+    before: Vec<Option<SmallIndex>>,
 }
 
 impl<'a> Links<'a> {
@@ -35,10 +35,10 @@ impl<'a> Links<'a> {
                 continue;
             }
             if node.kind.is_message() && !node.has(Flag::Sidechain) {
-                last_message = Some(Place::at(place));
+                last_message = Some(SmallIndex::new(place));
             }
             if let Some(id) = node.id {
-                links.by_id[id.index()] = Some(Place::at(place));
+                links.by_id[id.index()] = Some(SmallIndex::new(place));
             }
         }
         let entries = (0..count).filter(|&index| links.duplicates.is_first(index));
@@ -60,7 +60,7 @@ impl<'a> Links<'a> {
 
     /// Returns the last message that stands before an entry in the file, subagents' aside.
     pub(crate) fn before(&self, index: NodeIndex) -> Option<NodeIndex> {
-        self.before[index].map(Place::index)
+        self.before[index].map(SmallIndex::index)
     }
 
     fn named_parent(&self, index: NodeIndex) -> Option<Id> {

@@ -28,7 +28,7 @@ mod part;
 mod replies;
 
 use crate::chain::{Chain, NodeIndex};
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 use crate::session::index;
 pub use block::{block_as_sent, text_with_newline};
 use fragment::{Fragment, Speaker};
@@ -96,9 +96,9 @@ impl<'s> Messages<'s> {
         })
     }
 
-    fn push(&mut self, role: Role, parts: &[Part<'s>], entries: impl Iterator<Item = Place>) {
+    fn push(&mut self, role: Role, parts: &[Part<'s>], entries: impl Iterator<Item = SmallIndex>) {
         self.parts.extend(parts);
-        self.entries.extend(entries.map(Place::index));
+        self.entries.extend(entries.map(SmallIndex::index));
         self.ends.push((role, index(self.parts.len()), index(self.entries.len())));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::load::Loaded;
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 use crate::session::{BlockKind, Id, Node, Session, index};
 
 /// Returns a path with what belongs to its replies put in its place.
@@ -44,7 +44,7 @@ pub(super) fn parallel_calls(
     let mut last_lines = vec![None; session.id_count()];
     for &slot in path {
         if let Some(id) = reply(loaded.node(session, slot)) {
-            last_lines[id.index()] = Some(Place::at(slot));
+            last_lines[id.index()] = Some(SmallIndex::new(slot));
         }
     }
     let is_call_beside = |&slot: &usize| {
@@ -81,7 +81,7 @@ struct Replies<'a> {
     loaded: &'a Loaded,
     path: &'a [usize],
     /// Where each slot stands on the path, if it does.
-    place_of: Vec<Option<Place>>,
+    place_of: Vec<Option<SmallIndex>>,
     /// The lines of each reply and the results that answer each call, in file order, by the id's index.
     lines: Groups,
     answering: Groups,
@@ -97,7 +97,7 @@ impl<'a> Replies<'a> {
         let mut place_of = vec![None; loaded.slots.len()];
         let mut is_answered = vec![false; session.id_count()];
         for (place, &slot) in path.iter().enumerate() {
-            place_of[slot] = Some(Place::at(place));
+            place_of[slot] = Some(SmallIndex::new(place));
             results(session, loaded.node(session, slot)).for_each(|call| is_answered[call.index()] = true);
         }
         let line = |slot| Some((reply(loaded.node(session, slot))?.index(), slot));
@@ -213,7 +213,7 @@ impl<'a> Replies<'a> {
     /// Returns where the lines of a reply stand on the path, each with the results and the context directly behind it.
     fn places(&self, id: Id) -> Vec<usize> {
         let mut lines: Vec<usize> =
-            self.lines(id).filter_map(|line| self.place_of[line]).map(Place::index).collect();
+            self.lines(id).filter_map(|line| self.place_of[line]).map(SmallIndex::index).collect();
         lines.sort_unstable();
         let goes_with_line = |slot: usize| self.is_result(slot) || is_context(self.session, self.node(slot));
         let behind =

@@ -2,7 +2,7 @@
 
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 use crate::session::{Id, Node, Session};
 
 /// The entries that the client loads, one slot per id.
@@ -11,9 +11,9 @@ pub(super) struct Loaded {
     /// In the order in which their ids first stand in the file.
     pub(super) slots: Vec<Slot>,
     /// The slot of each id, by the id's index.
-    slot_of: Vec<Option<Place>>,
+    slot_of: Vec<Option<SmallIndex>>,
     /// The slot of all entries without id: they replace each other as if they had the same one.
-    nameless: Option<Place>,
+    nameless: Option<SmallIndex>,
     /// Where the conversation was last said to end.
     pub(super) last_prompt: Option<LastPrompt>,
     /// The leaf that the last `last-prompt` of the file names, whether it still counts or not.
@@ -26,7 +26,7 @@ pub(super) struct Loaded {
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     /// The entry: the last one of its id.
-    pub(super) node: Place,
+    pub(super) node: SmallIndex,
     /// What it hangs on, legacy progress bridged and kept messages re-linked.
     pub(super) parent: Option<Id>,
     /// Whether a compaction made the client forget it.
@@ -77,7 +77,7 @@ impl Loaded {
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
                 (_, id) if node.is_loaded_by_claude_code() => {
                     loaded.note_message(node, session.boundary(node).is_some());
-                    loaded.add(id, Slot { node: Place::at(index), parent, forgotten: false });
+                    loaded.add(id, Slot { node: SmallIndex::new(index), parent, forgotten: false });
                 }
                 (kind, Some(id)) if kind.is_message() => contentless.add(id, parent, session),
                 _ => {}
@@ -119,7 +119,7 @@ impl Loaded {
     pub(super) fn slot_of(&self, node: &Node) -> Option<usize> {
         match node.id {
             Some(id) => self.slot(id),
-            None => self.nameless.map(Place::index).filter(|&slot| !self.slots[slot].forgotten),
+            None => self.nameless.map(SmallIndex::index).filter(|&slot| !self.slots[slot].forgotten),
         }
     }
 
@@ -172,7 +172,7 @@ impl Loaded {
         if let Some(place) = *place {
             self.slots[place.index()] = slot;
         } else {
-            *place = Some(Place::at(self.slots.len()));
+            *place = Some(SmallIndex::new(self.slots.len()));
             self.slots.push(slot);
         }
     }

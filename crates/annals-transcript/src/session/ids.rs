@@ -2,15 +2,15 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 
 /// A handle of an id within one session. Two handles are equal when the ids are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Id(Place);
+pub struct Id(SmallIndex);
 
 impl Id {
     fn at(index: usize) -> Self {
-        Self(Place::at(index))
+        Self(SmallIndex::new(index))
     }
 
     /// Returns the handle as an index from 0.
