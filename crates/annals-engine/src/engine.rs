@@ -250,7 +250,12 @@ impl Engine {
     }
 
     /// Returns how [`remove_entry`](Self::remove_entry) would remove an entry, or why it would not. Changes nothing.
-    pub fn rehearse_removal(&self, file: &TranscriptFile, id: &str, limit: u64) -> Result<RemovalMethod, Error> {
+    pub fn rehearse_removal(
+        &self,
+        file: &TranscriptFile,
+        id: &str,
+        limit: u64,
+    ) -> Result<RemovalMethod, Error> {
         rewrite::rehearse_removal(file, id, limit)
     }
 

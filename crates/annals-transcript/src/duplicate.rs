@@ -9,8 +9,8 @@ use crate::chain::NodeIndex;
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Kind};
 use crate::json::Value;
-use crate::small_index::SmallIndex;
 use crate::session::Session;
+use crate::small_index::SmallIndex;
 
 /// The entries of a session that stand in several lines.
 ///

@@ -4,8 +4,8 @@ use crate::chain::NodeIndex;
 use crate::duplicate::Duplicates;
 use crate::entry::Flag;
 use crate::groups::Groups;
-use crate::small_index::SmallIndex;
 use crate::session::{Id, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// Every entry with what it hangs on, as far as that is in the file. An entry of several lines goes by the first one.
 pub(crate) struct Links<'a> {

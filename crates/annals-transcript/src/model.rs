@@ -28,8 +28,8 @@ mod part;
 mod replies;
 
 use crate::chain::{Chain, NodeIndex};
-use crate::small_index::SmallIndex;
 use crate::session::index;
+use crate::small_index::SmallIndex;
 pub use block::{block_as_sent, text_with_newline};
 use fragment::{Fragment, Speaker};
 pub use part::{Part, Placeholder, Wrapper};

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use super::load::Loaded;
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::small_index::SmallIndex;
 use crate::session::{BlockKind, Id, Node, Session, index};
+use crate::small_index::SmallIndex;
 
 /// Returns a path with what belongs to its replies put in its place.
 pub(super) fn with_siblings(

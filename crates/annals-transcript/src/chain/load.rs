@@ -2,8 +2,8 @@
 
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::small_index::SmallIndex;
 use crate::session::{Id, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// The entries that the client loads, one slot per id.
 #[derive(Debug)]

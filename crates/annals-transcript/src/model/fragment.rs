@@ -3,8 +3,8 @@
 use super::part::{Part, Placeholder, Wrapper, is_blank_text};
 use crate::chain::NodeIndex;
 use crate::entry::{Flag, Kind};
-use crate::small_index::SmallIndex;
 use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// What one entry contributes to a message.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@ use super::Role;
 use super::fragment::{Fragment, ReplyKey, Speaker};
 use super::part::Part;
 use crate::groups::Groups;
-use crate::small_index::SmallIndex;
 use crate::session::Session;
+use crate::small_index::SmallIndex;
 
 /// The messages that a list of fragments makes up.
 pub(super) struct MessageGroups {
