@@ -117,25 +117,25 @@ fn result_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
 
 /// Returns all calls of a session in file order; a call that stands in several lines counts once.
 pub fn calls(session: &Session) -> Vec<Call> {
-    let mut places: HashMap<Id, usize> = HashMap::new();
+    let mut indices: HashMap<Id, usize> = HashMap::new();
     let mut calls: Vec<Call> = Vec::new();
     let of_kind = |kind: Kind| session.nodes().iter().enumerate().filter(move |(_, node)| node.kind == kind);
     for (node, entry) in of_kind(Kind::Assistant) {
         for &block in session.blocks(entry).iter().filter(|block| block.kind == BlockKind::ToolUse) {
-            if block.tool.is_none_or(|id| places.insert(id, calls.len()).is_none()) {
+            if block.tool.is_none_or(|id| indices.insert(id, calls.len()).is_none()) {
                 calls.push(Call { node, block, result: None, given_up: false });
             }
         }
     }
-    // A repeated line must not leave the place of its call behind the last one.
-    places.clear();
-    places.extend(calls.iter().enumerate().filter_map(|(place, call)| Some((call.block.tool?, place))));
+    // A repeated line must not leave the index of its call behind the last one.
+    indices.clear();
+    indices.extend(calls.iter().enumerate().filter_map(|(index, call)| Some((call.block.tool?, index))));
     for (node, entry) in of_kind(Kind::User) {
         for &block in session.blocks(entry) {
             if let BlockKind::ToolResult(_) = block.kind
-                && let Some(&place) = block.tool.and_then(|id| places.get(&id))
+                && let Some(&index) = block.tool.and_then(|id| indices.get(&id))
             {
-                calls[place].result.get_or_insert((node, block));
+                calls[index].result.get_or_insert((node, block));
             }
         }
     }
@@ -146,8 +146,8 @@ pub fn calls(session: &Session) -> Vec<Call> {
 /// Marks the calls that the conversation went on without. One pass from the last entry to the first one does it for all
 /// calls; `calls` are in file order.
 fn mark_given_up(session: &Session, calls: &mut [Call]) {
-    let mut main_line = Later::default();
-    let mut sidechain = Later::default();
+    let mut main_line = LaterMessages::default();
+    let mut sidechain = LaterMessages::default();
     let mut calls = calls.iter_mut().rev().peekable();
     for (index, node) in session.nodes().iter().enumerate().rev() {
         let later = if node.has(Flag::Sidechain) { &mut sidechain } else { &mut main_line };
@@ -160,7 +160,7 @@ fn mark_given_up(session: &Session, calls: &mut [Call]) {
 
 /// What comes later in the file than some entry, on the main line or in sidechains.
 #[derive(Default)]
-struct Later {
+struct LaterMessages {
     has_prompt: bool,
     replies: Replies,
 }
@@ -176,7 +176,7 @@ enum Replies {
     Several,
 }
 
-impl Later {
+impl LaterMessages {
     fn add(&mut self, session: &Session, node: &Node) {
         let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
         let message_id = node.message_id;

@@ -94,7 +94,7 @@ impl StartedBy {
         }
     }
 
-    fn is_a_person(self) -> bool {
+    fn is_person(self) -> bool {
         let StartedBy::Input(kind) = self else { return false };
         match kind {
             InputKind::Prompt
@@ -165,7 +165,7 @@ pub fn turns<E>(
         turns: Vec::new(),
         replies: HashMap::new(),
         calls: HashSet::new(),
-        last: Last::default(),
+        state: TurnState::default(),
     };
     for step in steps {
         if let Step::Entry { node, live: true } = *step {
@@ -187,12 +187,12 @@ struct Divider<'s> {
     replies: HashMap<Id, (usize, Tokens)>,
     /// Calls that were counted.
     calls: HashSet<Id>,
-    last: Last,
+    state: TurnState,
 }
 
 /// What was seen last.
 #[derive(Default)]
-struct Last {
+struct TurnState {
     time: Option<i64>,
     prompt_id: Option<String>,
     replied: bool,
@@ -201,18 +201,18 @@ struct Last {
 impl Divider<'_> {
     fn add(&mut self, index: NodeIndex, entry: &Entry<'_>) {
         let node = &self.session.nodes()[index];
-        if let Some(start) = starts_a_turn(entry) {
+        if let Some(start) = turn_start(entry) {
             let prompt_id =
                 entry.view::<User>().and_then(|user| user.prompt_id()).map(std::borrow::Cow::into_owned);
             // What the client writes for one prompt before the first reply belongs together; words that somebody typed
             // always start something new.
             let typed = start.kind == InputKind::Prompt;
             let same =
-                !typed && prompt_id.is_some() && prompt_id == self.last.prompt_id && !self.last.replied;
+                !typed && prompt_id.is_some() && prompt_id == self.state.prompt_id && !self.state.replied;
             if !same {
                 self.start(index, node, &start);
             }
-            self.last.prompt_id = prompt_id;
+            self.state.prompt_id = prompt_id;
         }
         let answers =
             self.session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)));
@@ -221,26 +221,26 @@ impl Divider<'_> {
             self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
         }
         self.count(node, entry);
-        self.last.time = self.last.time.max(node.time);
+        self.state.time = self.state.time.max(node.time);
     }
 
     fn start(&mut self, index: NodeIndex, node: &Node, start: &Input<'_>) {
         let pause = node
             .time
-            .zip(self.last.time)
+            .zip(self.state.time)
             .map(|(now, before)| now - before)
             .filter(|&pause| pause > self.pause_ms);
         let started_by = StartedBy::Input(start.kind);
         let kind = if self.turns.is_empty() {
             TurnKind::NewSession
-        } else if !started_by.is_a_person() {
+        } else if !started_by.is_person() {
             TurnKind::Continue
         } else if pause.is_some() {
             TurnKind::Resume
         } else {
             TurnKind::NewRound
         };
-        let mut prompt = spelled(start);
+        let mut prompt = prompt_text(start);
         let prompt_is_cut = prompt.len() > LONGEST_PROMPT;
         if prompt_is_cut {
             let end = (0..=LONGEST_PROMPT).rev().find(|&at| prompt.is_char_boundary(at));
@@ -258,7 +258,7 @@ impl Divider<'_> {
             resumed_after_ms: pause.filter(|_| kind == TurnKind::Resume),
             ..Turn::default()
         });
-        self.last.replied = false;
+        self.state.replied = false;
     }
 
     fn count(&mut self, node: &Node, entry: &Entry<'_>) {
@@ -280,7 +280,7 @@ impl Divider<'_> {
             }
         }
         if let Some(reply) = entry.view::<Assistant>() {
-            self.last.replied = true;
+            self.state.replied = true;
             let tokens = Tokens::of(&reply);
             match node.message_id {
                 Some(id) => _ = self.replies.insert(id, (turn.number, tokens)),
@@ -297,16 +297,16 @@ impl Divider<'_> {
 
 /// Returns all of the words or the command with which an entry starts a turn.
 pub fn prompt_of(entry: &Entry<'_>) -> Option<String> {
-    starts_a_turn(entry).map(|start| spelled(&start))
+    turn_start(entry).map(|start| prompt_text(&start))
 }
 
-fn spelled(start: &Input<'_>) -> String {
+fn prompt_text(start: &Input<'_>) -> String {
     let command = start.command.as_deref().unwrap_or_default();
     format!("{command} {}", start.text).trim().to_owned()
 }
 
 /// Returns whether an input starts a turn; the others come with one that runs.
-fn starts_something(kind: InputKind) -> bool {
+fn can_start_turn(kind: InputKind) -> bool {
     match kind {
         InputKind::Prompt
         | InputKind::Queued
@@ -327,7 +327,7 @@ fn starts_something(kind: InputKind) -> bool {
 }
 
 /// Returns the input that makes an entry the start of a turn: the person's own before what was wrapped around it.
-fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
+fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
     // A command in a system entry runs beside the turns.
     if entry.kind() == Kind::System {
         return None;
@@ -337,7 +337,7 @@ fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
         return None;
     }
     let inputs = parts.into_iter().filter_map(|part| match part {
-        Part::Input(input) if starts_something(input.kind) => Some(input),
+        Part::Input(input) if can_start_turn(input.kind) => Some(input),
         _ => None,
     });
     let mut inputs: Vec<_> = inputs.collect();
