@@ -99,8 +99,8 @@ impl<'a> Entry<'a> {
         if rest.get(start) == Some(&b'{')
             && let Some((head, end)) = Head::scan(rest, start)
         {
-            let problem = line.begun.then_some(Problem::Glued);
-            (line.begun, line.behind_object) = (true, true);
+            let problem = line.has_entry.then_some(Problem::Glued);
+            (line.has_entry, line.follows_object) = (true, true);
             let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
             return Self { bytes, json: &rest[start..end], at, head, problem };
         }
@@ -193,9 +193,9 @@ impl<'a> Entry<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct LineState {
     /// Whether an entry of it was read.
-    begun: bool,
+    has_entry: bool,
     /// Whether the last entry read was an object.
-    behind_object: bool,
+    follows_object: bool,
     /// How often no object was found where one seemed to begin.
     failures: usize,
 }

@@ -6,14 +6,14 @@
 //! grammar in full.
 
 mod block;
+mod multiline;
 mod scan;
-mod spanning;
 
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use multiline::{MultilineObject, Progress};
 pub(crate) use scan::{Step, Walk, skip_space, value_end, walk_object};
-pub(crate) use spanning::{Progress, Spanning};
 
 /// One JSON value, as the bytes that spell it.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use crate::entry::{Entry, LineState, Problem};
-use crate::json::{Progress, Spanning, Value};
+use crate::json::{MultilineObject, Progress, Value};
 
 /// Where an entry starts in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,14 +62,14 @@ const CHUNK: usize = 256 * 1024;
 /// How many bytes were read ahead from lines that begin an object, without finding its end.
 #[derive(Debug, Default)]
 struct LookAhead {
-    in_vain: u64,
+    wasted_bytes: u64,
 }
 
 impl LookAhead {
     /// Returns whether one more line may be tried. The bound keeps the work on hostile files linear; a file with as many torn
     /// lines as it takes to reach it is no transcript.
     fn is_allowed(&self, at: Position) -> bool {
-        self.in_vain <= (1 << 20) + 4 * at.offset
+        self.wasted_bytes <= (1 << 20) + 4 * at.offset
     }
 }
 
@@ -120,7 +120,10 @@ impl<R: Read> Reader<R> {
             }
             self.state = LineState::default();
             let line = &self.buffer[self.line.clone()];
-            if self.piece == Piece::Line && self.looked_ahead.is_allowed(self.at) && is_begun(line, self.at) {
+            if self.piece == Piece::Line
+                && self.looked_ahead.is_allowed(self.at)
+                && begins_unclosed_object(line, self.at)
+            {
                 self.extend_over_lines()?;
             }
         }
@@ -233,7 +236,7 @@ impl<'a> Entries<'a> {
     /// Returns the length of the next lines: those that an object spans, or one.
     fn next_length(&mut self) -> usize {
         let line = first_line(self.rest).len();
-        if !self.looked_ahead.is_allowed(self.at) || !is_begun(&self.rest[..line], self.at) {
+        if !self.looked_ahead.is_allowed(self.at) || !begins_unclosed_object(&self.rest[..line], self.at) {
             return line;
         }
         let spanned = spanned_lines(&mut self.rest, line, &mut self.looked_ahead);
@@ -242,10 +245,10 @@ impl<'a> Entries<'a> {
     }
 
     /// Passes over the next lines as long as nobody needs them.
-    pub(crate) fn pass_over(&mut self, is_needless: impl Fn(&[u8]) -> bool) {
+    pub(crate) fn skip_lines_while(&mut self, is_skipped: impl Fn(&[u8]) -> bool) {
         while self.line.is_empty() && !self.rest.is_empty() {
             let line = first_line(self.rest);
-            if !is_needless(line) {
+            if !is_skipped(line) {
                 return;
             }
             self.rest = &self.rest[line.len()..];
@@ -307,7 +310,7 @@ fn spanned_lines(
     first: usize,
     looked_ahead: &mut LookAhead,
 ) -> io::Result<Option<usize>> {
-    let mut object = Spanning::default();
+    let mut object = MultilineObject::default();
     let (mut end, mut next) = (0, first);
     while next <= LONGEST_SPAN {
         match object.read(ahead.bytes(end..next)) {
@@ -322,12 +325,12 @@ fn spanned_lines(
             Progress::Closed(_) | Progress::Broken => break,
         }
     }
-    looked_ahead.in_vain += next as u64;
+    looked_ahead.wasted_bytes += next as u64;
     Ok(None)
 }
 
 /// Returns whether a line begins an object and does not end it.
-fn is_begun(line: &[u8], at: Position) -> bool {
+fn begins_unclosed_object(line: &[u8], at: Position) -> bool {
     let begins = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     // A sound line ends in a brace; whether any other one is begun, a closer look tells.
     begins

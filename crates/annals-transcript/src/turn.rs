@@ -1,4 +1,16 @@
-//! Turns: the rounds of a conversation, and what started each. Their numbers are given here and nowhere else.
+//! Turns: a prompt, or what started the model in its place, with everything up to the next. Turns get their numbers only here.
+//!
+//! ```
+//! use annals_transcript::conversation::{Conversation, TranscriptBytes};
+//!
+//! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"Hello"}}
+//! {"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":"Hi!","usage":{"output_tokens":3}}}"#;
+//! let conversation = Conversation::of(&TranscriptBytes::new(file))?;
+//! let turn = &conversation.turns()[0];
+//! assert_eq!((turn.number, &*turn.prompt, turn.started_by.name()), (1, "Hello", "prompt"));
+//! assert_eq!((turn.messages, turn.usage.output), (2, 3));
+//! # Ok::<(), std::convert::Infallible>(())
+//! ```
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,58 +22,58 @@ use crate::item::{Item, Part};
 use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
 
-/// How many bytes of a prompt are kept.
+/// A turn keeps at most this many bytes of its prompt.
 const LONGEST_PROMPT: usize = 4096;
 
-/// One round: what started it and what came of it.
+/// One turn: what started it and what happened in it.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
-    /// Its number, from 1.
+    /// The number of the turn, counted from 1.
     pub number: usize,
-    /// How it relates to what came before.
+    /// How it relates to the turns before.
     pub kind: TurnKind,
     /// What started it.
     pub started_by: StartedBy,
-    /// The words or the command that started it, or their beginning: conversations are kept in memory, prompts may be long.
+    /// The text or command that started it. It may be cut, because turns are kept in memory and prompts may be long.
     pub prompt: String,
-    /// Whether there is more of the prompt; see [`prompt_of`].
+    /// Whether the prompt was cut; [`prompt_of`] returns all of it.
     pub prompt_is_cut: bool,
     /// The entry that started it.
     pub node: NodeIndex,
     /// When it started, in milliseconds since 1970.
     pub started_at: Option<i64>,
-    /// The last time seen in it.
+    /// The time of its last entry, in milliseconds since 1970.
     pub ended_at: Option<i64>,
-    /// How many user and assistant entries it has.
+    /// The number of user and assistant entries.
     pub messages: u64,
-    /// How many calls were made in it; one that stands in several lines counts once.
+    /// The number of tool calls; a call that several lines repeat counts once.
     pub tool_calls: u64,
-    /// How many results in it say that a call failed.
+    /// The number of results that report an error.
     pub errors: u64,
-    /// Tokens of its replies.
+    /// The tokens of its replies.
     pub usage: Tokens,
     /// Whether the conversation was compacted in it.
     pub compacted: bool,
-    /// How long nothing had happened before it, if that makes it a resumption.
+    /// The length of the pause before it, if it is a [`TurnKind::Resume`].
     pub resumed_after_ms: Option<i64>,
 }
 
-/// How a turn relates to what came before.
+/// How a turn relates to the turns before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TurnKind {
-    /// The first one.
+    /// It is the first one.
     #[default]
     NewSession,
-    /// A person speaks again.
+    /// A person sent another prompt.
     NewRound,
-    /// A person speaks again after a pause.
+    /// A person sent another prompt after a pause.
     Resume,
-    /// The client goes on by itself: after a compaction, at the news of a task, for another agent.
+    /// Claude Code continued by itself: after a compaction, a task notification or a message of another agent.
     Continue,
 }
 
 impl TurnKind {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             TurnKind::NewSession => "new_session",
@@ -77,13 +89,13 @@ impl TurnKind {
 pub enum StartedBy {
     /// An input of this kind.
     Input(InputKind),
-    /// Nothing that brought anything in.
+    /// No input: the file begins in the middle of a turn.
     #[default]
     Other,
 }
 
 impl StartedBy {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             StartedBy::Other
@@ -116,16 +128,16 @@ impl StartedBy {
     }
 }
 
-/// Tokens of replies, each reply counted once, by its last line.
+/// Numbers of tokens. Each reply counts once, with the numbers of its last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Input outside the cache.
+    /// Input tokens that were neither read from nor written to the cache.
     pub input: u64,
-    /// Output.
+    /// Output tokens.
     pub output: u64,
-    /// Input written to the cache.
+    /// Input tokens written to the cache.
     pub cache_creation: u64,
-    /// Input read from the cache.
+    /// Input tokens read from the cache.
     pub cache_read: u64,
 }
 
@@ -148,11 +160,11 @@ impl Tokens {
     }
 }
 
-/// How long a pause makes a turn a resumption, unless told otherwise: five minutes.
+/// The usual length of a pause after which a turn is a [`TurnKind::Resume`]: five minutes.
 pub const PAUSE_MS: i64 = 5 * 60 * 1000;
 
-/// Divides the live entries of a history into turns. `body` reads the bytes of an entry; `pause_ms` is how long a
-/// pause makes a turn a resumption.
+/// Divides the live entries of a history into turns. `body` reads the bytes of an entry. A turn after a pause of more than
+/// `pause_ms` is a [`TurnKind::Resume`].
 pub fn turns<E>(
     session: &Session,
     steps: &[Step],
@@ -178,23 +190,26 @@ pub fn turns<E>(
     Ok(divider.finish())
 }
 
-/// Collects turns while entries pass by.
+/// Builds turns from entries that are added in order.
 struct Divider<'s> {
     session: &'s Session,
     pause_ms: i64,
     turns: Vec<Turn>,
-    /// The tokens of each reply, by its last line, and the turn that this stands in.
+    /// The tokens in the last line of each reply, and the turn of that line.
     replies: HashMap<Id, (usize, Tokens)>,
-    /// Calls that were counted.
+    /// The calls that were counted.
     calls: HashSet<Id>,
     state: TurnState,
 }
 
-/// What was seen last.
+/// What the entries so far say about the start of the next turn.
 #[derive(Default)]
 struct TurnState {
+    /// The latest time.
     time: Option<i64>,
+    /// The prompt id of the last input.
     prompt_id: Option<String>,
+    /// Whether the current turn has a reply.
     replied: bool,
 }
 
@@ -204,12 +219,12 @@ impl Divider<'_> {
         if let Some(start) = turn_start(entry) {
             let prompt_id =
                 entry.view::<User>().and_then(|user| user.prompt_id()).map(std::borrow::Cow::into_owned);
-            // What the client writes for one prompt before the first reply belongs together; words that somebody typed
-            // always start something new.
-            let typed = start.kind == InputKind::Prompt;
-            let same =
-                !typed && prompt_id.is_some() && prompt_id == self.state.prompt_id && !self.state.replied;
-            if !same {
+            // Inputs with the same prompt id before the first reply belong to one turn, but typed text always starts a new
+            // one.
+            let is_typed = start.kind == InputKind::Prompt;
+            let is_same_turn =
+                !is_typed && prompt_id.is_some() && prompt_id == self.state.prompt_id && !self.state.replied;
+            if !is_same_turn {
                 self.start(index, node, &start);
             }
             self.state.prompt_id = prompt_id;
@@ -217,7 +232,7 @@ impl Divider<'_> {
         let answers =
             self.session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)));
         if self.turns.is_empty() && (node.kind == Kind::Assistant || answers) {
-            // A file that begins in the middle of a turn.
+            // The file begins in the middle of a turn.
             self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
         }
         self.count(node, entry);
@@ -295,7 +310,7 @@ impl Divider<'_> {
     }
 }
 
-/// Returns all of the words or the command with which an entry starts a turn.
+/// Returns the whole text or command with which an entry starts a turn; `None` if it starts none.
 pub fn prompt_of(entry: &Entry<'_>) -> Option<String> {
     turn_start(entry).map(|start| prompt_text(&start))
 }
@@ -305,7 +320,7 @@ fn prompt_text(start: &Input<'_>) -> String {
     format!("{command} {}", start.text).trim().to_owned()
 }
 
-/// Returns whether an input starts a turn; the others come with one that runs.
+/// Returns whether an input can start a turn. Other inputs belong to the turn that is running.
 fn can_start_turn(kind: InputKind) -> bool {
     match kind {
         InputKind::Prompt
@@ -326,9 +341,9 @@ fn can_start_turn(kind: InputKind) -> bool {
     }
 }
 
-/// Returns the input that makes an entry the start of a turn: the person's own before what was wrapped around it.
+/// Returns the input with which an entry starts a turn. A person's own text takes precedence over context of the editor.
 fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
-    // A command in a system entry runs beside the turns.
+    // A local command in a system entry starts no turn.
     if entry.kind() == Kind::System {
         return None;
     }
@@ -341,23 +356,23 @@ fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
         _ => None,
     });
     let mut inputs: Vec<_> = inputs.collect();
-    let wrapped = inputs
-        .iter()
-        .position(|input| matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));
-    let words = inputs
-        .iter()
-        .position(|input| !matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));
-    match (wrapped, words) {
-        // The editor's context is what marks the turn, the words are its prompt.
-        (Some(wrapped), Some(words)) if inputs[words].kind == InputKind::Prompt => {
-            let kind = inputs[wrapped].kind;
-            let words = inputs.swap_remove(words);
-            Some(Input { kind, ..words })
+    let context = inputs.iter().position(|input| is_editor_context(input.kind));
+    let text = inputs.iter().position(|input| !is_editor_context(input.kind));
+    match (context, text) {
+        // The turn is reported as started by the editor's context, with the typed text as its prompt.
+        (Some(context), Some(text)) if inputs[text].kind == InputKind::Prompt => {
+            let kind = inputs[context].kind;
+            let text = inputs.swap_remove(text);
+            Some(Input { kind, ..text })
         }
-        (_, Some(words)) => Some(inputs.swap_remove(words)),
-        (Some(wrapped), None) => Some(inputs.swap_remove(wrapped)),
+        (_, Some(text)) => Some(inputs.swap_remove(text)),
+        (Some(context), None) => Some(inputs.swap_remove(context)),
         (None, None) => None,
     }
+}
+
+fn is_editor_context(kind: InputKind) -> bool {
+    matches!(kind, InputKind::IdeSelection | InputKind::IdeOpenedFile)
 }
 
 #[cfg(test)]

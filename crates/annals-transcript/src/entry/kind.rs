@@ -143,24 +143,24 @@ kinds! {
 impl Kind {
     /// Returns whether the entry is conversation: shown, and restored on resume.
     pub fn is_message(self) -> bool {
-        matches!(self.role(), Part::Message)
+        matches!(self.category(), Category::Message)
     }
 
     /// Returns whether other entries may name this one as their parent.
     pub fn joins_chain(self) -> bool {
-        matches!(self.role(), Part::Message | Part::LegacyLink)
+        matches!(self.category(), Category::Message | Category::LegacyLink)
     }
 
     /// Returns whether the record is repeated and only its last occurrence in a file counts.
     pub fn last_one_wins(self) -> bool {
-        matches!(self.role(), Part::State)
+        matches!(self.category(), Category::State)
     }
 
     /// Says what part the type plays in a file. Every type answers here: a new one does not compile without.
-    fn role(self) -> Part {
+    fn category(self) -> Category {
         match self {
-            Kind::User | Kind::Assistant | Kind::System | Kind::Attachment => Part::Message,
-            Kind::Progress => Part::LegacyLink,
+            Kind::User | Kind::Assistant | Kind::System | Kind::Attachment => Category::Message,
+            Kind::Progress => Category::LegacyLink,
             Kind::LastPrompt
             | Kind::CustomTitle
             | Kind::AiTitle
@@ -179,7 +179,7 @@ impl Kind {
             | Kind::IsolationLatch
             | Kind::AtisLatch
             | Kind::DevMods
-            | Kind::TaskSummary => Part::State,
+            | Kind::TaskSummary => Category::State,
             Kind::Summary
             | Kind::FileHistorySnapshot
             | Kind::FileHistoryDelta
@@ -205,14 +205,14 @@ impl Kind {
             | Kind::Launched
             | Kind::Started
             | Kind::Result
-            | Kind::SessionId => Part::Record,
-            Kind::Other | Kind::Noise => Part::Nothing,
+            | Kind::SessionId => Category::Record,
+            Kind::Other | Kind::Noise => Category::Unknown,
         }
     }
 }
 
 /// The part that a type plays in a file.
-enum Part {
+enum Category {
     /// Conversation.
     Message,
     /// In the chain of old files, but not conversation.
@@ -222,7 +222,7 @@ enum Part {
     /// A fact that stands beside others of its kind.
     Record,
     /// Nothing known.
-    Nothing,
+    Unknown,
 }
 
 #[cfg(test)]

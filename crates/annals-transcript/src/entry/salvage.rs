@@ -31,7 +31,7 @@ pub(super) fn first_in<'a>(rest: &'a [u8], start: usize, at: Position, line: &mu
         && rest.get(text) == Some(&b'{')
         && let Some((head, end)) = Head::scan(rest, text)
     {
-        (line.begun, line.behind_object) = (true, true);
+        (line.has_entry, line.follows_object) = (true, true);
         let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
         return Entry { bytes, json: &rest[text..end], at, head, problem: Some(Problem::NulPrefix) };
     }
@@ -51,9 +51,9 @@ pub(super) fn noise<'a>(
     let bytes = &rest[..end];
     let found = diagnose(&bytes[start.min(end)..], end == rest.len());
     let behind =
-        std::mem::take(&mut line.behind_object) && !matches!(found, Problem::Torn | Problem::Unclosed);
+        std::mem::take(&mut line.follows_object) && !matches!(found, Problem::Torn | Problem::Unclosed);
     let problem = if behind { Problem::Trailing } else { found };
-    line.begun = true;
+    line.has_entry = true;
     Entry { bytes, json: &[], at, head: Head::default(), problem: Some(problem) }
 }
 

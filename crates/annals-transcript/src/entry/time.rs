@@ -8,14 +8,14 @@ use crate::json::JsonStr;
 
 /// Reads the time that a string spells, as Claude Code does.
 pub(crate) fn parse(text: JsonStr<'_>) -> Option<Timestamp> {
-    as_the_client_writes(text.raw()).or_else(|| javascript::parse(&text.decode()))
+    parse_canonical(text.raw()).or_else(|| javascript::parse(&text.decode()))
 }
 
 /// The spelling: `d` is a digit.
 const SPELLING: &[u8; 24] = b"dddd-dd-ddTdd:dd:dd.dddZ";
 
 /// Reads a time that is spelled as the client spells it, such as `2026-01-02T03:04:05.678Z`.
-pub(crate) fn as_the_client_writes(text: &[u8]) -> Option<Timestamp> {
+pub(crate) fn parse_canonical(text: &[u8]) -> Option<Timestamp> {
     let text: &[u8; 24] = text.try_into().ok()?;
     let is_spelled_so = |(byte, spelled): (&u8, &u8)| match spelled {
         b'd' => byte.is_ascii_digit(),
@@ -65,7 +65,7 @@ mod tests {
             for month in 1..=12 {
                 for day in [1, 1 + (year + month) % 28, 28, 29, 30, 31] {
                     let text = format!("{year:04}-{month:02}-{day:02}T21:59:58.123Z");
-                    let fast = as_the_client_writes(text.as_bytes());
+                    let fast = parse_canonical(text.as_bytes());
                     assert_eq!(fast, slow(&text), "{text}");
                     assert!(fast.is_some() || day > 28, "{text}");
                 }
@@ -90,14 +90,14 @@ mod tests {
             "2026-01-02T03:04:60.678Z",
             "2026-01-02T03:04:0a.678Z",
         ] {
-            assert_eq!(as_the_client_writes(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_canonical(text.as_bytes()), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn what_is_read_is_what_the_parser_reads(text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\\.[0-9]{3}Z") {
-            if let Some(time) = as_the_client_writes(text.as_bytes()) {
+            if let Some(time) = parse_canonical(text.as_bytes()) {
                 prop_assert_eq!(Some(time), slow(&text));
             }
         }

@@ -10,15 +10,15 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Reads a time as `new Date(text)` does; none if that gives an invalid date.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
-    match Iso::read(text) {
-        Some(moment) => moment.timestamp(),
-        None => Lenient::read(text)?.timestamp(),
+    match IsoParser::read(text) {
+        Some(fields) => fields.timestamp(),
+        None => LenientParser::read(text)?.timestamp(),
     }
 }
 
 /// What a text says, before it is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Moment {
+struct DateFields {
     year: i64,
     month: i64,
     day: i64,
@@ -30,7 +30,7 @@ struct Moment {
     offset: Option<i64>,
 }
 
-impl Moment {
+impl DateFields {
     fn timestamp(self) -> Option<Timestamp> {
         let ends_the_day = self.hour == 24 && (self.minute, self.second, self.millisecond) == (0, 0, 0);
         let is_valid = (1..=12).contains(&self.month)
@@ -53,45 +53,45 @@ impl Moment {
 }
 
 /// Reads ISO 8601 from left to right.
-struct Iso<'t>(&'t [u8]);
+struct IsoParser<'t>(&'t [u8]);
 
-impl Iso<'_> {
+impl IsoParser<'_> {
     /// Returns what a text says; none if it does not begin as ISO 8601 does, so that the lenient grammar may try.
-    fn read(text: &str) -> Option<Moment> {
-        let mut rest = Iso(text.as_bytes());
+    fn read(text: &str) -> Option<DateFields> {
+        let mut rest = IsoParser(text.as_bytes());
         let sign = rest.symbol(b"+-");
         let year = rest.digits(if sign.is_some() { 6 } else { 4 })?;
-        let mut moment = Moment {
+        let mut fields = DateFields {
             year: if sign == Some(b'-') { -year } else { year },
             month: 1,
             day: 1,
             offset: Some(0),
-            ..Moment::default()
+            ..DateFields::default()
         };
         if rest.symbol(b"-").is_some() {
-            moment.month = rest.digits(2)?;
+            fields.month = rest.digits(2)?;
             if rest.symbol(b"-").is_some() {
-                moment.day = rest.digits(2)?;
+                fields.day = rest.digits(2)?;
             }
         }
-        if rest.symbol(b"Tt").is_some() && rest.time(&mut moment).is_none() {
+        if rest.symbol(b"Tt").is_some() && rest.time(&mut fields).is_none() {
             // What begins so is ISO 8601 or nothing.
-            return Some(Moment::default());
+            return Some(DateFields::default());
         }
-        rest.0.is_empty().then_some(moment)
+        rest.0.is_empty().then_some(fields)
     }
 
-    fn time(&mut self, moment: &mut Moment) -> Option<()> {
-        moment.hour = self.digits(2)?;
+    fn time(&mut self, fields: &mut DateFields) -> Option<()> {
+        fields.hour = self.digits(2)?;
         self.symbol(b":")?;
-        moment.minute = self.digits(2)?;
+        fields.minute = self.digits(2)?;
         if self.symbol(b":").is_some() {
-            moment.second = self.digits(2)?;
+            fields.second = self.digits(2)?;
             if self.symbol(b".").is_some() {
-                moment.millisecond = self.fraction()?;
+                fields.millisecond = self.fraction()?;
             }
         }
-        moment.offset = match self.symbol(b"Zz+-") {
+        fields.offset = match self.symbol(b"Zz+-") {
             None => None,
             Some(b'+') => Some(self.zone()?),
             Some(b'-') => Some(-self.zone()?),
@@ -136,7 +136,7 @@ impl Iso<'_> {
 
 /// Collects what the lenient grammar finds.
 #[derive(Debug, Default)]
-struct Lenient {
+struct LenientParser {
     /// Numbers of the date, in order.
     numbers: Vec<i64>,
     /// Numbers of the time: hours, minutes, seconds, milliseconds.
@@ -165,8 +165,8 @@ const ZONES: [(&str, i64); 11] = [
     ("pst", -480),
 ];
 
-impl Lenient {
-    fn read(text: &str) -> Option<Moment> {
+impl LenientParser {
+    fn read(text: &str) -> Option<DateFields> {
         let mut found = Self::default();
         let mut rest = text;
         let mut depth = 0_usize;
@@ -191,7 +191,7 @@ impl Lenient {
                 _ => {}
             }
         }
-        found.moment()
+        found.fields()
     }
 
     fn number(&mut self, digits: &str, behind: &str) -> Option<()> {
@@ -235,7 +235,7 @@ impl Lenient {
         Some(())
     }
 
-    fn moment(self) -> Option<Moment> {
+    fn fields(self) -> Option<DateFields> {
         let is_day = |number: i64| (1..=31).contains(&number);
         let number = |place: usize| self.numbers.get(place).copied().unwrap_or(1);
         let first = *self.numbers.first()?;
@@ -256,7 +256,7 @@ impl Lenient {
             Some(afternoon) => part(0) % 12 + if afternoon { 12 } else { 0 },
             None => part(0),
         };
-        Some(Moment {
+        Some(DateFields {
             year,
             month,
             day,

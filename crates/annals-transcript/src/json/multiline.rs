@@ -5,7 +5,7 @@
 /// Only the grammar between values is followed, so that a sound line behind a torn one is recognised as what it is. The
 /// whole object is to be checked once it is closed.
 #[derive(Debug, Default)]
-pub(crate) struct Spanning {
+pub(crate) struct MultilineObject {
     /// What is open, outermost first.
     open: Vec<Container>,
     next: Expected,
@@ -45,7 +45,7 @@ enum Expected {
 /// followed at the same time, so that the work on hostile files stays linear.
 const DEEPEST: usize = 128;
 
-impl Spanning {
+impl MultilineObject {
     /// Reads the next line of the object. The first one is that in which it begins.
     pub(crate) fn read(&mut self, line: &[u8]) -> Progress {
         let mut at = 0;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn read(lines: &[&str]) -> Vec<Progress> {
-        let mut object = Spanning::default();
+        let mut object = MultilineObject::default();
         lines.iter().map(|line| object.read(format!("{line}\n").as_bytes())).collect()
     }
 
