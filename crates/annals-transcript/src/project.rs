@@ -112,7 +112,7 @@ pub enum Role {
         /// The session that it belongs to.
         session: String,
     },
-    /// `sessions-index.json`: a cache of old versions of Claude Code. It is often stale, so annals does not read sessions from it.
+    /// `sessions-index.json`: a cache of old versions of Claude Code. It is often stale and must not be trusted.
     SessionsIndex,
     /// A file under `memory/`.
     Memory,

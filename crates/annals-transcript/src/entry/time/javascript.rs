@@ -1,4 +1,4 @@
-//! Times in every spelling that JavaScript's `Date` reads, since Claude Code reads times with it.
+//! Parses times in every format that JavaScript's `Date` reads, because Claude Code uses it.
 //!
 //! There are two grammars. The first is that of ISO 8601, in which a date alone is in UTC and a date with a time but no
 //! zone is local. Everything else goes to a lenient one that JavaScript engines inherited from browsers: numbers, names
@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads a time as `new Date(text)` does; none if that gives an invalid date.
+/// Parses a time as `new Date(text)` does; returns `None` if that gives an invalid date.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     match IsoParser::read(text) {
         Some(fields) => fields.timestamp(),
@@ -16,7 +16,7 @@ pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// What a text says, before it is checked.
+/// The fields of a date and time, before they are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct DateFields {
     year: i64,
@@ -26,7 +26,7 @@ struct DateFields {
     minute: i64,
     second: i64,
     millisecond: i64,
-    /// The distance from UTC in minutes; none is local time.
+    /// The offset from UTC in minutes; `None` is local time.
     offset: Option<i64>,
 }
 
@@ -56,7 +56,7 @@ impl DateFields {
 struct IsoParser<'t>(&'t [u8]);
 
 impl IsoParser<'_> {
-    /// Returns what a text says; none if it does not begin as ISO 8601 does, so that the lenient grammar may try.
+    /// Parses a text; returns `None` if it does not begin like ISO 8601, so that the lenient grammar is tried.
     fn read(text: &str) -> Option<DateFields> {
         let mut rest = IsoParser(text.as_bytes());
         let sign = rest.symbol(b"+-");
@@ -75,7 +75,7 @@ impl IsoParser<'_> {
             }
         }
         if rest.symbol(b"Tt").is_some() && rest.time(&mut fields).is_none() {
-            // What begins so is ISO 8601 or nothing.
+            // A text that begins like this is not tried with the lenient grammar: the date is invalid.
             return Some(DateFields::default());
         }
         rest.0.is_empty().then_some(fields)
@@ -107,12 +107,12 @@ impl IsoParser<'_> {
         (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
     }
 
-    /// Reads the digits behind a point; those behind the third do not count.
+    /// Reads the digits after a point and ignores those after the third.
     fn fraction(&mut self) -> Option<i64> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at(count);
         self.0 = rest;
-        let digit = |place: usize| digits.get(place).map_or(0, |digit| i64::from(digit - b'0'));
+        let digit = |index: usize| digits.get(index).map_or(0, |digit| i64::from(digit - b'0'));
         (count > 0).then(|| digit(0) * 100 + digit(1) * 10 + digit(2))
     }
 
@@ -134,7 +134,7 @@ impl IsoParser<'_> {
     }
 }
 
-/// Collects what the lenient grammar finds.
+/// The fields that the lenient grammar has found so far.
 #[derive(Debug, Default)]
 struct LenientParser {
     /// Numbers of the date, in order.
@@ -142,7 +142,7 @@ struct LenientParser {
     /// Numbers of the time: hours, minutes, seconds, milliseconds.
     time: Vec<i64>,
     month: Option<i64>,
-    /// Whether `am` (false) or `pm` (true) was said.
+    /// Whether the text has `am` (false) or `pm` (true).
     afternoon: Option<bool>,
     /// The sign of the zone and its minutes.
     zone: Option<(i64, i64)>,
@@ -218,7 +218,7 @@ impl LenientParser {
         Some(())
     }
 
-    /// Unknown words are passed over until a number was read.
+    /// Reads a word. Unknown words are ignored before the first number and invalid after it.
     fn word(&mut self, word: &str) -> Option<()> {
         let beginning = word.get(..3).unwrap_or(word);
         if let Some(month) = MONTHS.iter().position(|&name| name == beginning) {
@@ -237,7 +237,7 @@ impl LenientParser {
 
     fn fields(self) -> Option<DateFields> {
         let is_day = |number: i64| (1..=31).contains(&number);
-        let number = |place: usize| self.numbers.get(place).copied().unwrap_or(1);
+        let number = |index: usize| self.numbers.get(index).copied().unwrap_or(1);
         let first = *self.numbers.first()?;
         let (year, month, day) = match self.month {
             Some(month) if is_day(first) => (number(1), month, first),
@@ -250,7 +250,7 @@ impl LenientParser {
             50..=99 => year + 1900,
             year => year,
         };
-        let part = |place: usize| self.time.get(place).copied().unwrap_or(0);
+        let part = |index: usize| self.time.get(index).copied().unwrap_or(0);
         let hour = match self.afternoon {
             Some(_) if !(1..=12).contains(&part(0)) => return None,
             Some(afternoon) => part(0) % 12 + if afternoon { 12 } else { 0 },
