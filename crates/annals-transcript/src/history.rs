@@ -194,10 +194,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
-        let is_start = |index: &NodeIndex| {
-            !self.done[*index] && !self.on_path[*index] && self.graph.links.parent(*index).is_none()
-        };
-        let starts: Vec<_> = (0..self.done.len()).filter(is_start).collect();
+        let starts: Vec<_> = (0..self.done.len()).filter(|&index| self.starts_tree(index)).collect();
         let mut starts = starts.into_iter().peekable();
         for &index in path {
             while let Some(start) = starts.next_if(|&start| start < index) {
@@ -218,6 +215,11 @@ impl<'a> Emitter<'a> {
             }
         }
         self.steps
+    }
+
+    /// Returns whether an entry beside the path has no parent and was not yet emitted.
+    fn starts_tree(&self, index: NodeIndex) -> bool {
+        !self.done[index] && !self.on_path[index] && self.graph.links.parent(index).is_none()
     }
 
     /// Emits an entry beside the path and all entries below it. A message that does not belong to the live replies starts a

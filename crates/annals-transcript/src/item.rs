@@ -38,6 +38,7 @@ pub enum Visibility {
 
 /// What an entry means to a person.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Item<'a> {
     /// Who speaks; `None` if it is Claude Code itself.
     pub role: Option<Role>,
@@ -83,6 +84,7 @@ pub enum Part<'a> {
 
 /// Context that Claude Code added for the model.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Context<'a> {
     /// Its type, and the file that it is about: `file tea.txt`.
     pub name: String,

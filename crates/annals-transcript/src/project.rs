@@ -19,18 +19,21 @@ const MAX_LENGTH: usize = 200;
 /// assert_eq!(folder_name("/home/dev/emoji😀x"), "-home-dev-emoji--x");
 /// ```
 pub fn folder_name(path: &str) -> String {
-    let dashed = |unit: u16| match u8::try_from(unit) {
-        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-        _ => '-',
-    };
     let mut name = String::with_capacity(path.len());
-    name.extend(path.encode_utf16().map(dashed));
+    name.extend(path.encode_utf16().map(letter_or_dash));
     if name.len() > MAX_LENGTH {
         name.truncate(MAX_LENGTH);
         name.push('-');
         name.push_str(&base36(path_hash(path).unsigned_abs()));
     }
     name
+}
+
+fn letter_or_dash(unit: u16) -> char {
+    match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    }
 }
 
 /// Returns the path that Claude Code uses for a working directory: symbolic links are resolved as far as the path exists.

@@ -15,18 +15,19 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::chain::NodeIndex;
 use crate::content::Block;
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
-use crate::json::Value;
 use crate::links::Links;
 use crate::session::{BlockKind, BlockSpan, NO_ENTRY, Node, Session};
 
 /// A root in the middle of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Root {
     /// The entry without a parent, by its first line. It may be the output of a hook, with the message below it.
     pub node: NodeIndex,
@@ -206,12 +207,14 @@ impl Trees {
 /// Returns whether a message is the prompt that Claude Code writes to carry out a plan with a cleared context. Such a plan was
 /// offered between the previous root and this one.
 fn carries_out_a_plan(links: &Links<'_>, opening: NodeIndex, before: Range<NodeIndex>) -> bool {
-    let is_offer = |&(index, sign): &(NodeIndex, Sign)| {
-        sign == Sign::PlanOffered && !links.session.nodes()[index].has(Flag::Sidechain)
-    };
     let signs = links.session.signs();
     let between = &signs[sign_index(signs, before.start)..sign_index(signs, before.end)];
-    has_sign(links, opening, Sign::PlanPrompt) && between.iter().any(is_offer)
+    has_sign(links, opening, Sign::PlanPrompt)
+        && between.iter().any(|&(index, sign)| is_plan_offer(links.session, index, sign))
+}
+
+fn is_plan_offer(session: &Session, index: NodeIndex, sign: Sign) -> bool {
+    sign == Sign::PlanOffered && !session.nodes()[index].has(Flag::Sidechain)
 }
 
 /// Returns whether a message is a prompt with the time of the first prompt of the file, to the millisecond.
@@ -312,12 +315,15 @@ fn offers_plan(entry: &Entry<'_>) -> bool {
 }
 
 fn is_clear_hook(entry: &Entry<'_>) -> bool {
-    let data = || match entry.kind() {
-        Kind::Attachment => entry.view::<Attachment>().and_then(|attachment| attachment.payload()),
-        _ => entry.body().and_then(|body| body.get("data")),
+    mentions(entry, CLEAR_HOOK) && hook_name(entry).is_some_and(|name| name == CLEAR_HOOK)
+}
+
+fn hook_name<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
+    let data = match entry.kind() {
+        Kind::Attachment => entry.view::<Attachment>()?.payload()?,
+        _ => entry.body()?.get("data")?,
     };
-    let hook = |data: Value<'_>| data.text("hookName").is_some_and(|name| name == CLEAR_HOOK);
-    mentions(entry, CLEAR_HOOK) && data().is_some_and(hook)
+    data.text("hookName")
 }
 
 /// Returns whether a word occurs anywhere in an entry. This is cheap and rules out nearly all entries without parsing them.

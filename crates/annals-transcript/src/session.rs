@@ -45,6 +45,7 @@ pub struct Session {
 
 /// One entry, without its body.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Node {
     /// The position at which it starts.
     pub at: Position,
@@ -90,6 +91,7 @@ impl Node {
 
 /// The kind of a content block and the range of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlockSpan {
     /// The kind of block.
     pub kind: BlockKind,
@@ -214,6 +216,7 @@ fn is_javascript_space(character: char) -> bool {
 
 /// The ids of the messages that a compaction kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Boundary {
     /// A segment of kept messages: its head, anchor and tail.
     pub segment: Option<[Option<Id>; 3]>,

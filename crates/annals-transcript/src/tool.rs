@@ -24,6 +24,7 @@ use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
 
 /// A tool call and its result, as blocks of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Call {
     /// The entry that makes the call.
     pub node: NodeIndex,

@@ -27,6 +27,7 @@ const LONGEST_PROMPT: usize = 4096;
 
 /// One turn: what started it and what happened in it.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Turn {
     /// The number of the turn, counted from 1.
     pub number: usize,
@@ -130,6 +131,7 @@ impl StartedBy {
 
 /// Numbers of tokens. Each reply counts once, with the numbers of its last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tokens {
     /// Input tokens that were neither read from nor written to the cache.
     pub input: u64,

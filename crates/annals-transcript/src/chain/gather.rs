@@ -47,16 +47,11 @@ pub(super) fn parallel_calls(
             last_lines[id.index()] = Some(SmallIndex::new(slot));
         }
     }
-    let is_call_beside = |&slot: &usize| {
-        let node = loaded.node(session, slot);
-        let last_line = reply(node).and_then(|id| last_lines[id.index()]);
-        last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
-    };
-    let mut found: Vec<usize> = loaded.kept().filter(is_call_beside).collect();
+    let mut found: Vec<usize> =
+        loaded.kept().filter(|&slot| is_parallel_call(session, loaded, slot, &last_lines)).collect();
     let mut next = found.len();
-    let is_result = |&slot: &usize| results(session, loaded.node(session, slot)).next().is_some();
-    let answers: Vec<usize> =
-        found.iter().flat_map(|&call| children.members(call)).filter(is_result).collect();
+    let below = found.iter().flat_map(|&call| children.members(call));
+    let answers: Vec<usize> = below.filter(|&slot| is_result(session, loaded.node(session, slot))).collect();
     found.extend(answers);
     while let Some(&slot) = found.get(next) {
         found
@@ -64,6 +59,19 @@ pub(super) fn parallel_calls(
         next += 1;
     }
     found
+}
+
+/// Returns whether a slot has a call and belongs to a reply on a path, but is not its last line there. `last_lines` has that
+/// line for each reply, by the index of its id.
+fn is_parallel_call(
+    session: &Session,
+    loaded: &LoadedEntries,
+    slot: usize,
+    last_lines: &[Option<SmallIndex>],
+) -> bool {
+    let node = loaded.node(session, slot);
+    let last_line = reply(node).and_then(|id| last_lines[id.index()]);
+    last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
 }
 
 /// An index on the path, and the side of the entry there.
@@ -224,7 +232,7 @@ impl<'a> Replies<'a> {
     }
 
     fn is_result(&self, slot: usize) -> bool {
-        results(self.session, self.node(slot)).next().is_some()
+        is_result(self.session, self.node(slot))
     }
 
     fn node(&self, slot: usize) -> &'a Node {
@@ -260,8 +268,7 @@ impl Lead {
 
 /// Returns whether an entry is context or injected text.
 fn is_context(session: &Session, node: &Node) -> bool {
-    let is_injected =
-        node.kind == Kind::User && node.has(Flag::Meta) && results(session, node).next().is_none();
+    let is_injected = node.kind == Kind::User && node.has(Flag::Meta) && !is_result(session, node);
     !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || is_injected)
 }
 
@@ -303,6 +310,11 @@ fn reply(node: &Node) -> Option<Id> {
 fn calls<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + 'a {
     let blocks = if node.kind == Kind::Assistant { session.blocks(node) } else { &[] };
     blocks.iter().filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
+}
+
+/// Returns whether an entry has a result.
+fn is_result(session: &Session, node: &Node) -> bool {
+    results(session, node).next().is_some()
 }
 
 /// Returns the calls that an entry answers.

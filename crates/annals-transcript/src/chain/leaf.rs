@@ -24,7 +24,9 @@ pub(super) fn choose(session: &Session, loaded: &LoadedEntries, children: &Group
 
 /// Returns the last message on the chain of a leaf; the leaf itself if there is none.
 pub(super) fn last_message(session: &Session, loaded: &LoadedEntries, leaf: usize) -> usize {
-    walk::ancestors(loaded, leaf).find(|&slot| loaded.node(session, slot).speaks()).unwrap_or(leaf)
+    walk::ancestors(loaded, leaf)
+        .find(|&slot| loaded.node(session, slot).is_user_or_assistant())
+        .unwrap_or(leaf)
 }
 
 struct Chooser<'a> {
@@ -115,32 +117,38 @@ impl Chooser<'_> {
 
     /// Returns the messages without another message below them.
     fn last_messages(&self) -> Vec<usize> {
-        let speaks = |slot: &usize| self.loaded.node(self.session, *slot).speaks();
         // For messages, whether a message follows; for other entries, whether the path up from a message has passed them.
         let mut is_followed = vec![false; self.loaded.slots.len()];
-        for message in self.loaded.kept().filter(speaks) {
+        for message in self.messages() {
             let mut above = self.loaded.parent(message);
             while let Some(slot) = above
                 && !std::mem::replace(&mut is_followed[slot], true)
-                && !speaks(&slot)
+                && !self.is_message(slot)
             {
                 above = self.loaded.parent(slot);
             }
         }
-        self.loaded.kept().filter(speaks).filter(|&slot| !is_followed[slot]).collect()
+        self.messages().filter(|&slot| !is_followed[slot]).collect()
+    }
+
+    fn messages(&self) -> impl Iterator<Item = usize> {
+        self.loaded.kept().filter(|&slot| self.is_message(slot))
+    }
+
+    fn is_message(&self, slot: usize) -> bool {
+        self.loaded.node(self.session, slot).is_user_or_assistant()
     }
 
     /// Returns whether a slot is a message from which an entry without children is reached without passing another message.
     fn is_last_message_of_tip(&self, message: usize) -> bool {
-        let speaks = |slot: usize| self.loaded.node(self.session, slot).speaks();
         let mut seen = vec![false; self.loaded.slots.len()];
-        let mut waiting = if speaks(message) { vec![message] } else { Vec::new() };
+        let mut waiting = if self.is_message(message) { vec![message] } else { Vec::new() };
         while let Some(slot) = waiting.pop() {
             if self.children.count(slot) == 0 {
                 return true;
             }
             if !std::mem::replace(&mut seen[slot], true) {
-                waiting.extend(self.children.members(slot).filter(|&child| !speaks(child)));
+                waiting.extend(self.children.members(slot).filter(|&child| !self.is_message(child)));
             }
         }
         false
@@ -184,7 +192,7 @@ impl Chooser<'_> {
             // A cycle ends the search: the slot counts as `false` until the end of the chain is known.
             self.has_message[slot] = Some(false);
             passed.push(slot);
-            if self.loaded.node(self.session, slot).speaks() {
+            if self.is_message(slot) {
                 break true;
             }
             at = self.loaded.parent(slot);

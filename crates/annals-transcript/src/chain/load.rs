@@ -45,7 +45,7 @@ pub(super) struct LastPrompt {
 
 impl Node {
     /// Returns whether it is a user or assistant entry.
-    pub(super) fn speaks(&self) -> bool {
+    pub(super) fn is_user_or_assistant(&self) -> bool {
         matches!(self.kind, Kind::User | Kind::Assistant)
     }
 

@@ -14,7 +14,7 @@ pub(super) fn relink(session: &Session, loaded: &mut LoadedEntries) {
     }
     let boundaries = boundaries(session, loaded);
     let Some(&(slot, last)) = boundaries.last() else { return };
-    if !boundaries.iter().any(|(_, boundary)| boundary.segment.is_some() || boundary.messages.is_some()) {
+    if !boundaries.iter().any(|(_, boundary)| keeps_messages(boundary)) {
         return;
     }
     let Some((anchor, kept)) = kept_messages(loaded, last) else { return };
@@ -27,6 +27,11 @@ pub(super) fn relink(session: &Session, loaded: &mut LoadedEntries) {
     loaded.relinked = !kept.is_empty();
 }
 
+/// Returns whether a compaction names messages to keep.
+fn keeps_messages(boundary: &Boundary) -> bool {
+    boundary.segment.is_some() || boundary.messages.is_some()
+}
+
 /// Returns the boundaries that are loaded, each with its slot.
 fn boundaries<'s>(session: &'s Session, loaded: &LoadedEntries) -> Vec<(usize, &'s Boundary)> {
     let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
@@ -35,8 +40,7 @@ fn boundaries<'s>(session: &'s Session, loaded: &LoadedEntries) -> Vec<(usize, &
 
 /// Discards what Claude Code does not read of a large file: everything before the last boundary without kept messages.
 fn discard_unread(session: &Session, loaded: &mut LoadedEntries) {
-    let is_plain = |boundary: &Boundary| boundary.segment.is_none() && boundary.messages.is_none();
-    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| is_plain(boundary));
+    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| !keeps_messages(boundary));
     loaded.discard_before(last.map_or(0, |(slot, _)| slot));
 }
 
@@ -103,7 +107,8 @@ fn discard_before(
     let orphans: Vec<usize> = loaded
         .kept()
         .filter(|&slot| {
-            loaded.node(session, slot).speaks() && loaded.slots[slot].parent.is_some_and(is_discarded)
+            loaded.node(session, slot).is_user_or_assistant()
+                && loaded.slots[slot].parent.is_some_and(is_discarded)
         })
         .collect();
     for slot in orphans {

@@ -93,7 +93,7 @@ pub(super) fn trailers(
     let mut waiting = VecDeque::from([last]);
     while let Some(slot) = waiting.pop_front() {
         for child in children.members(slot) {
-            let trails = !loaded.node(session, child).speaks();
+            let trails = !loaded.node(session, child).is_user_or_assistant();
             if trails && child != last && !std::mem::replace(&mut seen[child], true) {
                 found.push(child);
                 waiting.push_back(child);

@@ -10,6 +10,7 @@ use crate::json::{JsonStr, Value, value_end, walk_object};
 ///
 /// If a key occurs twice, the last one counts, as in Claude Code.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Head<'a> {
     /// The kind of entry.
     pub kind: Kind,

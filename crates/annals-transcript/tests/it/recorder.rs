@@ -607,3 +607,36 @@ fn recorders_side_by_side_lose_and_mix_nothing() {
         }
     }
 }
+
+#[test]
+fn drafts_of_records_have_the_fields_that_claude_code_writes() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let time = "2026-01-31T12:00:00Z".parse().unwrap();
+    let records = vec![
+        Draft::mode("plan"),
+        Draft::tag("tea"),
+        Draft::queue_operation("enqueue", Some("Later")),
+        Draft::file_history("a", &json!({}), time, true),
+        Draft::attribution(&[("files", json!([]))]),
+        Draft::content_replacement(&json!([{"kind": "tool-result"}])),
+        Draft::pr_link(7, "https://example.com/pull/7", "dev/tea"),
+    ];
+    recorder.append(vec![Draft::user("Hello")]).unwrap();
+    recorder.append(records).unwrap();
+    recorder.flush().unwrap();
+    let file = std::fs::read_to_string(project.path()).unwrap().replace(SESSION, "S");
+    let records: Vec<&str> = file.lines().skip(1).collect();
+    assert_eq!(
+        records,
+        [
+            r#"{"type":"mode","mode":"plan","sessionId":"S"}"#,
+            r#"{"type":"tag","tag":"tea","sessionId":"S"}"#,
+            r#"{"type":"queue-operation","operation":"enqueue","content":"Later","timestamp":"2026-01-31T12:00:00.003Z","sessionId":"S"}"#,
+            r#"{"type":"file-history-snapshot","messageId":"a","snapshot":{"messageId":"a","timestamp":"2026-01-31T12:00:00.000Z","trackedFileBackups":{}},"isSnapshotUpdate":true}"#,
+            r#"{"type":"attribution-snapshot","files":[],"sessionId":"S"}"#,
+            r#"{"type":"content-replacement","replacements":[{"kind":"tool-result"}],"sessionId":"S"}"#,
+            r#"{"type":"pr-link","prNumber":7,"prUrl":"https://example.com/pull/7","prRepository":"dev/tea","timestamp":"2026-01-31T12:00:00.007Z","sessionId":"S"}"#,
+        ]
+    );
+}
