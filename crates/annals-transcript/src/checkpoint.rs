@@ -60,7 +60,7 @@ pub struct Fingerprint(NonZeroU64);
 pub enum Change {
     /// The file ends at the checkpoint.
     Same,
-    /// The file has bytes behind the checkpoint, and those before it are as they were.
+    /// The file has bytes after the checkpoint, and those before it are unchanged.
     Grown,
     /// There is another file, or this one was truncated or rewritten.
     Replaced,
@@ -270,7 +270,7 @@ mod tests {
         let start = Checkpoint::default();
         assert_eq!(compare(&start, b""), Change::Same);
         assert_eq!(compare(&start, b"x"), Change::Grown);
-        // A file that was empty has an identity all the same.
+        // An empty file has an identity as well.
         let empty = at(b"", 0);
         let other = FileState { identity: (1, 3), ..state(b"x") };
         assert_eq!(empty.compare(&mut Cursor::new(b"x"), &other).unwrap(), Change::Replaced);

@@ -33,7 +33,7 @@ use crate::session::{BlockKind, BlockSpan, Id, Session};
 pub enum Step {
     /// An entry.
     Entry {
-        /// The entry: of several lines with its uuid, the one whose content counts.
+        /// The entry. If several lines have its uuid, it is the one whose content counts.
         node: NodeIndex,
         /// Whether it belongs to the live conversation.
         live: bool,
@@ -132,7 +132,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns the path from the first entry to the leaf. Where a parent is missing, and at roots after which the conversation
-    /// continues, it goes on with the last message before the entry in the file.
+    /// continues, it proceeds with the last message before the entry in the file.
     fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
         let mut seen = vec![false; self.links.session.nodes().len()];
         let mut path = Vec::new();

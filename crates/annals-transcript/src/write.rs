@@ -148,6 +148,17 @@ impl QueuedDraft {
     fn is_prompt_or_reply(&self) -> bool {
         matches!(self.draft.kind, Kind::User | Kind::Assistant)
     }
+
+    /// Returns the parent and the logical parent; `tip` is the last entry of the conversation before the draft. A boundary
+    /// has only a logical parent.
+    fn parents<'a>(&'a self, tip: Option<&'a str>) -> (Option<&'a str>, Option<&'a str>) {
+        let parent = match &self.parent {
+            Parent::Last => tip,
+            Parent::Nothing => None,
+            Parent::Entry(id) => Some(id.as_str()),
+        };
+        if self.draft.boundary { (None, parent.or(tip)) } else { (parent, None) }
+    }
 }
 
 impl Recorder {
@@ -305,23 +316,14 @@ impl Recorder {
         if self.target.agent().is_none() && draft::is_sidechain(draft) {
             return Ok(Err(DraftError::Sidechain));
         }
-        if let Some(id) = &draft.id {
-            if let Some(&index) = self.pending_ids.get(id) {
-                let same = draft.has_same_content_as(self.pending[index].draft.body());
-                return Ok(if same {
-                    Ok(DraftStatus::Recorded)
-                } else {
-                    Err(DraftError::IdTaken(id.clone()))
-                });
-            }
-            if let Some(location) = self.index.location(id) {
-                let same = self.is_recorded_at(draft, location, file)?;
-                return Ok(if same {
-                    Ok(DraftStatus::Recorded)
-                } else {
-                    Err(DraftError::IdTaken(id.clone()))
-                });
-            }
+        if let Some(id) = &draft.id
+            && let Some(is_same) = self.is_same_as_recorded(draft, id, file)?
+        {
+            return Ok(if is_same {
+                Ok(DraftStatus::Recorded)
+            } else {
+                Err(DraftError::IdTaken(id.clone()))
+            });
         }
         if let Parent::Entry(parent) = &draft.parent
             && draft.kind.joins_chain()
@@ -336,6 +338,20 @@ impl Recorder {
             }
         }
         Ok(Ok(DraftStatus::New))
+    }
+
+    /// Returns whether the entry with the id of a draft has its content; `None` if there is no such entry, neither in the
+    /// queue nor in the file.
+    fn is_same_as_recorded(
+        &self,
+        draft: &Draft,
+        id: &str,
+        file: &mut Option<Box<dyn Handle>>,
+    ) -> Result<Option<bool>, Error> {
+        if let Some(&index) = self.pending_ids.get(id) {
+            return Ok(Some(draft.has_same_content_as(self.pending[index].draft.body())));
+        }
+        self.index.location(id).map(|location| self.is_recorded_at(draft, location, file)).transpose()
     }
 
     /// Returns whether the entry at a location has the content of a draft.
@@ -496,6 +512,7 @@ impl Recorder {
         self.index.update(file)
     }
 
+    /// Returns the lines for all queued drafts.
     fn render(&self) -> LineBatch {
         let mut rendered =
             LineBatch { lines: Lines::default(), pending: Vec::new(), tip: None, leaf_named: false };
@@ -503,14 +520,7 @@ impl Recorder {
         let mut tip = self.index.tip();
         for (index, pending) in self.pending.iter().enumerate() {
             let draft = &pending.draft;
-            let (mut parent, mut logical_parent) = match &pending.parent {
-                Parent::Last => (tip, None),
-                Parent::Nothing => (None, None),
-                Parent::Entry(id) => (Some(id.as_str()), None),
-            };
-            if draft.boundary {
-                (parent, logical_parent) = (None, parent.or(tip));
-            }
+            let (parent, logical_parent) = pending.parents(tip);
             let added = RecorderFields {
                 session: self.target.session_id(),
                 agent: self.target.agent().map(Agent::id),

@@ -26,8 +26,8 @@ pub(super) fn with_siblings(
             whole.push(before);
         }
         whole.push(slot);
-        while let Some((_, behind)) = added.next_if(|(point, _)| *point == (index, Side::Behind)) {
-            whole.push(behind);
+        while let Some((_, after)) = added.next_if(|(point, _)| *point == (index, Side::After)) {
+            whole.push(after);
         }
     }
     whole
@@ -80,7 +80,7 @@ type InsertionPoint = (usize, Side);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Before,
-    Behind,
+    After,
 }
 
 /// The replies on a path, and everything in the file that belongs to them.
@@ -160,7 +160,7 @@ impl<'a> Replies<'a> {
             let later = running_maximum.partition_point(|&greatest| greatest <= slot) + 1;
             let point = match indices.get(later) {
                 Some(&later) => (later, Side::Before),
-                None => (indices[indices.len() - 1], Side::Behind),
+                None => (indices[indices.len() - 1], Side::After),
             };
             added.push((point, slot));
         }

@@ -104,7 +104,7 @@ kinds! {
     ContinuedIn = "continued-in",
     /// Prompt history is not kept for this session.
     HistorySuppression = "history-suppression",
-    /// A range of messages archived behind a summary.
+    /// A range of messages that a summary replaces.
     CollapseCommit = "marble-origami-commit",
     /// The state of archived ranges.
     CollapseSnapshot = "marble-origami-snapshot",

@@ -606,17 +606,17 @@ fn check_block(block: Value<'_>) -> Result<(), DraftError> {
     }
 }
 
-/// Says why bytes are not JSON, and where: callers know the line, if it is one.
+/// Returns the error for bytes that are not JSON, with the offset of the problem. Callers add the line number.
 pub(super) fn not_json(error: &serde_json::Error) -> DraftError {
     let (text, column) = (error.to_string(), error.column());
-    let place = format!(" at line 1 column {column}");
-    DraftError::NotAnObject(match text.strip_suffix(&place) {
+    let position = format!(" at line 1 column {column}");
+    DraftError::NotAnObject(match text.strip_suffix(&position) {
         Some(problem) => format!("{problem}, at byte {column}"),
         None => text,
     })
 }
 
-/// Returns the JSON without line breaks, which can stand between its tokens only.
+/// Returns JSON without line breaks. In valid JSON they occur only between tokens, where they have no meaning.
 pub(super) fn on_one_line(json: &[u8]) -> Vec<u8> {
     let json = json.trim_ascii();
     if memchr::memchr2(b'\n', b'\r', json).is_none() {

@@ -15,7 +15,7 @@ use crate::json::JsonStr;
 use crate::line::{Position, Reader, read_span};
 use crate::session::{NO_ENTRY, Session};
 
-/// Where each entry of a transcript lies, by id, and where the conversation ends.
+/// The location of each entry of a transcript, by id, and the last entry of the conversation.
 #[derive(Debug)]
 pub(super) struct TranscriptIndex {
     /// Whether the transcript is a subagent's: then its conversation is the sidechain.
@@ -52,7 +52,7 @@ impl Id {
     }
 }
 
-/// Where an entry lies in the file.
+/// The location of an entry in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EntryLocation {
     pub(super) offset: u64,
