@@ -5,7 +5,8 @@
 //!
 //! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"Hello"}}
 //! {"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":"Hi!","usage":{"output_tokens":3}}}"#;
-//! let conversation = Conversation::of(&TranscriptBytes::new(file))?;
+//! let transcript = TranscriptBytes::new(file);
+//! let conversation = Conversation::of(&transcript)?;
 //! let turn = &conversation.turns()[0];
 //! assert_eq!((turn.number, &*turn.prompt, turn.started_by.name()), (1, "Hello", "prompt"));
 //! assert_eq!((turn.messages, turn.usage.output), (2, 3));
