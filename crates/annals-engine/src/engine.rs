@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use annals_transcript::write::fs::{Disk, RealDisk};
-use annals_transcript::write::rewrite::Removed;
+use annals_transcript::write::rewrite::RemovalMethod;
 use annals_transcript::write::{Recorder, Target};
 
 use crate::belongings::{self, Belonging};
@@ -418,12 +418,17 @@ impl Engine {
         id: &str,
         limit: u64,
         force: bool,
-    ) -> Result<Removed, Error> {
+    ) -> Result<RemovalMethod, Error> {
         rewrite::remove_entry(self, file, id, limit, force)
     }
 
     /// Returns how [`remove_entry`](Self::remove_entry) would remove an entry, or why it would not. Changes nothing.
-    pub fn rehearse_removal(&self, file: &TranscriptFile, id: &str, limit: u64) -> Result<Removed, Error> {
+    pub fn rehearse_removal(
+        &self,
+        file: &TranscriptFile,
+        id: &str,
+        limit: u64,
+    ) -> Result<RemovalMethod, Error> {
         rewrite::rehearse_removal(file, id, limit)
     }
 

@@ -97,7 +97,7 @@ impl Engine {
             .nodes()
             .iter()
             .filter(|node| last.is_none_or(|last| node.at.line <= last))
-            .filter(|node| node.is_seen_by_client() && is_copied(node.kind, last.is_some()))
+            .filter(|node| node.is_read_by_claude_code() && is_copied(node.kind, last.is_some()))
             .collect();
         let texts = snapshot.session().id_texts();
         let ids: HashMap<String, String> = nodes

@@ -35,7 +35,7 @@ impl Engine {
     pub(crate) fn lock_session(&self, session: &str, access: Access) -> Result<SessionLock, Error> {
         self.make_folder(&self.home().locks())?;
         let path = self.session_lock(session);
-        let file = lock_file(&**self.disk(), &path, access, Options::default().patience)?;
+        let file = lock_file(&**self.disk(), &path, access, Options::default().lock_timeout)?;
         Ok(SessionLock { _file: file })
     }
 

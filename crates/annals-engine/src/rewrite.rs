@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use annals_transcript::json::Value;
-use annals_transcript::write::rewrite::{self, Removed};
+use annals_transcript::write::rewrite::{self, RemovalMethod};
 use annals_transcript::write::{Options, Target};
 
 use crate::engine::Engine;
@@ -39,7 +39,7 @@ pub(crate) fn entry_id(file: &TranscriptFile, beginning: &str) -> Result<String,
     }
 }
 
-pub(crate) fn rehearse_removal(file: &TranscriptFile, id: &str, limit: u64) -> Result<Removed, Error> {
+pub(crate) fn rehearse_removal(file: &TranscriptFile, id: &str, limit: u64) -> Result<RemovalMethod, Error> {
     Ok(rewrite::rehearse_removal(&file.path, id, limit)?)
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn remove_entry(
     id: &str,
     limit: u64,
     force: bool,
-) -> Result<Removed, Error> {
+) -> Result<RemovalMethod, Error> {
     engine.ensure_at_rest(file, force)?;
     let session = file.session.as_deref();
     let _session = session.map(|session| engine.take_alone(&file.path, session)).transpose()?;
-    let patience = Options::default().patience;
-    Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, patience)?)
+    let lock_timeout = Options::default().lock_timeout;
+    Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, lock_timeout)?)
 }
 
 pub(crate) fn rehearse_hydrate(
@@ -62,7 +62,7 @@ pub(crate) fn rehearse_hydrate(
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     options: HydrateOptions,
 ) -> Result<usize, Error> {
-    Ok(rewrite::rehearse(&target.path(), log, options.allow_empty)?)
+    Ok(rewrite::rehearse_hydrate(&target.path(), log, options.allow_empty)?)
 }
 
 pub(crate) fn hydrate(

@@ -45,7 +45,7 @@ impl Engine {
     /// Writes a small file in the session's own folder. The transcript is held meanwhile, so that nobody with another
     /// `ANNALS_HOME` moves the folder away.
     pub(crate) fn write_beside(&self, file: &TranscriptFile, name: &str, json: &str) -> Result<(), Error> {
-        let _transcript = match rewrite::hold(&**self.disk(), &own_target(file)?.path()) {
+        let _transcript = match rewrite::lock_transcript(&**self.disk(), &own_target(file)?.path()) {
             // A transcript that may not be written cannot be locked, but a file beside it can be written all the same.
             Err(error) if error.is_forbidden() => None,
             held => Some(held?),

@@ -1,7 +1,21 @@
-//! The conversation in a transcript, as the client resolves it.
+//! The conversation in a transcript, as Claude Code resolves it.
 //!
-//! The rules are stated in `docs/CHAIN.md`, section by section as the modules here. Everything works on nodes: bodies
-//! are not needed to say which entries a conversation is made of and in which order.
+//! `docs/CHAIN.md` states the rules; each module here implements one of its sections. Only nodes are needed to decide which
+//! entries a conversation consists of and in which order, so no bodies are read.
+//!
+//! ```
+//! use annals_transcript::chain::Chain;
+//! use annals_transcript::session::Session;
+//!
+//! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}
+//! {"type":"user","uuid":"b","parentUuid":"a","timestamp":"2026-01-02T03:05:05.000Z","message":{"content":"Left"}}
+//! {"type":"user","uuid":"c","parentUuid":"a","timestamp":"2026-01-02T03:06:05.000Z","message":{"content":"Taken"}}"#;
+//! let session = Session::read(&file[..])?;
+//! let chain = Chain::build(&session);
+//! assert_eq!(chain.entries(), [0, 2], "the conversation was rewound to the first prompt");
+//! assert_eq!(chain.obstacle(), None);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod gather;
 mod leaf;
@@ -11,25 +25,25 @@ mod walk;
 
 use crate::groups::Groups;
 use crate::session::{Id, Session};
-use load::Loaded;
+use load::LoadedEntries;
 
-/// The conversation that the client would go on with, and the graph it was found in.
+/// The conversation that Claude Code would continue, and the graph of all loaded entries.
 #[derive(Debug)]
 pub struct Chain<'s> {
     session: &'s Session,
-    loaded: Loaded,
-    /// What hangs on each slot.
+    loaded: LoadedEntries,
+    /// The children of each slot.
     children: Groups,
     leaf: Option<usize>,
 }
 
-/// An entry's place in [`Session::nodes`].
+/// The index of an entry in [`Session::nodes`].
 pub type NodeIndex = usize;
 
 impl<'s> Chain<'s> {
-    /// Resolves the conversation of a session. Any graph will do: cycles, missing parents, duplicates.
+    /// Resolves the conversation of a session. Any graph is accepted: cycles, missing parents, duplicates.
     pub fn build(session: &'s Session) -> Self {
-        let mut loaded = Loaded::from(session);
+        let mut loaded = LoadedEntries::from(session);
         preserve::relink(session, &mut loaded);
         let children = loaded.children();
         let is_rewound = loaded.is_rewound_to_start();
@@ -37,14 +51,14 @@ impl<'s> Chain<'s> {
         Self { session, loaded, children, leaf }
     }
 
-    /// Resolves the conversation that ends in a given entry, if the client reads one of that id. What a compaction
-    /// made the client forget counts again if the entry is among it.
+    /// Resolves the conversation that ends in a given entry, if Claude Code reads an entry with that id. If the entry is one
+    /// that a compaction discarded, all discarded entries are taken into account again.
     pub fn ending_in(session: &'s Session, id: Id) -> Option<Self> {
         let chain = Self::build(session);
         if let Some(leaf) = chain.loaded.slot(id) {
             return Some(Self { leaf: Some(leaf), ..chain });
         }
-        let loaded = Loaded::from(session);
+        let loaded = LoadedEntries::from(session);
         let leaf = loaded.slot(id)?;
         let children = loaded.children();
         Some(Self { session, loaded, children, leaf: Some(leaf) })
@@ -55,20 +69,20 @@ impl<'s> Chain<'s> {
         self.session
     }
 
-    /// Returns the entry that the conversation ends with.
+    /// Returns the last entry of the conversation.
     pub fn leaf(&self) -> Option<NodeIndex> {
         self.leaf.map(|slot| self.loaded.slots[slot].node.index())
     }
 
-    /// Returns the entry that the next message is to hang on.
+    /// Returns the entry that should be the parent of the next message: the last entry that Claude Code restores.
     ///
-    /// That is the last entry of the conversation. Where the client has dropped that one (a lone thought, a blank
-    /// reply), its own next message hangs on one further up; both are resumed alike.
+    /// Claude Code itself chooses an earlier parent where it does not send the last entry (a reply that is only thinking or
+    /// blank). It resumes both in the same way.
     pub fn tip(&self) -> Option<NodeIndex> {
         self.entries().last().copied()
     }
 
-    /// Returns why the client would not resume the session; none if it would.
+    /// Returns why Claude Code would not resume the session; `None` if it would.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let Some(leaf) = self.leaf else {
             return (!self.loaded.is_rewound_to_start()).then_some(Obstacle::NoConversation);
@@ -83,12 +97,11 @@ impl<'s> Chain<'s> {
         }
     }
 
-    /// Returns the entries that the client restores, in order. What stands before the last compaction boundary among
-    /// them is not sent.
+    /// Returns the entries that Claude Code restores, in order. It does not send those before the last compaction boundary.
     pub fn entries(&self) -> Vec<NodeIndex> {
         let Some(leaf) = self.leaf else { return Vec::new() };
         let last = leaf::last_message(self.session, &self.loaded, leaf);
-        let mut path = walk::from(self.session, &self.loaded, last);
+        let mut path = walk::bridged_chain(self.session, &self.loaded, last);
         let mut is_walked = vec![false; self.loaded.slots.len()];
         for &slot in &path {
             is_walked[slot] = true;
@@ -103,7 +116,7 @@ impl<'s> Chain<'s> {
 /// Why a session cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// There is no message to go on from.
+    /// There is no message to continue from.
     NoConversation,
     /// The last message is a subagent's.
     Sidechain,

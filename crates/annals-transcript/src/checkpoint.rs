@@ -37,9 +37,9 @@ const COVERED_IN_MEMORY: usize = 256;
 // There may be one checkpoint for each of ten thousand files.
 const _: () = assert!(size_of::<Checkpoint>() == 32);
 
-/// An offset in a file up to which the file was read, and what tells that the file still begins with what was read.
+/// The offset up to which a file was read, and a fingerprint that tells whether the file still begins with those bytes.
 ///
-/// The default is a checkpoint of no file in particular: nothing was read, so any file continues it.
+/// The default checkpoint is at the start of any file: nothing was read yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     identity: (u64, u64),
@@ -60,7 +60,7 @@ pub struct Fingerprint(NonZeroU64);
 pub enum Change {
     /// The file ends at the checkpoint.
     Same,
-    /// The file has bytes behind the checkpoint, and those before it are as they were.
+    /// The file has bytes after the checkpoint, and those before it are unchanged.
     Grown,
     /// There is another file, or this one was truncated or rewritten.
     Replaced,
@@ -69,8 +69,8 @@ pub enum Change {
 }
 
 impl Checkpoint {
-    /// Takes a checkpoint from its parts, which may have been stored. Without a fingerprint, only the identity and the
-    /// length of a file are compared.
+    /// Builds a checkpoint from its parts, which may have been stored. Without a fingerprint, only the identity and the length
+    /// of a file are compared.
     pub fn new(identity: (u64, u64), offset: u64, fingerprint: Option<Fingerprint>) -> Self {
         Self { identity, offset, fingerprint }
     }
@@ -91,7 +91,8 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the checkpoint behind bytes that follow this one in the file; `None` if that takes more bytes than these.
+    /// Returns the checkpoint after `bytes`, which follow this checkpoint in the file; `None` if they are too few to compute
+    /// the fingerprint.
     pub fn advance_over(&self, bytes: &[u8]) -> Option<Self> {
         let start = self.fingerprint.filter(|_| self.offset >= COVERED)?.start();
         let end = bytes.last_chunk::<COVERED_IN_MEMORY>()?;
@@ -99,7 +100,7 @@ impl Checkpoint {
         Some(Self { offset: self.offset + bytes.len() as u64, fingerprint, ..*self })
     }
 
-    /// Returns the same file at another offset, the bytes before which are not known.
+    /// Returns a checkpoint of the same file at another offset, if the bytes before that offset are not known.
     #[must_use]
     pub fn without_fingerprint(&self, offset: u64) -> Self {
         Self { offset, fingerprint: None, ..*self }
@@ -178,8 +179,8 @@ impl Fingerprint {
         Ok(Self::of_ends(&read_span(file, 0, COVERED)?, &end))
     }
 
-    /// Takes the fingerprint from the first and the last bytes before an offset. Either may be longer than what is
-    /// covered.
+    /// Computes the fingerprint from the first bytes of a file and the last bytes before an offset. Both may be longer than
+    /// the fingerprint covers.
     pub fn of_ends(start: &[u8], end: &[u8]) -> Self {
         let covered_start = &start[..start.len().min(COVERED_IN_MEMORY)];
         let covered_end = &end[end.len().saturating_sub(COVERED_IN_MEMORY)..];
@@ -210,7 +211,7 @@ impl Fingerprint {
         self.0.get().cast_signed()
     }
 
-    /// Takes a fingerprint that was stored.
+    /// Returns a fingerprint that was stored as a number.
     pub fn from_number(number: i64) -> Option<Self> {
         NonZeroU64::new(number.cast_unsigned()).map(Self)
     }
@@ -234,7 +235,7 @@ fn bytes_before(file: &mut (impl Read + Seek), offset: u64) -> io::Result<Vec<u8
 fn hash(bytes: &[u8]) -> u32 {
     let mut hasher = FixedState::default().build_hasher();
     hasher.write(bytes);
-    // The length counts: bytes may be missing where a file ends early.
+    // The length is part of the hash, because a file that ends early yields fewer bytes.
     hasher.write_usize(bytes.len());
     #[expect(clippy::cast_possible_truncation, reason = "half of the hash is enough")]
     let half = hasher.finish() as u32;
@@ -269,7 +270,7 @@ mod tests {
         let start = Checkpoint::default();
         assert_eq!(compare(&start, b""), Change::Same);
         assert_eq!(compare(&start, b"x"), Change::Grown);
-        // A file that was empty has an identity all the same.
+        // An empty file has an identity as well.
         let empty = at(b"", 0);
         let other = FileState { identity: (1, 3), ..state(b"x") };
         assert_eq!(empty.compare(&mut Cursor::new(b"x"), &other).unwrap(), Change::Replaced);

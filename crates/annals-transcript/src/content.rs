@@ -1,4 +1,15 @@
-//! Content blocks: what a message is made of.
+//! Content blocks: the parts of a message.
+//!
+//! ```
+//! use annals_transcript::Entry;
+//! use annals_transcript::content::Block;
+//!
+//! let line = br#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hi"},{"type":"tool_use","name":"Bash"}]}}"#;
+//! let entry = Entry::new(line);
+//! assert_eq!(entry.content().text(), "Hi");
+//! let [Block::Text(_), Block::ToolUse(call)] = entry.content().blocks().collect::<Vec<_>>()[..] else { panic!() };
+//! assert_eq!(call.name().unwrap(), "Bash");
+//! ```
 
 use std::borrow::Cow;
 
@@ -20,7 +31,7 @@ pub enum Block<'a> {
     RedactedThinking(RedactedThinking<'a>),
     /// `tool_use`.
     ToolUse(ToolUse<'a>),
-    /// `server_tool_use` or `mcp_tool_use`: a call of a tool that runs where the model does.
+    /// `server_tool_use` or `mcp_tool_use`: a call of a tool that runs on the model's server.
     ServerToolUse(ToolUse<'a>),
     /// The result of such a call: `web_search_tool_result`, `mcp_tool_result` …
     ServerToolResult(ToolResult<'a>),
@@ -32,7 +43,7 @@ pub enum Block<'a> {
     Image(Media<'a>),
     /// `document`.
     Document(Media<'a>),
-    /// Anything else, as found.
+    /// A block of another type.
     Other(Value<'a>),
 }
 
@@ -42,7 +53,7 @@ impl<'a> Content<'a> {
         Self(value)
     }
 
-    /// Returns the value as found.
+    /// Returns the JSON value.
     pub fn value(self) -> Option<Value<'a>> {
         self.0
     }
@@ -56,7 +67,7 @@ impl<'a> Content<'a> {
         one.into_iter().chain(many.into_iter().flatten()).map(Block::new)
     }
 
-    /// Returns the text: a string as it is, text blocks joined by newlines.
+    /// Returns the text: the string, or all text blocks joined by newlines.
     pub fn text(self) -> Cow<'a, str> {
         let mut texts = self.blocks().filter_map(|block| match block {
             Block::Text(text) => Some(text.text()),
@@ -88,7 +99,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the block as found.
+    /// Returns the JSON value of the block.
     pub fn value(self) -> Value<'a> {
         match self {
             Block::Text(Text(value))
@@ -105,7 +116,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the block's `type` as written; none for a bare string or an object without one.
+    /// Returns the `type` of the block; `None` for a string or an object without one.
     pub fn type_name(self) -> Option<Cow<'a, str>> {
         self.value().text("type")
     }
@@ -127,13 +138,13 @@ view!(part:
     Thinking {
         /// Returns the reasoning; empty in most files since 2.1.7x.
         thinking: text "thinking",
-        /// Returns the signature that lets it be sent again.
+        /// Returns the signature with which it can be sent again.
         signature: text "signature",
     }
 );
 
 view!(part:
-    /// Reasoning that is only kept encrypted.
+    /// Reasoning that is only recorded in encrypted form.
     RedactedThinking {
         /// Returns the encrypted text.
         data: text "data",
@@ -143,9 +154,9 @@ view!(part:
 view!(part:
     /// A call of a tool.
     ToolUse {
-        /// Returns the id that the result will name.
+        /// Returns the id of the call, which the result refers to.
         id: text "id",
-        /// Returns the tool.
+        /// Returns the name of the tool.
         name: text "name",
         /// Returns the arguments.
         input: value "input",
@@ -155,11 +166,11 @@ view!(part:
 );
 
 view!(part:
-    /// What a tool answered.
+    /// The result of a tool call.
     ToolResult {
-        /// Returns the call that it answers.
+        /// Returns the id of the call.
         tool_use_id: text "tool_use_id",
-        /// Returns the answer: text, or blocks with text, images and tool references.
+        /// Returns the content: text, or blocks with text, images and tool references.
         content: content "content",
         /// Returns whether the tool failed.
         is_error: flag "is_error",
@@ -169,7 +180,7 @@ view!(part:
 view!(part:
     /// A tool that a search has found.
     ToolReference {
-        /// Returns the tool.
+        /// Returns the name of the tool.
         tool_name: text "tool_name",
     }
 );

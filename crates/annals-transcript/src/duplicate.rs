@@ -1,7 +1,7 @@
-//! Entries that several lines of a file hold: lines with the same uuid.
+//! Entries with several lines: lines that have the same uuid.
 //!
-//! Claude Code reads such lines as one entry: it keeps the place of the first line and the content of the last one. The
-//! full view does the same and names the other lines.
+//! Claude Code reads such lines as one entry, with the position of the first line and the content of the last one. The full
+//! view does the same and lists the other lines.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use crate::chain::NodeIndex;
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Kind};
 use crate::json::Value;
-use crate::place::Place;
 use crate::session::Session;
+use crate::small_index::SmallIndex;
 
-/// The entries of a session that stand in several lines.
+/// The entries of a session that have several lines.
 ///
 /// ```
 /// use annals_transcript::duplicate::Duplicates;
@@ -31,37 +31,37 @@ use crate::session::Session;
 #[derive(Debug, Default)]
 pub struct Duplicates {
     entries: Vec<Lines>,
-    /// The place in `entries` of every line that shares its uuid with another one.
+    /// The index in `entries` of every line that shares its uuid with another one.
     entry_of: HashMap<NodeIndex, usize>,
 }
 
 /// The lines of one entry.
 #[derive(Debug)]
 struct Lines {
-    /// In file order, at least two.
+    /// All lines, at least two, in file order.
     all: Vec<NodeIndex>,
     content: NodeIndex,
 }
 
 impl Duplicates {
-    /// Finds the entries of a session that stand in several lines.
+    /// Finds the entries of a session that have several lines.
     pub fn of(session: &Session) -> Self {
         let mut found = Self::default();
-        let mut firsts: Vec<Option<Place>> = vec![None; session.id_count()];
+        let mut firsts: Vec<Option<SmallIndex>> = vec![None; session.id_count()];
         for (index, node) in session.nodes().iter().enumerate() {
             let Some(id) = node.id else { continue };
             match firsts[id.index()] {
-                None => firsts[id.index()] = Some(Place::at(index)),
+                None => firsts[id.index()] = Some(SmallIndex::new(index)),
                 Some(first) => found.add(first.index(), index),
             }
         }
         for lines in &mut found.entries {
-            lines.content = last_read(session, &lines.all).unwrap_or(lines.content);
+            lines.content = last_loaded(session, &lines.all).unwrap_or(lines.content);
         }
         found
     }
 
-    /// Returns the first line of the entry that a line belongs to: the place of the entry in the file.
+    /// Returns the first line of the entry that a line belongs to: the position of the entry in the file.
     pub fn first(&self, line: NodeIndex) -> NodeIndex {
         self.lines(line).map_or(line, |lines| lines.all[0])
     }
@@ -71,7 +71,7 @@ impl Duplicates {
         self.first(line) == line
     }
 
-    /// Returns the line whose content counts: the last one that Claude Code reads, or simply the last one.
+    /// Returns the line whose content counts: the last one that Claude Code loads, or else the last one.
     pub fn content(&self, line: NodeIndex) -> NodeIndex {
         self.lines(line).map_or(line, |lines| lines.content)
     }
@@ -82,7 +82,7 @@ impl Duplicates {
         all.iter().copied().filter(move |&other| other != line)
     }
 
-    /// Returns the lines of each entry that stands in several, in file order.
+    /// Returns the lines of each entry that has several, in file order.
     pub fn entries(&self) -> impl Iterator<Item = &[NodeIndex]> {
         self.entries.iter().map(|lines| &lines.all[..])
     }
@@ -105,12 +105,12 @@ impl Duplicates {
 }
 
 /// Returns the last of some lines that Claude Code loads into a conversation.
-fn last_read(session: &Session, lines: &[NodeIndex]) -> Option<NodeIndex> {
-    lines.iter().rev().find(|&&line| session.nodes()[line].is_loaded_by_client()).copied()
+fn last_loaded(session: &Session, lines: &[NodeIndex]) -> Option<NodeIndex> {
+    lines.iter().rev().find(|&&line| session.nodes()[line].is_loaded_by_claude_code()).copied()
 }
 
-/// Returns what is compared to tell whether two lines of an entry say the same: the type, and the bytes of the content of
-/// a message, of the text of a notice or of the payload of an attachment.
+/// Returns what has to be equal for two lines of an entry to have the same content: the type, and the bytes of a message's
+/// content, a notice's text or an attachment's payload.
 pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
     let content = match entry.kind() {
         Kind::User | Kind::Assistant => entry.head().content,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_compared_without_what_stands_around_them() {
+    fn contents_are_compared_without_the_fields_around_them() {
         let same = |one: &str, other: &str| {
             content(&Entry::new(one.as_bytes())) == content(&Entry::new(other.as_bytes()))
         };

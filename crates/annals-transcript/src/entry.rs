@@ -1,4 +1,4 @@
-//! One entry: its bytes, its head, what is wrong with it, and typed views over its body.
+//! One entry: its bytes, its head, the problem with it, if any, and typed views of its body.
 
 mod head;
 mod kind;
@@ -16,9 +16,18 @@ use crate::json::{Value, skip_space};
 use crate::line::Position;
 use view::View;
 
-/// One object of a transcript, or bytes in which none could be read.
+/// One object of a transcript, or bytes in which no object could be read.
 ///
-/// An entry is borrowed from where its bytes lie: a [`Reader`](crate::Reader) or any slice.
+/// An entry borrows its bytes from a [`Reader`](crate::Reader) or from any slice.
+///
+/// ```
+/// use annals_transcript::{Entry, Kind, Problem};
+///
+/// let entry = Entry::new(br#"{"type":"user","uuid":"a","message":{"content":"Hello"}}"#);
+/// assert_eq!((entry.kind(), entry.head().id.unwrap().decode()), (Kind::User, "a".into()));
+/// assert_eq!(entry.content().text(), "Hello");
+/// assert_eq!(Entry::new(b"{\"type\":\"us").problem(), Some(Problem::Torn));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     bytes: &'a [u8],
@@ -28,26 +37,26 @@ pub struct Entry<'a> {
     problem: Option<Problem>,
 }
 
-/// What is wrong with the bytes of an entry.
+/// A problem with the bytes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Problem {
-    /// Nothing but white space.
+    /// The bytes are only white space.
     Blank,
-    /// NUL bytes where a line should be: space that a file system set aside and never filled.
+    /// NUL bytes instead of a line: a file system reserved the space and never filled it.
     Nul,
-    /// An object behind NUL bytes.
+    /// An object after NUL bytes.
     NulPrefix,
-    /// An object that follows something else on its line.
+    /// An object that follows other bytes on its line.
     Glued,
-    /// Something behind the last object of a line.
+    /// Bytes after the last object of a line.
     Trailing,
-    /// An object that does not end, at the end of the file: its writer was cut off.
+    /// An object that does not end, at the end of the file: its writer was interrupted.
     Torn,
     /// An object that does not end, in the middle of the file.
     Unclosed,
     /// The end of an object whose beginning is lost.
     Headless,
-    /// Brackets match, but what is between them is not JSON.
+    /// An object with matching brackets that is not valid JSON.
     Syntax,
     /// JSON, but not an object.
     NotObject,
@@ -56,7 +65,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Returns whether the entry can be read all the same.
+    /// Returns whether the object can be read nevertheless.
     pub fn is_readable(self) -> bool {
         matches!(self, Problem::NulPrefix | Problem::Glued)
     }
@@ -81,14 +90,14 @@ impl fmt::Display for Problem {
 }
 
 impl<'a> Entry<'a> {
-    /// Reads the first entry of `line`, which may hold more behind it.
+    /// Reads the first entry of `line`, which may have more entries after it.
     pub fn new(line: &'a [u8]) -> Self {
         Self::first_in(line, Position { offset: 0, line: 1 }, &mut LineState::default())
     }
 
-    /// Reads the first entry of the rest of a line, of which `line` remembers what came before.
+    /// Reads the first entry of the rest of a line; `line` is the state of the part before.
     ///
-    /// This is the fast path for sound lines; all others are looked at by [`salvage`].
+    /// This is the fast path for valid lines; [`salvage`] handles all others.
     pub(crate) fn first_in(rest: &'a [u8], at: Position, line: &mut LineState) -> Self {
         let byte_order_mark = if at.offset == 0 { BYTE_ORDER_MARK.len() } else { 0 };
         let start = if rest.starts_with(BYTE_ORDER_MARK) { byte_order_mark } else { 0 };
@@ -99,8 +108,8 @@ impl<'a> Entry<'a> {
         if rest.get(start) == Some(&b'{')
             && let Some((head, end)) = Head::scan(rest, start)
         {
-            let problem = line.begun.then_some(Problem::Glued);
-            (line.begun, line.behind_object) = (true, true);
+            let problem = line.has_entry.then_some(Problem::Glued);
+            (line.has_entry, line.follows_object) = (true, true);
             let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
             return Self { bytes, json: &rest[start..end], at, head, problem };
         }
@@ -113,58 +122,59 @@ impl<'a> Entry<'a> {
         value.saturating_sub(start) as u64
     }
 
-    /// Takes bytes that are known to be NUL.
+    /// Returns an entry of bytes that are all NUL.
     pub(crate) fn of_hole(bytes: &'a [u8], at: Position) -> Self {
         Self { bytes, json: &[], at, head: Head::default(), problem: Some(Problem::Nul) }
     }
 
-    /// Returns all bytes of the entry, with the line's end where it has one.
+    /// Returns all bytes of the entry, with the newline if it has one.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns the object, without what surrounds it; none for [`Kind::Noise`].
+    /// Returns the object without the bytes around it; `None` for [`Kind::Noise`].
     pub fn body(&self) -> Option<Value<'a>> {
         (!self.json.is_empty()).then(|| Value::trusted(self.json))
     }
 
-    /// Returns where the entry starts.
+    /// Returns the start of the entry.
     pub fn at(&self) -> Position {
         self.at
     }
 
-    /// Returns the line that the entry ends in. Only an object that spans lines ends in another than it starts in.
+    /// Returns the number of the line that the entry ends in. Only for an object that spans lines it differs from that of its
+    /// start.
     pub fn last_line(&self) -> u64 {
         let inner = self.bytes.strip_suffix(b"\n").unwrap_or(self.bytes);
         self.at.line + memchr::memchr_iter(b'\n', inner).count() as u64
     }
 
-    /// Returns what was read at the top of the object.
+    /// Returns the top-level fields that are read for every entry.
     pub fn head(&self) -> &Head<'a> {
         &self.head
     }
 
-    /// Returns the content of the entry's message, wherever old exports put it.
+    /// Returns the content of the message. In old exports it is `message` itself.
     pub fn content(&self) -> Content<'a> {
         Content::new(self.head.content)
     }
 
-    /// Returns what the entry is.
+    /// Returns the kind of entry.
     pub fn kind(&self) -> Kind {
         self.head.kind
     }
 
-    /// Returns whether the fact holds; short for asking the head.
+    /// Returns whether a flag of the head is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.head.has(flag)
     }
 
-    /// Returns what is wrong with the bytes, as far as finding the object tells.
+    /// Returns the problem that was found while reading the head. The body is not checked.
     pub fn problem(&self) -> Option<Problem> {
         self.problem
     }
 
-    /// Returns what is wrong with the bytes, after checking the grammar of the whole object.
+    /// Checks the whole object and returns the problem with it, if any.
     pub fn verify(&self) -> Option<Problem> {
         let broken = self.body().is_some_and(|body| !body.is_valid());
         if broken { Some(Problem::Syntax) } else { self.problem }
@@ -175,7 +185,7 @@ impl<'a> Entry<'a> {
         self.bytes.ends_with(b"\n")
     }
 
-    /// Returns the entry as the type asked for, if it is one.
+    /// Returns the typed view `V` of the entry, if the entry is of its kind.
     ///
     /// ```
     /// use annals_transcript::{Entry, entry::view::CustomTitle};
@@ -189,14 +199,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What is known of a line while its entries are read one by one.
+/// The state of a line while its entries are read one by one.
 #[derive(Debug, Default)]
 pub(crate) struct LineState {
-    /// Whether an entry of it was read.
-    begun: bool,
+    /// Whether an entry of the line was read.
+    has_entry: bool,
     /// Whether the last entry read was an object.
-    behind_object: bool,
-    /// How often no object was found where one seemed to begin.
+    follows_object: bool,
+    /// The number of times that no object was found where one seemed to begin.
     failures: usize,
 }
 

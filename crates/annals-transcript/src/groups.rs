@@ -1,22 +1,22 @@
-//! What belongs to what, in two flat lists: a session may have millions of entries.
+//! Groups of indices in two flat lists: a session may have millions of entries, so a list per group would be too large.
 
 use std::ops::Range;
 
 use crate::session::index;
 
-/// The members of every group, in the order in which they were named.
+/// The members of every group, in the order in which they were added.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// Where the members of each group start in `members`, and where those of the last end.
+    /// Where the members of each group start in `members`, and where those of the last group end.
     starts: Vec<u32>,
     members: Vec<u32>,
 }
 
 impl Groups {
-    /// Sorts members into so many groups. `pairs` names a group and a member of it each time.
+    /// Builds `groups` groups from pairs of a group and a member.
     pub(crate) fn of(groups: usize, pairs: impl Iterator<Item = (usize, usize)> + Clone) -> Self {
-        // Counted two places ahead: after summing up, the place between says where the next member of a group goes,
-        // and at the end where the group ends.
+        // A counting sort. Counts are stored two elements ahead, so that after summing up `starts[group + 1]` is where the next
+        // member of the group goes and, at the end, where the group ends.
         let mut starts = vec![0; groups + 2];
         let mut count = 0;
         for (group, _) in pairs.clone() {
@@ -41,14 +41,14 @@ impl Groups {
         self.members[self.range(group)].iter().map(|&member| member as usize)
     }
 
-    /// Returns the first member of a group above a bound, if the group was named in ascending order.
+    /// Returns the first member of a group that is greater than a bound. The members must be in ascending order.
     pub(crate) fn first_above(&self, group: usize, bound: usize) -> Option<usize> {
         let members = &self.members[self.range(group)];
-        let place = members.partition_point(|&member| member as usize <= bound);
-        members.get(place).map(|&member| member as usize)
+        let first = members.partition_point(|&member| member as usize <= bound);
+        members.get(first).map(|&member| member as usize)
     }
 
-    /// Returns how many members a group has.
+    /// Returns the number of members of a group.
     pub(crate) fn count(&self, group: usize) -> usize {
         self.range(group).len()
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_in_their_groups_in_order() {
+    fn members_are_in_their_groups_in_order() {
         let pairs = [(0, 1), (3, 2), (0, 3), (4, 4), (0, 5), (0, 1)];
         let groups = Groups::of(6, pairs.into_iter());
         let found: Vec<Vec<usize>> = (0..6).map(|group| groups.members(group).collect()).collect();

@@ -1,39 +1,53 @@
 //! The full view: everything ever recorded, in conversation order, each entry once.
 //!
-//! Lines with the same uuid are one entry, at the place of the first line and with the content of the last; see
+//! Lines with the same uuid are one entry, at the position of the first line and with the content of the last; see
 //! [`duplicate`](crate::duplicate).
 //!
-//! The live conversation is the line from the leaf back to the first entry, across compactions and across roots behind
-//! which it goes on (see [`root`](mod@crate::root)). What hangs beside
-//! it follows the entry it hangs on: results and hook output as they are, abandoned prompts as branches. What
-//! hangs on nothing stands where it stands in the file.
+//! The live conversation is the path from the leaf back to the first entry, across compactions and across roots after which
+//! it continues (see [`root`](mod@crate::root)). Entries beside this path follow their parent: results and hook output as
+//! live entries, abandoned prompts as branches. Entries without a parent keep their position in the file.
+//!
+//! ```
+//! use annals_transcript::chain::Chain;
+//! use annals_transcript::history::{self, Step};
+//! use annals_transcript::session::Session;
+//!
+//! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}
+//! {"type":"user","uuid":"b","parentUuid":"a","timestamp":"2026-01-02T03:05:05.000Z","message":{"content":"Left"}}
+//! {"type":"user","uuid":"c","parentUuid":"a","timestamp":"2026-01-02T03:06:05.000Z","message":{"content":"Taken"}}"#;
+//! let session = Session::read(&file[..])?;
+//! let steps = history::of(&Chain::build(&session));
+//! assert!(matches!(steps[1], Step::Branch { from: Some(0), entries: 1, .. }));
+//! assert_eq!(steps[2..], [Step::Entry { node: 1, live: false }, Step::Entry { node: 2, live: true }]);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use crate::chain::{Chain, NodeIndex};
 use crate::entry::{Flag, Kind};
 use crate::links::Links;
 use crate::root::{self, Root, RootKind};
-use crate::session::{BlockKind, Id, Session};
+use crate::session::{BlockKind, BlockSpan, Id, Session};
 
 /// One step of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An entry.
     Entry {
-        /// The entry: of several lines with its uuid, the one whose content counts.
+        /// The entry. If several lines have its uuid, it is the one whose content counts.
         node: NodeIndex,
         /// Whether it belongs to the live conversation.
         live: bool,
     },
-    /// What follows does not belong to the live conversation. It ends where an entry is live again or the next
-    /// branch starts.
+    /// A branch begins: the following entries do not belong to the live conversation. It ends at the next live entry or the
+    /// next branch.
     Branch {
-        /// Why it does not belong.
+        /// Why it is not live.
         cause: Cause,
-        /// The entry that it leaves from; none if it hangs on nothing.
+        /// The parent of its first entry; `None` if that has none.
         from: Option<NodeIndex>,
-        /// How many entries it has.
+        /// The number of its entries.
         entries: usize,
-        /// The last of them: the leaf of the conversation that it was.
+        /// The last of them.
         last: NodeIndex,
     },
     /// The parent of the next entry is not in the file.
@@ -41,32 +55,32 @@ pub enum Step {
         /// The missing parent.
         missing: Id,
     },
-    /// The next entry hangs on nothing although others stand before it.
+    /// The next entry has no parent although others come before it.
     Root {
-        /// Why: anything but a missing parent, which is a gap, and a compaction, which speaks for itself.
+        /// Why it has none. A missing parent is a [`Step::Gap`] instead, and a compaction boundary has no such step.
         kind: RootKind,
         /// Whether that entry belongs to the live conversation.
         live: bool,
     },
 }
 
-/// Why entries stand beside the live conversation.
+/// Why a branch is not part of the live conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The conversation went on from somewhere else.
+    /// The conversation continued from an earlier entry.
     LeftBehind,
-    /// They are a subagent's, written into the session's own file as clients before 2.0 did.
+    /// It belongs to a subagent: versions before 2.0 wrote subagents into the session's own file.
     Subagent,
 }
 
-/// Returns the history of a session; `leaf` says which line of it is the live one.
+/// Returns the history of a session; the live conversation is the one that ends in `leaf`.
 pub fn steps(session: &Session, leaf: Option<NodeIndex>) -> Vec<Step> {
     let graph = Graph::of(session);
     let path = graph.path_to(leaf);
     Emitter::new(session, &graph, &path).run(&path)
 }
 
-/// Returns the history of a session with the conversation that the client would go on with as the live one.
+/// Returns the history of a session; the live conversation is the one that Claude Code would continue.
 pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     let session = chain.session();
     let graph = Graph::of(session);
@@ -75,50 +89,50 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     Emitter::new(session, &graph, &path).run(&path)
 }
 
-/// Puts into the line what the client restores besides: a summary whose kept messages come last, copies of replies. Each
-/// goes before the first entry of the line that stands further down in the file.
+/// Adds the entries to the path that Claude Code restores although they are not on it, such as a summary before kept messages
+/// or other lines of a reply. Each is inserted before the first entry of the path that comes later in the file.
 fn with_restored(path: Vec<NodeIndex>, mut restored: Vec<NodeIndex>, count: usize) -> Vec<NodeIndex> {
-    let mut is_there = vec![false; count];
+    let mut is_on_path = vec![false; count];
     for &index in &path {
-        is_there[index] = true;
+        is_on_path[index] = true;
     }
-    restored.retain(|&index| !std::mem::replace(&mut is_there[index], true));
+    restored.retain(|&index| !std::mem::replace(&mut is_on_path[index], true));
     if restored.is_empty() {
         return path;
     }
     restored.sort_unstable();
     let mut restored = restored.into_iter().peekable();
-    let mut line = Vec::with_capacity(path.len() + restored.len());
+    let mut whole = Vec::with_capacity(path.len() + restored.len());
     for index in path {
         while let Some(before) = restored.next_if(|&before| before < index) {
-            line.push(before);
+            whole.push(before);
         }
-        line.push(index);
+        whole.push(index);
     }
-    line.extend(restored);
-    line
+    whole.extend(restored);
+    whole
 }
 
-/// What entries hang on, and why some hang on nothing.
+/// The links between entries, and why some entries have no parent.
 struct Graph<'a> {
     links: Links<'a>,
-    /// In file order.
+    /// The roots in the middle of the file, in file order.
     roots: Vec<Root>,
 }
 
 impl<'a> Graph<'a> {
     fn of(session: &'a Session) -> Self {
         let links = Links::of(session);
-        let roots = root::among(&links);
+        let roots = root::find(&links);
         Self { links, roots }
     }
 
     fn root(&self, index: NodeIndex) -> Option<&Root> {
-        self.roots.binary_search_by_key(&index, |root| root.node).ok().map(|place| &self.roots[place])
+        self.roots.binary_search_by_key(&index, |root| root.node).ok().map(|found| &self.roots[found])
     }
 
-    /// Returns the line from the first entry to the leaf. Where a parent is missing, and across roots behind which the
-    /// conversation goes on, it continues with the last message before the entry in the file.
+    /// Returns the path from the first entry to the leaf. Where a parent is missing, and at roots after which the conversation
+    /// continues, it proceeds with the last message before the entry in the file.
     fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
         let mut seen = vec![false; self.links.session.nodes().len()];
         let mut path = Vec::new();
@@ -126,12 +140,17 @@ impl<'a> Graph<'a> {
         while let Some(index) = at.filter(|&index| !seen[index]) {
             seen[index] = true;
             path.push(index);
-            let continues = || self.root(index).is_some_and(|root| root.kind.continues());
-            let bridges = || self.links.missing(index).is_some() || continues();
-            at = self.links.parent(index).or_else(|| self.links.before(index).filter(|_| bridges()));
+            at = self.links.parent(index).or_else(|| self.bridged_parent(index));
         }
         path.reverse();
         path
+    }
+
+    /// Returns the entry that replaces the parent of one that has none, if the conversation continues across it.
+    fn bridged_parent(&self, index: NodeIndex) -> Option<NodeIndex> {
+        let is_missing = self.links.missing(index).is_some();
+        let continues = is_missing || self.root(index).is_some_and(|root| root.kind.continues());
+        self.links.before(index).filter(|_| continues)
     }
 }
 
@@ -140,12 +159,12 @@ struct Emitter<'a> {
     session: &'a Session,
     graph: &'a Graph<'a>,
     on_path: Vec<bool>,
-    /// Replies on the path, and calls that they made, by the id's index: lines and results of these are live wherever
-    /// they hang.
+    /// The replies on the path and their calls, by the index of the id: all lines and results of these are live, whatever
+    /// their parent is.
     replies: Vec<bool>,
     calls: Vec<bool>,
-    /// Whether somebody speaks in or below an entry who does not belong to the live replies; known while the tree that
-    /// it stands in is emitted.
+    /// Whether an entry or one below it is a message that does not belong to the live replies. It is only set while the tree
+    /// of the entry is emitted.
     leads_away: Vec<bool>,
     done: Vec<bool>,
     steps: Vec<Step>,
@@ -168,17 +187,14 @@ impl<'a> Emitter<'a> {
             made.filter_map(|block| block.tool).for_each(|id| calls[id.index()] = true);
         }
         let leads_away = vec![false; nodes.len()];
-        // Further lines of an entry have no step of their own.
+        // The other lines of an entry have no step of their own.
         let done = (0..nodes.len()).map(|index| !graph.links.duplicates.is_first(index)).collect();
         let steps = Vec::with_capacity(nodes.len());
         Self { session, graph, on_path, replies, calls, leads_away, done, steps }
     }
 
     fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
-        let is_start = |index: &NodeIndex| {
-            !self.done[*index] && !self.on_path[*index] && self.graph.links.parent(*index).is_none()
-        };
-        let starts: Vec<_> = (0..self.done.len()).filter(is_start).collect();
+        let starts: Vec<_> = (0..self.done.len()).filter(|&index| self.starts_tree(index)).collect();
         let mut starts = starts.into_iter().peekable();
         for &index in path {
             while let Some(start) = starts.next_if(|&start| start < index) {
@@ -192,7 +208,7 @@ impl<'a> Emitter<'a> {
             }
         }
         starts.for_each(|start| self.emit_tree(start, None));
-        // What is left hangs on itself in a circle.
+        // Only cycles are left.
         for index in 0..self.done.len() {
             if !self.done[index] {
                 self.emit_tree(index, None);
@@ -201,22 +217,27 @@ impl<'a> Emitter<'a> {
         self.steps
     }
 
-    /// Emits an entry beside the path and all that hangs on it. From where somebody speaks who does not belong to the
-    /// live replies, it is a branch.
+    /// Returns whether an entry beside the path has no parent and was not yet emitted.
+    fn starts_tree(&self, index: NodeIndex) -> bool {
+        !self.done[index] && !self.on_path[index] && self.graph.links.parent(index).is_none()
+    }
+
+    /// Emits an entry beside the path and all entries below it. A message that does not belong to the live replies starts a
+    /// branch.
     fn emit_tree(&mut self, root: NodeIndex, from: Option<NodeIndex>) {
         let tree = self.tree(root);
         for &(index, parent) in tree.iter().rev() {
-            self.leads_away[index] |= self.speaks(index) && !self.belongs(index);
+            self.leads_away[index] |= self.is_prompt_or_reply(index) && !self.belongs(index);
             if let Some(parent) = parent {
                 self.leads_away[parent] |= self.leads_away[index];
             }
         }
         let mut branch_end = 0;
-        for (place, &(index, parent)) in tree.iter().enumerate() {
-            let live = place >= branch_end && (self.belongs(index) || !self.leads_away[index]);
-            if !live && place >= branch_end {
+        for (position, &(index, parent)) in tree.iter().enumerate() {
+            let live = position >= branch_end && (self.belongs(index) || !self.leads_away[index]);
+            if !live && position >= branch_end {
                 let branch = self.tree(index);
-                branch_end = place + branch.len();
+                branch_end = position + branch.len();
                 let is_side = self.graph.links.node(index).has(Flag::Sidechain);
                 let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
                 let last = branch.last().map_or(index, |(last, _)| *last);
@@ -242,8 +263,7 @@ impl<'a> Emitter<'a> {
         self.steps.push(Step::Entry { node: self.graph.links.duplicates.content(index), live });
     }
 
-    /// Returns what hangs on an entry and was not emitted, itself first and each entry directly behind all that hangs
-    /// on its elder siblings, with what each hangs on.
+    /// Returns an entry and all entries below it that were not yet emitted, depth first, each with its parent.
     fn tree(&self, root: NodeIndex) -> Vec<(NodeIndex, Option<NodeIndex>)> {
         let mut tree = Vec::new();
         let mut waiting = vec![(root, None)];
@@ -252,7 +272,7 @@ impl<'a> Emitter<'a> {
                 continue;
             }
             tree.push((index, parent));
-            // An entry hangs on one other, so that in a circle only the root is met again.
+            // An entry has one parent, so in a cycle only the root is met again.
             let children = self.graph.links.children.members(index).rev().filter(|&child| child != root);
             waiting.extend(children.map(|child| (child, Some(index))));
         }
@@ -262,19 +282,19 @@ impl<'a> Emitter<'a> {
     /// Returns whether an entry is a line of a live reply, or the result of one of its calls.
     fn belongs(&self, index: NodeIndex) -> bool {
         let node = self.graph.links.node(index);
-        let answers = || {
-            let mut blocks = self.session.blocks(node).iter();
-            blocks.any(|block| {
-                matches!(block.kind, BlockKind::ToolResult(_))
-                    && block.tool.is_some_and(|id| self.calls[id.index()])
-            })
-        };
-        let is_line =
-            || node.kind == Kind::Assistant && node.message_id.is_some_and(|id| self.replies[id.index()]);
-        is_line() || node.kind == Kind::User && answers()
+        match node.kind {
+            Kind::Assistant => node.message_id.is_some_and(|id| self.replies[id.index()]),
+            Kind::User => self.session.blocks(node).iter().any(|block| self.is_live_result(block)),
+            _ => false,
+        }
     }
 
-    fn speaks(&self, index: NodeIndex) -> bool {
+    fn is_live_result(&self, block: &BlockSpan) -> bool {
+        matches!(block.kind, BlockKind::ToolResult(_)) && block.tool.is_some_and(|id| self.calls[id.index()])
+    }
+
+    /// Returns whether an entry is a prompt, a tool result or a reply, and not injected text.
+    fn is_prompt_or_reply(&self, index: NodeIndex) -> bool {
         let node = self.graph.links.node(index);
         matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta)
     }

@@ -1,7 +1,7 @@
-//! What an entry says to a person: a role, typed parts, and who should see each of them.
+//! What an entry means to a person: a role, typed parts, and the visibility of each part.
 //!
-//! This is the one place that interprets entries for people. The terminal, the wire, editors and the page render items; they
-//! choose what to show by [`Visibility`] alone.
+//! Only this module interprets entries for people. The terminal, the wire, editors and the page render items, and select what
+//! to show by [`Visibility`] alone.
 //!
 //! ```
 //! use annals_transcript::Entry;
@@ -23,40 +23,40 @@ use crate::json::Value;
 use crate::model::Role;
 use crate::prompt::{self, Input, InputKind};
 
-/// Who should see something, from everybody to nobody.
+/// Which outputs show an item or a part, from all of them to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Visibility {
     /// What people and the model said and did: prompts, replies, images, tool calls. Every output shows it.
     Conversation,
-    /// What came with it: output of commands, messages of other agents, notifications, hooks that spoke. People see it
-    /// folded.
+    /// What came with it: output of commands, messages of other agents, notifications, output of hooks. It is shown folded.
     Folded,
-    /// What Claude Code added for the model: reminders, attachments, injected entries. People see it on request.
+    /// What Claude Code added for the model: reminders, attachments, injected entries. It is shown on request.
     Context,
-    /// Records and other entries that say nothing.
+    /// Records and other entries without text for people.
     Hidden,
 }
 
-/// What an entry says.
+/// What an entry means to a person.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Item<'a> {
-    /// Who speaks; `None` where Claude Code does.
+    /// Who speaks; `None` if it is Claude Code itself.
     pub role: Option<Role>,
-    /// What is said, in order.
+    /// The parts, in order.
     pub parts: Vec<Part<'a>>,
     /// Parts are at most this visible.
     limit: Visibility,
 }
 
-/// One thing that an entry says.
+/// One part of an item.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Part<'a> {
-    /// Something that came in: words of a person, or what Claude Code wrote around them or in their place.
+    /// Input: text of a person, or what Claude Code wrapped around it or wrote in its place.
     Input(Input<'a>),
     /// Text of the model.
     Text(Text<'a>),
-    /// Text in place of a reply: the request failed.
+    /// Text instead of a reply: the request failed.
     RequestError(Text<'a>),
     /// Reasoning of the model.
     Thinking(Thinking<'a>),
@@ -84,6 +84,7 @@ pub enum Part<'a> {
 
 /// Context that Claude Code added for the model.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Context<'a> {
     /// Its type, and the file that it is about: `file tea.txt`.
     pub name: String,
@@ -92,7 +93,7 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Returns what it says: the text of its content, or else all of its payload as JSON.
+    /// Returns the text of its content, or else the whole payload as JSON.
     pub fn text(&self) -> Cow<'a, str> {
         let Some(payload) = self.payload else { return Cow::Borrowed("") };
         let content = payload.get("content");
@@ -124,7 +125,7 @@ pub enum Notice<'a> {
 }
 
 impl Notice<'_> {
-    /// Returns the notice in a few words, for outputs that have only text.
+    /// Returns the notice as one line of text.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Notice::Compaction(boundary) => {
@@ -135,9 +136,8 @@ impl Notice<'_> {
                 format!("[The conversation was compacted {why}{tokens}]").into()
             }
             Notice::Retry(error) => {
-                let attempt =
-                    |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-                let (attempt, of) = (attempt(error.retry_attempt()), attempt(error.max_retries()));
+                let (attempt, of) =
+                    (number_or_mark(error.retry_attempt()), number_or_mark(error.max_retries()));
                 format!("request failed, attempt {attempt} of {of}").into()
             }
             Notice::Hook { name, text, failed: true } => {
@@ -147,6 +147,11 @@ impl Notice<'_> {
             Notice::Text(text) => Cow::Borrowed(text),
         }
     }
+}
+
+/// Returns a number as text; a question mark if it is missing.
+fn number_or_mark(number: Option<u64>) -> String {
+    number.map_or_else(|| "?".to_owned(), |number| number.to_string())
 }
 
 impl<'a> Item<'a> {
@@ -173,14 +178,14 @@ impl<'a> Item<'a> {
             Kind::Attachment if limit == Visibility::Conversation && is_queued_prompt(entry) => {
                 Some(Role::User)
             }
-            // Some commands stand in system entries.
+            // Some slash commands are in system entries.
             _ if parts.iter().any(Part::speaks_to_model) => Some(Role::User),
             _ => None,
         };
         Self { role, parts, limit }
     }
 
-    /// Returns who should see the item: whoever should see one of its parts. A message without parts is conversation.
+    /// Returns the visibility of the item, which is that of its most visible part. A message without parts is conversation.
     pub fn visibility(&self) -> Visibility {
         let most_visible = self.parts.iter().map(|part| self.visibility_of(part)).min();
         match most_visible {
@@ -190,7 +195,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns who should see a part of the item.
+    /// Returns the visibility of a part of the item.
     pub fn visibility_of(&self, part: &Part<'_>) -> Visibility {
         match part {
             // The result of a call belongs to the call, whatever else the entry is.
@@ -199,7 +204,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns what came in with the entry.
+    /// Returns the inputs among the parts.
     pub fn inputs(&self) -> impl Iterator<Item = &Input<'a>> {
         self.parts.iter().filter_map(|part| match part {
             Part::Input(input) => Some(input),
@@ -228,7 +233,8 @@ impl Part<'_> {
         }
     }
 
-    /// Returns whether somebody outside of Claude Code speaks to the model: a person, another agent, a background task.
+    /// Returns whether the part is input for the model from outside of Claude Code: of a person, another agent or a
+    /// background task.
     fn speaks_to_model(&self) -> bool {
         let Part::Input(input) = self else { return false };
         matches!(
@@ -243,13 +249,13 @@ impl Part<'_> {
     }
 }
 
-/// Returns whether an entry is something that was queued for the model, by a person or by a background task.
+/// Returns whether an entry is input that a person or a background task queued for the model.
 fn is_queued_prompt(entry: &Entry<'_>) -> bool {
     let queued = entry.view::<Attachment>().and_then(|attachment| attachment.queued_command());
     queued.is_some_and(|queued| prompt::kind_of_queued(&queued) != InputKind::Injected)
 }
 
-/// Returns who should see what came in.
+/// Returns the visibility of an input.
 fn of_input(kind: InputKind) -> Visibility {
     match kind {
         InputKind::Prompt
@@ -258,7 +264,7 @@ fn of_input(kind: InputKind) -> Visibility {
         | InputKind::Bash
         | InputKind::ToolResult
         | InputKind::Interrupt
-        // It stands for a part of the conversation.
+        // It replaces a part of the conversation.
         | InputKind::CompactSummary => Visibility::Conversation,
         InputKind::Output
         | InputKind::Teammate
@@ -281,7 +287,7 @@ fn of_user<'a>(entry: &Entry<'a>) -> Vec<Part<'a>> {
     of_content(content, words)
 }
 
-/// Returns the parts of content that came in; `words` says what text without a wrapper is.
+/// Returns the parts of input content; text without a wrapper gets the kind `words`.
 fn of_content(content: Content<'_>, words: InputKind) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     for block in content.blocks() {
@@ -328,12 +334,12 @@ fn of_notice<'a>(system: &System<'a>) -> Vec<Part<'a>> {
         SystemKind::LocalCommand => text.map_or_else(Vec::new, |text| {
             prompt::in_block(text, InputKind::Output).into_iter().map(Part::Input).collect()
         }),
-        _ => vec![text.map_or_else(|| unspoken(system), |text| Part::Notice(Notice::Text(text)))],
+        _ => vec![text.map_or_else(|| notice_without_text(system), |text| Part::Notice(Notice::Text(text)))],
     }
 }
 
-/// Returns a notice without text: only its name is known.
-fn unspoken<'a>(system: &System<'a>) -> Part<'a> {
+/// Returns the part for a notice without text: only its name is known.
+fn notice_without_text<'a>(system: &System<'a>) -> Part<'a> {
     let name = system.subtype().unwrap_or(Cow::Borrowed("system")).into_owned();
     Part::Context(Context { name, payload: None })
 }
@@ -350,13 +356,13 @@ fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part
     let hook = || payload.text("hookName").unwrap_or(Cow::Borrowed("hook"));
     let part = match attachment.kind() {
         AttachmentKind::HookAdditionalContext | AttachmentKind::HookBlockingError => {
-            Part::Input(Input::new(InputKind::Hook, said_by_hook(payload)))
+            Part::Input(Input::new(InputKind::Hook, hook_text(payload)))
         }
         AttachmentKind::HookSystemMessage => {
-            Part::Notice(Notice::Hook { name: hook(), text: said_by_hook(payload), failed: false })
+            Part::Notice(Notice::Hook { name: hook(), text: hook_text(payload), failed: false })
         }
         AttachmentKind::HookNonBlockingError | AttachmentKind::HookCancelled => {
-            Part::Notice(Notice::Hook { name: hook(), text: said_by_hook(payload), failed: true })
+            Part::Notice(Notice::Hook { name: hook(), text: hook_text(payload), failed: true })
         }
         AttachmentKind::HookSuccess => {
             Part::Context(Context { name: format!("hook {}", hook()), payload: Some(payload) })
@@ -366,8 +372,8 @@ fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part
     vec![part]
 }
 
-/// Returns what a hook said: why it blocked, or else the first of its outputs that is not blank.
-fn said_by_hook(payload: Value<'_>) -> Cow<'_, str> {
+/// Returns the text of a hook: the reason why it blocked, or else the first of its outputs that is not blank.
+fn hook_text(payload: Value<'_>) -> Cow<'_, str> {
     let reason = payload.get("blockingError").and_then(|error| error.text("blockingError"));
     let outputs = ["content", "stderr", "stdout"].into_iter();
     let output = || {
@@ -378,7 +384,7 @@ fn said_by_hook(payload: Value<'_>) -> Cow<'_, str> {
     reason.filter(|reason| !reason.trim().is_empty()).or_else(output).unwrap_or_default()
 }
 
-/// Returns the name of context: its type, and the file that it is about.
+/// Returns the name of a context part: its type, and the file that it is about.
 fn name_of(payload: Value<'_>) -> String {
     let kind = payload.text("type").unwrap_or(Cow::Borrowed("attachment"));
     let file = payload.text("displayPath").or_else(|| payload.text("filename"));

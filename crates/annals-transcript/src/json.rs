@@ -1,32 +1,31 @@
-//! JSON read in place: values are found in the bytes and stay there.
+//! Reads JSON in place: values are slices of the bytes.
 //!
-//! A [`Value`] is a slice of the line it stands in. Asking it for a member or an item skips over everything
-//! else without building anything, so key order, number spelling, duplicate keys and lone surrogates are all
-//! still in the bytes. Only the structure (strings and brackets) is looked at; [`Value::is_valid`] checks the
-//! grammar in full.
+//! A [`Value`] is a slice of its line. Looking up a member or an item skips everything else without building a tree, so key
+//! order, number spelling, duplicate keys and lone surrogates stay as they are. Only strings and brackets are examined;
+//! [`Value::is_valid`] checks the whole grammar.
 
 mod block;
+mod multiline;
 mod scan;
-mod spanning;
 
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use multiline::{MultilineObject, Progress};
 pub(crate) use scan::{Step, Walk, skip_space, value_end, walk_object};
-pub(crate) use spanning::{Progress, Spanning};
 
-/// One JSON value, as the bytes that spell it.
+/// One JSON value, as its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a>(&'a [u8]);
 
-/// The inside of a JSON string, escapes and all.
+/// The bytes between the quotes of a JSON string, not decoded.
 ///
-/// Two of them are equal when they decode to the same text, whatever their spelling.
+/// Two of them are equal if they decode to the same text, however they are escaped.
 #[derive(Clone, Copy)]
 pub struct JsonStr<'a>(&'a [u8]);
 
 impl<'a> Value<'a> {
-    /// Returns the value that `bytes` spell, white space around it aside, if they hold just one.
+    /// Returns the value in `bytes`, without the white space around it; `None` if there is not exactly one.
     ///
     /// ```
     /// # use annals_transcript::json::Value;
@@ -40,19 +39,18 @@ impl<'a> Value<'a> {
         (skip_space(bytes, end) == bytes.len()).then(|| Self(&bytes[start..end]))
     }
 
-    /// Wraps bytes that are known to spell one value.
+    /// Wraps bytes that are known to be one value.
     pub(crate) fn trusted(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Returns the bytes of the value, as found.
+    /// Returns the bytes of the value.
     pub fn bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// Returns whether the bytes are JSON in every detail.
-    ///
-    /// Bytes that are not UTF-8 and lone surrogates count as valid inside strings: readers replace them.
+    /// Returns whether the bytes are valid JSON. Inside strings, lone surrogates and bytes that are not UTF-8 count as valid,
+    /// because readers replace them.
     pub fn is_valid(self) -> bool {
         serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok()
     }
@@ -72,7 +70,7 @@ impl<'a> Value<'a> {
         self.0 == b"null"
     }
 
-    /// Returns whether JavaScript takes the value as true.
+    /// Returns whether the value is true as a condition in JavaScript.
     pub fn is_truthy(self) -> bool {
         match self.0 {
             b"null" | b"false" | b"\"\"" => false,
@@ -80,22 +78,22 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns the bytes of the value as if they were the inside of a string.
+    /// Returns the bytes of the value as the text of a string.
     pub(crate) fn spelling(self) -> JsonStr<'a> {
         JsonStr(self.0)
     }
 
-    /// Returns the member named `key`; of several, the last, as in JavaScript.
+    /// Returns the member named `key`. As in JavaScript, the last of several members with the same key counts.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
         self.members().filter(|(name, _)| name == key).last().map(|(_, value)| value)
     }
 
-    /// Returns the members of an object in the order found, duplicates included; nothing for other values.
+    /// Returns the members of an object in order, duplicates included; other values have none.
     pub fn members(self) -> Members<'a> {
         Members(Walk::new(self.0, b'{'))
     }
 
-    /// Returns the items of an array; nothing for other values.
+    /// Returns the items of an array; other values have none.
     pub fn items(self) -> Items<'a> {
         Items(Walk::new(self.0, b'['))
     }
@@ -126,7 +124,7 @@ impl<'a> Value<'a> {
         if digits { std::str::from_utf8(self.0).ok()?.parse().ok() } else { None }
     }
 
-    /// Returns a whole number that is not negative, in whatever spelling (`100`, `1e2`, `100.0`).
+    /// Returns a whole number that is not negative, in any spelling (`100`, `1e2`, `100.0`).
     pub fn as_u64(self) -> Option<u64> {
         if let Some(number) = std::str::from_utf8(self.0).ok().and_then(|text| text.parse().ok()) {
             return Some(number);
@@ -157,7 +155,7 @@ impl<'a> Value<'a> {
         self.get(key).filter(|value| !value.is_null())
     }
 
-    /// Returns the strings of the array `key`; anything else in it is passed over.
+    /// Returns the strings of the array `key` and skips all other items.
     pub fn texts(self, key: &str) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
         self.get(key).into_iter().flat_map(Value::items).filter_map(Value::as_text)
     }
@@ -197,7 +195,7 @@ impl<'a> JsonStr<'a> {
         Self(raw)
     }
 
-    /// Returns the bytes between the quotes, as found.
+    /// Returns the bytes between the quotes.
     pub fn raw(self) -> &'a [u8] {
         self.0
     }
@@ -219,7 +217,7 @@ impl<'a> JsonStr<'a> {
 }
 
 impl<'a> JsonStr<'a> {
-    /// Returns the decoded text as bytes, which for nearly every key and id are the bytes as found.
+    /// Returns the decoded text as bytes. Nearly every key and id has no escapes and need not be copied.
     pub(crate) fn decode_bytes(self) -> Cow<'a, [u8]> {
         if memchr::memchr(b'\\', self.0).is_none() {
             return Cow::Borrowed(self.0);
@@ -254,10 +252,10 @@ pub fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("text is always a JSON string")
 }
 
-/// Returns `false` for nearly all strings that do not decode to `text`, at a glance.
+/// Returns `false` for nearly all strings that do not decode to `text`, without decoding them.
 #[inline]
 fn may_decode_to(raw: &[u8], text: &[u8]) -> bool {
-    // An escape makes a string longer, and ASCII at the front stays what it is unless it is escaped itself.
+    // An escaped string is longer than its text, and its first byte is that of the text or a backslash.
     let same_start = match (raw.first(), text.first()) {
         (Some(first), Some(start)) if start.is_ascii() => first == start || *first == b'\\',
         _ => true,
@@ -265,7 +263,7 @@ fn may_decode_to(raw: &[u8], text: &[u8]) -> bool {
     same_start && raw.len() > text.len()
 }
 
-/// Returns bytes as text. Nearly all are UTF-8, which is faster to check than to repair.
+/// Converts bytes to text. Nearly all bytes are UTF-8, and checking that is faster than replacing invalid sequences.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
@@ -277,7 +275,7 @@ fn unescape(raw: &[u8]) -> String {
         text.push_str(&text_of(&rest[..slash]));
         rest = &rest[slash + 1..];
         let Some((&escape, after)) = rest.split_first() else {
-            // The string was cut off behind a backslash.
+            // The string was cut off after a backslash.
             text.push(char::REPLACEMENT_CHARACTER);
             break;
         };
@@ -290,7 +288,7 @@ fn unescape(raw: &[u8]) -> String {
             b't' => text.push('\t'),
             b'u' => text.push(unicode_escape(&mut rest)),
             b'"' | b'\\' | b'/' => text.push(char::from(escape)),
-            // Not JSON; the byte may open a longer UTF-8 sequence, so it stays in place.
+            // Not JSON. The byte may begin a longer UTF-8 sequence, so it is decoded with the bytes after it.
             _ => {
                 text.push('\\');
                 let (letter, tail) = rest_from(raw, rest);
@@ -303,14 +301,14 @@ fn unescape(raw: &[u8]) -> String {
     text
 }
 
-/// Returns the text up to the next backslash, from the byte before `rest` on, and what follows it.
+/// Returns the text from the byte before `rest` to the next backslash, and the bytes after it.
 fn rest_from<'a>(raw: &'a [u8], rest: &[u8]) -> (Cow<'a, str>, &'a [u8]) {
     let tail = &raw[raw.len() - rest.len() - 1..];
     let end = memchr::memchr(b'\\', &tail[1..]).map_or(tail.len(), |at| at + 1);
     (String::from_utf8_lossy(&tail[..end]), &tail[end..])
 }
 
-/// Reads the digits behind `\u`, and the second half of a surrogate pair where there is one.
+/// Reads the digits after `\u`, and the second half of a surrogate pair if there is one.
 fn unicode_escape(rest: &mut &[u8]) -> char {
     let Some(unit) = take_hex4(rest) else { return char::REPLACEMENT_CHARACTER };
     if (0xD800..0xDC00).contains(&unit)
@@ -353,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_are_no_json_keep_what_can_be_kept() {
+    fn invalid_escapes_keep_the_readable_text() {
         assert_eq!(decoded(r"a\u12"), "a\u{FFFD}12");
         assert_eq!(decoded("cut\\"), "cut\u{FFFD}");
         assert_eq!(decoded(r"C:\dir\é\n"), "C:\\dir\\é\n");

@@ -1,17 +1,18 @@
-//! Claude Code transcripts: bytes to entries and back, without losing either.
+//! Reads and writes Claude Code transcripts. Every byte is kept, whether its entry is known or not.
 //!
 //! - [`Reader`] splits any source into entries and never fails on content ([`line`](mod@line)).
-//! - [`Entry`] is one of them: its bytes, its [`Head`], what is wrong with it, typed views of its body ([`entry`]).
-//! - [`content`] has the blocks of messages, [`json`] the values underneath.
+//! - [`Entry`] is one of them: its bytes, its [`Head`], its [`Problem`] and typed views of its body ([`entry`]).
+//! - [`content`] has the blocks of messages, [`json`] reads values in place.
 //! - [`patch`] changes one value of a line and no other byte.
-//! - [`item`] says what an entry means to a person: role, parts, visibility; [`prompt`] finds a person's words in text.
+//! - [`item`] says what an entry means to a person: role, parts, visibility; [`prompt`] finds the text that a person typed.
 //! - [`lite`] reads the ends of a file for lists.
-//! - [`session`] holds a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] what the client
-//!   would send, [`history`] everything that was recorded, [`duplicate`] entries that stand in several lines,
-//!   [`root`] why messages in the middle of a file hang on nothing, [`turn`] its rounds, [`tool`] its calls.
-//! - [`write`](mod@write) records: transcripts that the client resumes.
+//! - [`session`] has a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] the messages that Claude
+//!   Code would send, [`history`] everything that was recorded, [`duplicate`] entries with several lines, [`root`] the reason
+//!   why a message in the middle of a file has no parent, [`turn`] the turns, [`tool`] the calls.
+//! - [`conversation`] brings history, turns and calls together; start here to show a session.
+//! - [`write`](mod@write) records transcripts that Claude Code can resume.
 //! - [`checkpoint`] says how far a file was read, and whether it is still the same file.
-//! - [`project`] knows where sessions lie, [`version`] which version of Claude Code is older.
+//! - [`project`] names the folder of a project, [`paths`] the files of a session; [`version`] compares versions of Claude Code.
 //!
 //! ```
 //! use annals_transcript::{Reader, entry::view::User};
@@ -50,11 +51,11 @@ pub mod lite;
 pub mod model;
 pub mod patch;
 pub mod paths;
-mod place;
 pub mod project;
 pub mod prompt;
 pub mod root;
 pub mod session;
+mod small_index;
 pub mod tool;
 pub mod turn;
 pub mod version;

@@ -1,18 +1,18 @@
-//! From bytes to lines to entries, one at a time, in memory bounded by the longest line.
+//! Reads entries one at a time; the memory is bounded by the longest line.
 
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use crate::entry::{Entry, LineState, Problem};
-use crate::json::{Progress, Spanning, Value};
+use crate::json::{MultilineObject, Progress, Value};
 
-/// Where an entry starts in its file.
+/// The start of an entry in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// Bytes before it.
+    /// The number of bytes before it.
     pub offset: u64,
-    /// Its line, counted from 1.
+    /// The number of its line, counted from 1.
     pub line: u64,
 }
 
@@ -25,8 +25,8 @@ impl fmt::Display for Position {
 /// Reads entries from any source.
 ///
 /// Every byte belongs to exactly one entry, so the entries' bytes, concatenated, give the source back. Content
-/// never makes reading fail: the only errors are those of the source. A hole, in which a file has nothing but NUL bytes
-/// for long, is several entries, so that it need not be in memory at once.
+/// never makes reading fail: the only errors are those of the source. A hole, which is a long run of NUL bytes, becomes
+/// several entries, so that it is never in memory as a whole.
 ///
 /// ```
 /// use annals_transcript::{Kind, Reader};
@@ -45,48 +45,48 @@ pub struct Reader<R> {
     buffer: Vec<u8>,
     /// The unread part of the current line, in `buffer`.
     line: Range<usize>,
-    /// What is known of the current line.
+    /// The state of the current line.
     state: LineState,
-    /// What the current line is.
+    /// Whether the current line is a line, several lines or a part of a hole.
     piece: Piece,
-    /// How much of `buffer` holds bytes of the source.
+    /// The number of bytes of the source in `buffer`.
     filled: usize,
-    /// Where the next entry starts.
+    /// The start of the next entry.
     at: Position,
     looked_ahead: LookAhead,
 }
 
-/// Enough for nearly every line, small enough to stay in cache.
+/// The initial size of the buffer: enough for nearly every line, and small enough to stay in the processor's cache.
 const CHUNK: usize = 256 * 1024;
 
-/// How many bytes were read ahead from lines that begin an object, without finding its end.
+/// Counts the bytes that were read ahead from lines that begin an object, without finding its end.
 #[derive(Debug, Default)]
 struct LookAhead {
-    in_vain: u64,
+    wasted_bytes: u64,
 }
 
 impl LookAhead {
-    /// Returns whether one more line may be tried. The bound keeps the work on hostile files linear; a file with as many torn
-    /// lines as it takes to reach it is no transcript.
+    /// Returns whether another object may be read ahead. The bound keeps the work on hostile files linear; no transcript has so
+    /// many torn lines.
     fn is_allowed(&self, at: Position) -> bool {
-        self.in_vain <= (1 << 20) + 4 * at.offset
+        self.wasted_bytes <= (1 << 20) + 4 * at.offset
     }
 }
 
-/// An object that spans lines is read as one up to this length: what is torn must not fill the memory.
+/// The longest object that spans lines and is read as one entry: a torn object must not fill the memory.
 const LONGEST_SPAN: usize = 64 * 1024 * 1024;
 
-/// What a hole looks like.
+/// NUL bytes to compare a hole with.
 static NULS: [u8; CHUNK / 4] = [0; CHUNK / 4];
 
-/// What is read at once.
+/// The kinds of pieces in which a source is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Piece {
-    /// A line, with its end or at the end of the source.
+    /// A line with its newline, or the last line of the source without one.
     Line,
-    /// Lines that an object spans.
+    /// The lines of an object that spans several.
     Lines,
-    /// What stands of a line before a hole.
+    /// The part of a line before a hole.
     BeforeHole,
     /// A part of a hole.
     Hole,
@@ -98,7 +98,7 @@ impl<R: Read> Reader<R> {
         Self::resume(source, Position { offset: 0, line: 1 })
     }
 
-    /// Reads from a source that stands at `at`, the start of a line.
+    /// Reads from a source whose next byte is at `at`, the start of a line.
     pub fn resume(source: R, at: Position) -> Self {
         Self {
             source,
@@ -120,7 +120,10 @@ impl<R: Read> Reader<R> {
             }
             self.state = LineState::default();
             let line = &self.buffer[self.line.clone()];
-            if self.piece == Piece::Line && self.looked_ahead.is_allowed(self.at) && is_begun(line, self.at) {
+            if self.piece == Piece::Line
+                && self.looked_ahead.is_allowed(self.at)
+                && begins_unclosed_object(line, self.at)
+            {
                 self.extend_over_lines()?;
             }
         }
@@ -140,7 +143,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(entry))
     }
 
-    /// Extends the current line over those that follow if it begins an object that ends in a later line.
+    /// Extends the current line over the following ones if it begins an object that ends in one of them.
     fn extend_over_lines(&mut self) -> io::Result<()> {
         let mut looked_ahead = std::mem::take(&mut self.looked_ahead);
         let length = spanned_lines(self, self.line.len(), &mut looked_ahead);
@@ -152,12 +155,12 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Returns where the next entry starts: at the end of the source, its length and number of lines plus one.
+    /// Returns the start of the next entry. At the end of the source it is the length and the number of lines plus one.
     pub fn position(&self) -> Position {
         self.at
     }
 
-    /// Finds the end of the line behind the current one and makes it current.
+    /// Makes the next line current; returns whether there is one.
     fn read_line(&mut self) -> io::Result<bool> {
         self.piece = Piece::Line;
         let mut start = self.line.end;
@@ -167,7 +170,7 @@ impl<R: Read> Reader<R> {
                 self.line = start..searched + newline + 1;
                 return Ok(true);
             }
-            // What is left over moves to the front, so that the buffer grows for a long line only.
+            // The rest moves to the front, so that the buffer only grows for a long line.
             self.buffer.copy_within(start..self.filled, 0);
             self.filled -= start;
             (start, searched) = (0, self.filled);
@@ -189,7 +192,7 @@ impl<R: Read> Reader<R> {
 
     fn fill(&mut self) -> io::Result<usize> {
         if self.buffer.is_empty() {
-            // Pages that a short file does not reach are not touched.
+            // The system provides zeroed pages lazily, so a short file does not touch the whole buffer.
             self.buffer = vec![0; CHUNK];
         } else if self.filled == self.buffer.len() {
             // A quarter at a time keeps the buffer close to the longest line.
@@ -210,14 +213,14 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The entries of bytes that are in memory already: what [`Reader`] would read from them, without a copy.
+/// The entries of bytes in memory: the same as [`Reader`] would read, without a copy.
 #[derive(Debug)]
 pub struct Entries<'a> {
-    /// Behind the current line.
+    /// The bytes after the current line.
     rest: &'a [u8],
     /// The unread part of the current line.
     line: &'a [u8],
-    /// What is known of the current line.
+    /// The state of the current line.
     state: LineState,
     at: Position,
     looked_ahead: LookAhead,
@@ -230,10 +233,10 @@ impl<'a> Entries<'a> {
         Self { rest: bytes, line: &[], state: LineState::default(), at, looked_ahead: LookAhead::default() }
     }
 
-    /// Returns the length of the next lines: those that an object spans, or one.
+    /// Returns the length of the next line, or of all lines of an object that spans several.
     fn next_length(&mut self) -> usize {
         let line = first_line(self.rest).len();
-        if !self.looked_ahead.is_allowed(self.at) || !is_begun(&self.rest[..line], self.at) {
+        if !self.looked_ahead.is_allowed(self.at) || !begins_unclosed_object(&self.rest[..line], self.at) {
             return line;
         }
         let spanned = spanned_lines(&mut self.rest, line, &mut self.looked_ahead);
@@ -241,11 +244,11 @@ impl<'a> Entries<'a> {
         spanned.ok().flatten().unwrap_or(line)
     }
 
-    /// Passes over the next lines as long as nobody needs them.
-    pub(crate) fn pass_over(&mut self, is_needless: impl Fn(&[u8]) -> bool) {
+    /// Skips the next lines as long as `is_skipped` returns `true` for them.
+    pub(crate) fn skip_lines_while(&mut self, is_skipped: impl Fn(&[u8]) -> bool) {
         while self.line.is_empty() && !self.rest.is_empty() {
             let line = first_line(self.rest);
-            if !is_needless(line) {
+            if !is_skipped(line) {
                 return;
             }
             self.rest = &self.rest[line.len()..];
@@ -255,12 +258,13 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// The current line and those behind it, which may have to be read first. Offsets count from the start of the current line.
+/// Access to the current line and the lines after it, which may have to be read first. Offsets count from the start of the
+/// current line.
 trait LinesAhead {
     /// Returns bytes that were read.
     fn bytes(&self, range: Range<usize>) -> &[u8];
 
-    /// Returns where the line ends that begins at an offset; `None` if no line begins there.
+    /// Returns the end of the line that begins at an offset; `None` at the end of the source.
     fn line_end(&mut self, from: usize) -> io::Result<Option<usize>>;
 }
 
@@ -299,15 +303,14 @@ impl LinesAhead for &[u8] {
     }
 }
 
-/// Returns the length of the lines that an object spans which begins in the first of them (`docs/CHAIN.md` 1.1); `first` is the
-/// length of that line. Returns `None` if the object ends there, never ends, or is not JSON: then only the first line is
-/// damaged.
+/// Returns the length of all lines of an object that begins in the first of them (CHAIN.md 1.1); `first` is the length of that
+/// line. Returns `None` if the object ends in the first line, never ends, or is not JSON: then only the first line is damaged.
 fn spanned_lines(
     ahead: &mut impl LinesAhead,
     first: usize,
     looked_ahead: &mut LookAhead,
 ) -> io::Result<Option<usize>> {
-    let mut object = Spanning::default();
+    let mut object = MultilineObject::default();
     let (mut end, mut next) = (0, first);
     while next <= LONGEST_SPAN {
         match object.read(ahead.bytes(end..next)) {
@@ -322,14 +325,14 @@ fn spanned_lines(
             Progress::Closed(_) | Progress::Broken => break,
         }
     }
-    looked_ahead.in_vain += next as u64;
+    looked_ahead.wasted_bytes += next as u64;
     Ok(None)
 }
 
-/// Returns whether a line begins an object and does not end it.
-fn is_begun(line: &[u8], at: Position) -> bool {
+/// Returns whether a line begins an object that does not end in it.
+fn begins_unclosed_object(line: &[u8], at: Position) -> bool {
     let begins = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    // A sound line ends in a brace; whether any other one is begun, a closer look tells.
+    // A valid line ends in a brace. Only other lines have to be parsed to decide.
     begins
         && line.trim_ascii_end().last() != Some(&b'}')
         && matches!(
@@ -338,7 +341,7 @@ fn is_begun(line: &[u8], at: Position) -> bool {
         )
 }
 
-/// Returns whether bytes are one object and JSON in every detail.
+/// Returns whether bytes are one object and valid JSON.
 fn is_object(bytes: &[u8]) -> bool {
     Value::new(bytes).is_some_and(|value| value.is_object() && value.is_valid())
 }
@@ -347,7 +350,7 @@ fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Returns the first line of what may be many, with its end.
+/// Returns the first line with its newline.
 pub(crate) fn first_line(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(b'\n', bytes).map_or(bytes.len(), |newline| newline + 1)]
 }
@@ -373,10 +376,10 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// So much of a range is asked for at once.
+/// The size of the first read of [`read_span`]. A range may be longer than the file, so it is not allocated at once.
 const SPAN: u64 = 1 << 20;
 
-/// Reads a range of a file, or what there is of it.
+/// Reads a range of a file; the result is shorter if the file ends before the range does.
 pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length.min(SPAN)).unwrap_or_default()];
     let filled = read_into(file, offset, &mut bytes)?.len();
@@ -387,7 +390,7 @@ pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io:
     Ok(bytes)
 }
 
-/// Reads a range of a file as long as a buffer, or what there is of it.
+/// Reads a range of a file into a buffer of its length; the result is shorter if the file ends early.
 pub(crate) fn read_into<'b>(
     file: &mut (impl Read + Seek),
     offset: u64,
@@ -397,7 +400,7 @@ pub(crate) fn read_into<'b>(
     fill(file, buffer)
 }
 
-/// Reads on in a file until a buffer is full, or there is no more.
+/// Reads from a file until the buffer is full or the file ends.
 pub(crate) fn fill<'b>(file: &mut impl Read, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
     let mut filled = 0;
     while filled < buffer.len() {

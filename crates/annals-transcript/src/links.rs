@@ -1,21 +1,21 @@
-//! What each entry hangs on, and what stands before it in the file.
+//! The parent and the children of each entry, and the message before it in the file.
 
 use crate::chain::NodeIndex;
 use crate::duplicate::Duplicates;
 use crate::entry::Flag;
 use crate::groups::Groups;
-use crate::place::Place;
 use crate::session::{Id, Node, Session};
+use crate::small_index::SmallIndex;
 
-/// Every entry with what it hangs on, as far as that is in the file. An entry of several lines goes by the first one.
+/// The links between the entries of a session. An entry that several lines hold is identified by its first line.
 pub(crate) struct Links<'a> {
     pub(crate) session: &'a Session,
     pub(crate) duplicates: Duplicates,
-    /// The entry of each id, by the id's index.
-    by_id: Vec<Option<Place>>,
+    /// The entry of each id, by the index of the id.
+    by_id: Vec<Option<SmallIndex>>,
     pub(crate) children: Groups,
-    /// The last message before an entry in the file, subagents' aside: what a gap is bridged to.
-    before: Vec<Option<Place>>,
+    /// The last main message before each entry in the file: the history continues there where a parent is missing.
+    before: Vec<Option<SmallIndex>>,
 }
 
 impl<'a> Links<'a> {
@@ -29,16 +29,16 @@ impl<'a> Links<'a> {
             before: Vec::with_capacity(count),
         };
         let mut last_message = None;
-        for (place, node) in session.nodes().iter().enumerate() {
+        for (index, node) in session.nodes().iter().enumerate() {
             links.before.push(last_message);
-            if !links.duplicates.is_first(place) {
+            if !links.duplicates.is_first(index) {
                 continue;
             }
             if node.kind.is_message() && !node.has(Flag::Sidechain) {
-                last_message = Some(Place::at(place));
+                last_message = Some(SmallIndex::new(index));
             }
             if let Some(id) = node.id {
-                links.by_id[id.index()] = Some(Place::at(place));
+                links.by_id[id.index()] = Some(SmallIndex::new(index));
             }
         }
         let entries = (0..count).filter(|&index| links.duplicates.is_first(index));
@@ -47,20 +47,20 @@ impl<'a> Links<'a> {
         links
     }
 
-    /// Returns what an entry hangs on, if that is in the file.
+    /// Returns the parent of an entry, if it is in the file.
     pub(crate) fn parent(&self, index: NodeIndex) -> Option<NodeIndex> {
         let parent = self.by_id[self.named_parent(index)?.index()]?.index();
         Some(parent).filter(|&parent| parent != index)
     }
 
-    /// Returns the parent that an entry names and that is not in the file.
+    /// Returns the parent that an entry names, if it is not in the file.
     pub(crate) fn missing(&self, index: NodeIndex) -> Option<Id> {
         self.named_parent(index).filter(|_| self.parent(index).is_none())
     }
 
-    /// Returns the last message that stands before an entry in the file, subagents' aside.
+    /// Returns the last main message before an entry in the file.
     pub(crate) fn before(&self, index: NodeIndex) -> Option<NodeIndex> {
-        self.before[index].map(Place::index)
+        self.before[index].map(SmallIndex::index)
     }
 
     fn named_parent(&self, index: NodeIndex) -> Option<Id> {
@@ -68,7 +68,7 @@ impl<'a> Links<'a> {
         node.parent.or(node.logical_parent)
     }
 
-    /// Returns the line of an entry whose content counts.
+    /// Returns the node of the line whose content counts for an entry.
     pub(crate) fn node(&self, index: NodeIndex) -> &'a Node {
         &self.session.nodes()[self.duplicates.content(index)]
     }

@@ -28,8 +28,8 @@ mod part;
 mod replies;
 
 use crate::chain::{Chain, NodeIndex};
-use crate::place::Place;
 use crate::session::index;
+use crate::small_index::SmallIndex;
 pub use block::{block_as_sent, text_with_newline};
 use fragment::{Fragment, Speaker};
 pub use part::{Part, Placeholder, Wrapper};
@@ -96,9 +96,9 @@ impl<'s> Messages<'s> {
         })
     }
 
-    fn push(&mut self, role: Role, parts: &[Part<'s>], entries: impl Iterator<Item = Place>) {
+    fn push(&mut self, role: Role, parts: &[Part<'s>], entries: impl Iterator<Item = SmallIndex>) {
         self.parts.extend(parts);
-        self.entries.extend(entries.map(Place::index));
+        self.entries.extend(entries.map(SmallIndex::index));
         self.ends.push((role, index(self.parts.len()), index(self.entries.len())));
     }
 }

@@ -1,4 +1,10 @@
-//! Changing one value inside a line; every other byte stays.
+//! Changes one value of a line; every other byte stays.
+//!
+//! ```
+//! let titled = annals_transcript::patch::set(b"{\"type\":\"tag\",\"tag\":\"old\"}\n", "tag", "\"new\"")?;
+//! assert_eq!(titled, b"{\"type\":\"tag\",\"tag\":\"new\"}\n");
+//! # Ok::<(), annals_transcript::patch::Error>(())
+//! ```
 
 use std::fmt;
 
@@ -7,8 +13,8 @@ use crate::json::{Value, quote, value_end, walk_object};
 
 /// Returns `line` with the top-level member `key` set to `value`, which is JSON.
 ///
-/// The value that counts is replaced where it stands (of duplicate keys, the last). A key that is missing is added
-/// behind the last member. White space, line end, byte order mark and all other members keep their bytes.
+/// An existing value is replaced in place; if the key occurs several times, the last one is. A missing key is added after the
+/// last member. White space, line end, byte order mark and all other members keep their bytes.
 ///
 /// ```
 /// let line = b"{ \"a\":1.50, \"sessionId\":\"old\" }\r\n";
@@ -28,9 +34,9 @@ pub fn set(line: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Error> {
         return Err(Error::SeveralObjects);
     }
     let start = body.as_ptr().addr() - line.as_ptr().addr();
-    let place = Place::find(body, key).ok_or(Error::NoObject)?;
-    let (from, to) = (start + place.from, start + place.to);
-    let label = if place.found { String::new() } else { format!("{}{}:", place.comma, quote(key)) };
+    let splice = Splice::find(body, key).ok_or(Error::NoObject)?;
+    let (from, to) = (start + splice.from, start + splice.to);
+    let label = if splice.found { String::new() } else { format!("{}{}:", splice.comma, quote(key)) };
     Ok([&line[..from], label.as_bytes(), value.as_bytes(), &line[to..]].concat())
 }
 
@@ -40,7 +46,7 @@ pub fn set(line: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Error> {
 pub enum Error {
     /// There is no object in the line.
     NoObject,
-    /// There is more than one object in the line: which one is meant?
+    /// There is more than one object in the line, so it is not clear which one to change.
     SeveralObjects,
     /// The new value is not JSON on one line.
     Value,
@@ -58,27 +64,28 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The bytes of an object that a new value takes the place of.
-struct Place {
+/// The range of bytes of an object that a new value replaces; empty for a new member.
+struct Splice {
     from: usize,
     to: usize,
+    /// Whether the object has the key.
     found: bool,
     comma: &'static str,
 }
 
-impl Place {
+impl Splice {
     fn find(body: &[u8], key: &str) -> Option<Self> {
-        let mut place = Place { from: 1, to: 1, found: false, comma: "" };
+        let mut splice = Splice { from: 1, to: 1, found: false, comma: "" };
         walk_object(body, 0, |name, value| {
             let end = value_end(body, value)?;
             if name == *key {
-                place = Place { from: value, to: end, found: true, comma: "" };
-            } else if !place.found {
-                place = Place { from: end, to: end, found: false, comma: "," };
+                splice = Splice { from: value, to: end, found: true, comma: "" };
+            } else if !splice.found {
+                splice = Splice { from: end, to: end, found: false, comma: "," };
             }
             Some(end)
         })?;
-        Some(place)
+        Some(splice)
     }
 }
 

@@ -1,13 +1,13 @@
-//! Where sessions lie: the folder of a project, and what each file in it is.
+//! The folder of a project, and the role of each file in it.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::line::Reader;
 
-/// The longest folder name that is used as it is, in UTF-16 units.
-const LONGEST: usize = 200;
+/// Longer folder names, in UTF-16 units, are cut and get a hash.
+const MAX_LENGTH: usize = 200;
 
-/// Returns the folder name that the client gives a project at `path`.
+/// Returns the folder name that Claude Code gives a project at `path`.
 ///
 /// Every UTF-16 unit that is not an ASCII letter or digit becomes a dash, so two paths may share a name and no
 /// name can be turned back into a path: take the path from `cwd` inside the transcripts.
@@ -19,21 +19,24 @@ const LONGEST: usize = 200;
 /// assert_eq!(folder_name("/home/dev/emoji😀x"), "-home-dev-emoji--x");
 /// ```
 pub fn folder_name(path: &str) -> String {
-    let dashed = |unit: u16| match u8::try_from(unit) {
-        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-        _ => '-',
-    };
     let mut name = String::with_capacity(path.len());
-    name.extend(path.encode_utf16().map(dashed));
-    if name.len() > LONGEST {
-        name.truncate(LONGEST);
+    name.extend(path.encode_utf16().map(letter_or_dash));
+    if name.len() > MAX_LENGTH {
+        name.truncate(MAX_LENGTH);
         name.push('-');
         name.push_str(&base36(path_hash(path).unsigned_abs()));
     }
     name
 }
 
-/// Returns the path that a working directory is filed under: symbolic links resolved, as far as it exists.
+fn letter_or_dash(unit: u16) -> char {
+    match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        _ => '-',
+    }
+}
+
+/// Returns the path that Claude Code uses for a working directory: symbolic links are resolved as far as the path exists.
 pub fn resolve(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();
@@ -68,7 +71,7 @@ fn base36(mut number: u32) -> String {
     }
 }
 
-/// What a file in a project's folder is, by its place.
+/// The role of a file in a project's folder, by its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// `<session>.jsonl`: a session's transcript.
@@ -78,7 +81,7 @@ pub enum Role {
     },
     /// A subagent's transcript.
     Subagent {
-        /// The session that it belongs to; not known from the place of old files, which lie beside the main ones.
+        /// The session that it belongs to; `None` for old files, which are in the project's folder itself.
         session: Option<String>,
         /// The agent.
         agent: String,
@@ -112,11 +115,11 @@ pub enum Role {
         /// The session that it belongs to.
         session: String,
     },
-    /// `sessions-index.json`: a cache of old clients, stale more often than not; never trusted.
+    /// `sessions-index.json`: a cache of old versions of Claude Code. It is often stale and must not be trusted.
     SessionsIndex,
     /// A file under `memory/`.
     Memory,
-    /// Not the client's.
+    /// Not a file of Claude Code.
     Other,
 }
 
@@ -196,9 +199,9 @@ pub fn is_session_id(name: &str) -> bool {
     }) && parts.next().is_none()
 }
 
-/// Returns whether the beginning of a file is a transcript's, for files outside the client's folders.
+/// Returns whether a file is a transcript, from its beginning. This is for files outside of Claude Code's folders.
 ///
-/// Other programs' logs have lines of the same `type` but not the fields that make them entries.
+/// Logs of other programs may have lines with the same `type`, but without the fields of transcript entries.
 pub fn is_transcript(beginning: &[u8]) -> bool {
     let mut reader = Reader::new(beginning);
     while let Ok(Some(entry)) = reader.read() {
@@ -209,7 +212,7 @@ pub fn is_transcript(beginning: &[u8]) -> bool {
     false
 }
 
-/// Returns whether a file is named as the transcripts of subagents are.
+/// Returns whether a file has the name of a subagent's transcript.
 pub fn is_agent_transcript(name: &str) -> bool {
     agent_in(name, ".jsonl").is_some()
 }
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_follow_from_the_place() {
+    fn roles_follow_from_the_path() {
         let session = || SESSION.to_owned();
         let subagent =
             |session, group: &str| Role::Subagent { session, agent: "a1".into(), group: group.into() };

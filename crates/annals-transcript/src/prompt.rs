@@ -1,5 +1,12 @@
-//! What came in with a user entry: a person's words, and what the client wrapped around them or wrote in their
-//! place.
+//! The inputs in a user entry: the text of a person, and what Claude Code wrapped around it or wrote in its place.
+//!
+//! ```
+//! use annals_transcript::prompt::{InputKind, in_text};
+//!
+//! let inputs = in_text("<ide_selection>lines 1 to 3</ide_selection>Why does this fail?");
+//! assert_eq!(inputs[0].kind, InputKind::IdeSelection);
+//! assert_eq!((inputs[1].kind, &*inputs[1].text), (InputKind::Prompt, "Why does this fail?"));
+//! ```
 
 use std::borrow::Cow;
 
@@ -7,25 +14,25 @@ use crate::content::{Block, Content};
 use crate::entry::view::{Attachment, QueuedCommand};
 use crate::entry::{Entry, Flag, Kind};
 
-/// One thing that came in. A message may hold several: a selection in an editor, and words about it.
+/// One input. A message may have several, such as a selection in an editor and a question about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input<'a> {
-    /// What it is.
+    /// The kind of input.
     pub kind: InputKind,
-    /// What it says, without its wrapper; for a slash command, its arguments.
+    /// The text without its wrapper; for a slash command, the arguments.
     pub text: Cow<'a, str>,
     /// The name of a slash command, as typed.
     pub command: Option<String>,
-    /// What stands in its tag besides the name; see [`Input::attribute`].
+    /// The attributes of its tag as written; [`Input::attribute`] returns one of them.
     pub attributes: Cow<'a, str>,
 }
 
-/// What may come in.
+/// The kinds of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InputKind {
-    /// Words that a person typed.
+    /// Text that a person typed.
     Prompt,
-    /// Words that a person typed while a turn ran.
+    /// Text that a person typed while a turn was running.
     Queued,
     /// Lines selected in an editor.
     IdeSelection,
@@ -35,15 +42,15 @@ pub enum InputKind {
     Command,
     /// A shell command typed in bash mode.
     Bash,
-    /// News of a background task.
+    /// A notification of a background task.
     TaskNotification,
-    /// The summary that stands for what was compacted away.
+    /// The summary that replaces compacted messages.
     CompactSummary,
     /// The text of a skill.
     Skill,
     /// A message of another agent.
     Teammate,
-    /// What a hook said.
+    /// Output of a hook.
     Hook,
     /// The result of a tool call.
     ToolResult,
@@ -51,12 +58,12 @@ pub enum InputKind {
     Output,
     /// The note that the user interrupted.
     Interrupt,
-    /// Anything else that the client put in.
+    /// Other text that Claude Code added.
     Injected,
 }
 
 impl InputKind {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             InputKind::Prompt => "prompt",
@@ -78,7 +85,7 @@ impl InputKind {
     }
 }
 
-/// How text begins that the client writes in the user's place.
+/// The beginnings of texts that Claude Code writes instead of the user.
 const PHRASES: [(&str, InputKind); 4] = [
     ("[Request interrupted by user", InputKind::Interrupt),
     (
@@ -89,8 +96,8 @@ const PHRASES: [(&str, InputKind); 4] = [
     ("Base directory for this skill:", InputKind::Skill),
 ];
 
-/// Returns what came in with a block of text, in order; `words` says what text without a wrapper is. Such text, if there is
-/// nothing else in the block, is returned as it stands, blanks included.
+/// Returns the inputs in a block of text, in order. Text without a wrapper gets the kind `words`. If the block has nothing
+/// else, that text keeps its white space.
 pub(crate) fn in_block(text: Cow<'_, str>, words: InputKind) -> Vec<Input<'_>> {
     let mut inputs = in_cow(&text);
     if let [input] = &mut inputs[..]
@@ -104,7 +111,7 @@ pub(crate) fn in_block(text: Cow<'_, str>, words: InputKind) -> Vec<Input<'_>> {
     inputs
 }
 
-/// Returns what it is that was queued while a turn ran.
+/// Returns the kind of an input that was queued while a turn was running.
 pub fn kind_of_queued(queued: &QueuedCommand<'_>) -> InputKind {
     match queued.mode().as_deref() {
         _ if queued.is_meta() => InputKind::Injected,
@@ -114,14 +121,14 @@ pub fn kind_of_queued(queued: &QueuedCommand<'_>) -> InputKind {
     }
 }
 
-/// Returns what came in with a text.
+/// Returns the inputs in a text.
 pub fn in_text(text: &str) -> Vec<Input<'_>> {
     joined(split(text), Cow::Borrowed)
 }
 
-/// Returns the words of a person in an entry, if there are any: a typed or queued prompt without its wrappers.
+/// Returns the text that a person typed in an entry: a typed or queued prompt without its wrappers.
 ///
-/// Tool results, subagents' lines, injected text, compact summaries, interrupts and command output have none.
+/// Returns `None` for tool results, entries of subagents, injected text, compact summaries, interrupts and command output.
 pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     if entry.has(Flag::Sidechain) || entry.has(Flag::TranscriptOnly) {
         return None;
@@ -145,8 +152,8 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     words.map(|input| input.text).reduce(|all, more| all + "\n" + more)
 }
 
-/// Returns the words of a person in text that may be wrapped: tags in lower case with all they enclose, and
-/// phrases of the client, are taken off.
+/// Returns the first part of a text that a person typed. It skips the tags of Claude Code with their content, and texts that
+/// Claude Code writes instead of the user.
 ///
 /// ```
 /// use annals_transcript::prompt::strip_wrappers;
@@ -186,12 +193,12 @@ impl<'a> Input<'a> {
         None
     }
 
-    /// Returns the agent that sent it, if it is the message of one.
+    /// Returns the agent that sent it, if it is a message of another agent.
     pub fn sender(&self) -> Option<&str> {
         self.attribute("teammate_id").or_else(|| self.attribute("from"))
     }
 
-    /// Returns it as it was typed: a command with its name, a shell command with its mark.
+    /// Returns it as it was typed: a slash command with its name, a shell command with its exclamation mark.
     pub fn typed(&self) -> Cow<'_, str> {
         match self.kind {
             InputKind::Command => {
@@ -216,7 +223,7 @@ fn in_content(content: Content<'_>) -> Vec<Input<'_>> {
     texts.flat_map(|text| in_cow(&text)).collect()
 }
 
-/// Returns what came in with a text; what was decoded is copied, what stands in the file is borrowed from it.
+/// Returns the inputs in a text. They are borrowed from the file if the text is, and copied if it had to be decoded.
 fn in_cow<'a>(text: &Cow<'a, str>) -> Vec<Input<'a>> {
     match text {
         Cow::Borrowed(text) => in_text(text),
@@ -224,7 +231,7 @@ fn in_cow<'a>(text: &Cow<'a, str>) -> Vec<Input<'a>> {
     }
 }
 
-/// Joins the tags of a slash command, of which there are up to three, into one input.
+/// Converts pieces to inputs and joins the up to three tags of a slash command into one input.
 fn joined<'t, 'a>(pieces: Vec<Piece<'t>>, text: impl Fn(&'t str) -> Cow<'a, str>) -> Vec<Input<'a>> {
     let mut inputs: Vec<Input<'a>> = Vec::new();
     for Piece { kind, inner, tag, attributes } in pieces {
@@ -245,7 +252,7 @@ fn joined<'t, 'a>(pieces: Vec<Piece<'t>>, text: impl Fn(&'t str) -> Cow<'a, str>
     inputs
 }
 
-/// A piece of text: what it is, what it says, the tag around it.
+/// A piece of a text with the tag around it.
 struct Piece<'a> {
     kind: InputKind,
     inner: &'a str,
@@ -259,7 +266,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Splits text into what is wrapped in tags at its beginning and the rest.
+/// Splits a text into the tags at its beginning, the rest, and a reminder at its end.
 fn split(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text.trim();
@@ -267,20 +274,20 @@ fn split(text: &str) -> Vec<Piece<'_>> {
         let close = format!("</{tag}>");
         let end = memchr::memmem::find(inner.as_bytes(), close.as_bytes());
         if end.is_none() && kind_of_tag(tag) == InputKind::Injected && tag != "system-reminder" {
-            // Not one that the client is known to write: somebody writes about markup.
+            // Claude Code closes its tags, so this is a person's text about markup.
             break;
         }
-        // A tag that is never closed wraps all that follows.
+        // A known tag that is never closed wraps everything after it.
         let kind = kind_of_tag(tag);
         pieces.push(Piece { kind, inner: end.map_or(inner, |end| &inner[..end]), tag, attributes });
         rest = end.map_or("", |end| inner[end + close.len()..].trim_start());
     }
-    // The client puts reminders behind words, too.
+    // Claude Code also adds reminders after the user's text.
     let is_reminded = rest.ends_with("</system-reminder>");
     let reminder = if is_reminded { rest.find("<system-reminder>") } else { None };
     let (rest, reminder) = reminder.map_or((rest, None), |at| (rest[..at].trim_end(), Some(&rest[at..])));
     if !rest.is_empty() && pieces.iter().any(|piece| piece.kind == InputKind::TaskNotification) {
-        // What follows the news of a task belongs to it.
+        // Text after a task notification belongs to it.
         pieces.push(Piece::untagged(InputKind::Injected, rest));
     } else if !rest.is_empty() {
         let phrase = PHRASES.iter().find(|(phrase, _)| rest.starts_with(phrase));
@@ -304,14 +311,15 @@ fn kind_of_tag(tag: &str) -> InputKind {
     }
 }
 
-/// Returns the name of the tag that `text` opens with, if it is one of the client's, its attributes, and what follows it.
+/// Returns the name and the attributes of the tag at the beginning of `text`, and the text after it, if the tag looks like
+/// one of Claude Code's.
 fn opening_tag(text: &str) -> Option<(&str, &str, &str)> {
     let inner = text.strip_prefix('<')?;
     let length = inner
         .bytes()
         .take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
         .count();
-    // The client's names are of several words or known; `<div>` is somebody writing about markup.
+    // The names of Claude Code's tags consist of several words. `<div>` is a person's text about markup.
     let name = &inner[..length];
     let named = inner.as_bytes().first().is_some_and(u8::is_ascii_lowercase) && name.contains(['-', '_']);
     let closed = matches!(inner.as_bytes().get(length), Some(b'>' | b' ' | b'\n' | b'\t'));
@@ -322,7 +330,7 @@ fn opening_tag(text: &str) -> Option<(&str, &str, &str)> {
     Some((name, &inner[length..end], &inner[end + 1..]))
 }
 
-/// Finds the end of a tag: not in an attribute, unless that never ends.
+/// Finds the `>` that ends a tag. One inside quotes does not count, unless the quotes are never closed.
 fn end_of_tag(text: &str) -> Option<usize> {
     let mut is_quoted = false;
     for at in memchr::memchr2_iter(b'>', b'"', text.as_bytes()) {

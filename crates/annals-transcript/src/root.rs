@@ -1,48 +1,61 @@
-//! Roots in the middle of a file: messages that hang on nothing although others stand before them.
+//! Roots in the middle of a file: messages without a parent although other messages come before them.
 //!
-//! [`roots`] is the one place that says why such a message hangs on nothing, and whether what stands before it is an
-//! earlier part of the same conversation. The signs are stated in `docs/CHAIN.md`, section 10.
+//! [`roots`] is the only function that decides why such a message has no parent, and whether the messages before it are an
+//! earlier part of the same conversation. `docs/CHAIN.md`, section 10, lists the signs that it uses.
+//!
+//! ```
+//! use annals_transcript::root::{RootKind, roots};
+//! use annals_transcript::session::Session;
+//!
+//! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"Hi"}}
+//! {"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":"Hello"}}
+//! {"type":"user","uuid":"c","parentUuid":"gone","message":{"content":"And now?"}}"#;
+//! let found = roots(&Session::read(&file[..])?);
+//! assert_eq!((found[0].node, found[0].kind), (2, RootKind::LostLink));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::chain::NodeIndex;
 use crate::content::Block;
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
-use crate::json::Value;
 use crate::links::Links;
 use crate::session::{BlockKind, BlockSpan, NO_ENTRY, Node, Session};
 
 /// A root in the middle of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Root {
-    /// The entry that hangs on nothing, by its first line. It may be the output of a hook, with the message below it.
+    /// The entry without a parent, by its first line. It may be the output of a hook, with the message below it.
     pub node: NodeIndex,
     /// The first message below it, by its first line: a prompt or a reply, or the boundary itself.
     pub opening: NodeIndex,
-    /// Why it hangs on nothing.
+    /// Why it has no parent.
     pub kind: RootKind,
 }
 
-/// Why a message in the middle of a file hangs on nothing.
+/// Why a message in the middle of a file has no parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootKind {
     /// It names a parent that is not in the file, or should name one and does not.
     LostLink,
     /// A compaction begins with it.
     Boundary,
-    /// Claude Code cleared the context and went on in the same file, to carry out a plan.
+    /// Claude Code cleared the context and continued in the same file, to carry out a plan.
     ContextCleared,
-    /// The conversation was written again from its first prompt on, with new uuids.
+    /// The whole conversation was written again with new uuids.
     CopyOfFirstPrompt,
     /// The user went back to the start and typed another first prompt.
     RewindToStart,
-    /// A program wrote the file that gives prompts no parents.
+    /// The file was written by a program that gives prompts no parents.
     ParentlessPrompts,
 }
 
 impl RootKind {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             RootKind::LostLink => "lost_link",
@@ -54,8 +67,8 @@ impl RootKind {
         }
     }
 
-    /// Returns whether what stands before the root is an earlier part of the same conversation. Otherwise the
-    /// conversation has left it behind.
+    /// Returns whether the messages before the root are an earlier part of the same conversation. Otherwise they are an
+    /// abandoned branch.
     pub fn continues(self) -> bool {
         match self {
             RootKind::LostLink
@@ -67,15 +80,14 @@ impl RootKind {
     }
 }
 
-/// Returns the roots in the middle of a session's main line, in file order.
-///
-/// A root counts if somebody speaks below it; hook output and notices that lead nowhere do not.
+/// Returns the roots in the middle of a session's main line, in file order. A root without a prompt or reply below it, such
+/// as hook output, is not returned.
 pub fn roots(session: &Session) -> Vec<Root> {
-    among(&Links::of(session))
+    find(&Links::of(session))
 }
 
-/// Does the same with links that are known.
-pub(crate) fn among(links: &Links<'_>) -> Vec<Root> {
+/// Does the same with links that were already built.
+pub(crate) fn find(links: &Links<'_>) -> Vec<Root> {
     let trees = Trees::of(links);
     let mut roots: Vec<Root> = Vec::new();
     for node in (0..links.session.nodes().len()).filter(|&index| is_root(links, index)) {
@@ -92,7 +104,7 @@ pub(crate) fn among(links: &Links<'_>) -> Vec<Root> {
     roots
 }
 
-/// Says why an entry hangs on nothing: the first sign that is found decides. `since` is where the root before it stands.
+/// Returns why an entry has no parent: the first sign that is found decides (CHAIN.md 10). `since` is the root before it.
 fn kind(links: &Links<'_>, trees: &Trees, opening: &Opening, node: NodeIndex, since: NodeIndex) -> RootKind {
     if links.missing(node).is_some() {
         RootKind::LostLink
@@ -111,15 +123,15 @@ fn kind(links: &Links<'_>, trees: &Trees, opening: &Opening, node: NodeIndex, si
     }
 }
 
-/// Returns whether an entry of the main line hangs on nothing. A compaction without a parent does, whatever it names as its
-/// logical parent.
+/// Returns whether an entry of the main line is a root. A compaction boundary without a parent is one even if its logical
+/// parent is in the file.
 fn is_root(links: &Links<'_>, index: NodeIndex) -> bool {
     let node = links.node(index);
-    let is_boundary = || links.session.boundary(node).is_some() && node.parent.is_none();
+    let is_boundary = links.session.boundary(node).is_some() && node.parent.is_none();
     links.duplicates.is_first(index)
         && node.kind.joins_chain()
         && !node.has(Flag::Sidechain)
-        && (links.parent(index).is_none() || is_boundary())
+        && (links.parent(index).is_none() || is_boundary)
 }
 
 /// The first message below a root.
@@ -131,7 +143,7 @@ struct Opening {
 }
 
 impl Opening {
-    /// Finds the first message in file order that hangs on a root, directly or through hook output and notices.
+    /// Finds the first message in file order below a root, directly or below hook output and notices.
     fn below(links: &Links<'_>, root: NodeIndex) -> Option<Self> {
         if links.session.boundary(links.node(root)).is_some() {
             return Some(Self { node: root, is_boundary: true, follows_clear: false });
@@ -139,25 +151,25 @@ impl Opening {
         let (mut first, mut follows_clear) = (None::<NodeIndex>, false);
         let mut waiting = vec![root];
         while let Some(index) = waiting.pop() {
-            if speaks(links.node(index)) {
+            if is_prompt_or_reply(links.node(index)) {
                 first = Some(first.map_or(index, |first| first.min(index)));
                 continue;
             }
             follows_clear |= has_sign(links, index, Sign::ClearHook);
-            // This ends: a root hangs on nothing, so there is no circle below it.
+            // This ends: a root has no parent, so it is in no cycle.
             waiting.extend(links.children.members(index));
         }
         first.map(|node| Self { node, is_boundary: false, follows_clear })
     }
 }
 
-/// What is known of all entries together.
+/// Facts about all entries of a file.
 struct Trees {
-    /// The root that an entry hangs on in the end; none in a circle.
+    /// The root of the tree that an entry belongs to; `None` in a cycle.
     root_of: Vec<Option<NodeIndex>>,
     /// The first prompt of the file.
     first_prompt: Option<NodeIndex>,
-    /// Whether some prompt hangs on a reply, directly or not.
+    /// Whether any prompt is a descendant of a reply.
     links_prompts: bool,
     /// Whether no message of the main line has a parent.
     has_no_links: bool,
@@ -192,15 +204,17 @@ impl Trees {
     }
 }
 
-/// Returns whether a message is the prompt that Claude Code writes when it carries out a plan with a cleared context: the
-/// plan was offered between the root before it and its own.
+/// Returns whether a message is the prompt that Claude Code writes to carry out a plan with a cleared context. Such a plan was
+/// offered between the previous root and this one.
 fn carries_out_a_plan(links: &Links<'_>, opening: NodeIndex, before: Range<NodeIndex>) -> bool {
-    let is_offer = |&(index, sign): &(NodeIndex, Sign)| {
-        sign == Sign::PlanOffered && !links.session.nodes()[index].has(Flag::Sidechain)
-    };
     let signs = links.session.signs();
-    let between = &signs[place_of(signs, before.start)..place_of(signs, before.end)];
-    has_sign(links, opening, Sign::PlanPrompt) && between.iter().any(is_offer)
+    let between = &signs[sign_index(signs, before.start)..sign_index(signs, before.end)];
+    has_sign(links, opening, Sign::PlanPrompt)
+        && between.iter().any(|&(index, sign)| is_plan_offer(links.session, index, sign))
+}
+
+fn is_plan_offer(session: &Session, index: NodeIndex, sign: Sign) -> bool {
+    sign == Sign::PlanOffered && !session.nodes()[index].has(Flag::Sidechain)
 }
 
 /// Returns whether a message is a prompt with the time of the first prompt of the file, to the millisecond.
@@ -210,29 +224,30 @@ fn is_copy_of_first_prompt(links: &Links<'_>, trees: &Trees, opening: NodeIndex)
     is_prompt(links, opening) && time(opening).is_some() && first.and_then(time) == time(opening)
 }
 
-/// Returns whether Claude Code noted behind a prompt, and before anybody spoke again, that the conversation was rewound: a
-/// `last-prompt` that is explicit and names no entry.
+/// Returns whether Claude Code recorded that the conversation was rewound: between the prompt and the next message there is
+/// an explicit `last-prompt` that names no entry.
 fn is_rewind(links: &Links<'_>, opening: NodeIndex) -> bool {
-    let is_note = |node: &Node| {
-        node.kind == Kind::LastPrompt
-            && node.has(Flag::Explicit)
-            && node.leaf.is_some_and(|leaf| links.session.id_texts().get(leaf) == NO_ENTRY)
-    };
-    let behind = links.session.nodes()[opening + 1..].iter();
-    behind.take_while(|node| !speaks(node)).any(is_note)
+    let after = links.session.nodes()[opening + 1..].iter();
+    after.take_while(|node| !is_prompt_or_reply(node)).any(|node| is_rewind_record(links.session, node))
 }
 
-/// Returns whether somebody speaks in an entry of the main line.
-fn speaks(node: &Node) -> bool {
+fn is_rewind_record(session: &Session, node: &Node) -> bool {
+    node.kind == Kind::LastPrompt
+        && node.has(Flag::Explicit)
+        && node.leaf.is_some_and(|leaf| session.id_texts().get(leaf) == NO_ENTRY)
+}
+
+/// Returns whether an entry of the main line is a prompt, a tool result or a reply, and not injected text.
+fn is_prompt_or_reply(node: &Node) -> bool {
     matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta) && !node.has(Flag::Sidechain)
 }
 
-/// Returns whether an entry is a prompt: not a result, not a summary, not the note that the user interrupted.
+/// Returns whether an entry is a prompt: not a tool result, a summary or the note that the user interrupted.
 fn is_prompt(links: &Links<'_>, index: NodeIndex) -> bool {
     let node = links.node(index);
     let mut blocks = links.session.blocks(node).iter();
     node.kind == Kind::User
-        && speaks(node)
+        && is_prompt_or_reply(node)
         && !node.has(Flag::CompactSummary)
         && !blocks.any(|block| matches!(block.kind, BlockKind::ToolResult(_)))
         && !has_sign(links, index, Sign::Interrupt)
@@ -241,18 +256,18 @@ fn is_prompt(links: &Links<'_>, index: NodeIndex) -> bool {
 fn has_sign(links: &Links<'_>, index: NodeIndex, sign: Sign) -> bool {
     let line = links.duplicates.content(index);
     let signs = links.session.signs();
-    signs.get(place_of(signs, line)).is_some_and(|&found| found == (line, sign))
+    signs.get(sign_index(signs, line)).is_some_and(|&found| found == (line, sign))
 }
 
-/// Returns the place of the first sign at or behind a line.
-fn place_of(signs: &[(NodeIndex, Sign)], line: NodeIndex) -> usize {
+/// Returns the index of the first sign at or after a line.
+fn sign_index(signs: &[(NodeIndex, Sign)], line: NodeIndex) -> usize {
     signs.partition_point(|&(index, _)| index < line)
 }
 
-/// What an entry says about the roots around it.
+/// Evidence in an entry for why a root near it has no parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// A prompt that Claude Code writes to have a plan carried out.
+    /// A prompt that Claude Code writes to carry out a plan.
     PlanPrompt,
     /// A reply that offers a plan.
     PlanOffered,
@@ -262,9 +277,9 @@ pub(crate) enum Sign {
     Interrupt,
 }
 
-/// How Claude Code begins the prompt that has a plan carried out.
+/// The beginning of the prompt that Claude Code writes to carry out a plan.
 const PLAN_PROMPT: &[u8] = b"Implement the following plan:";
-/// How Claude Code begins the note that the user interrupted.
+/// The beginning of the note that Claude Code writes when the user interrupts.
 const INTERRUPT: &[u8] = b"[Request interrupted by user";
 /// The tool that offers a plan.
 const PLAN_TOOL: &str = "ExitPlanMode";
@@ -300,15 +315,18 @@ fn offers_plan(entry: &Entry<'_>) -> bool {
 }
 
 fn is_clear_hook(entry: &Entry<'_>) -> bool {
-    let data = || match entry.kind() {
-        Kind::Attachment => entry.view::<Attachment>().and_then(|attachment| attachment.payload()),
-        _ => entry.body().and_then(|body| body.get("data")),
-    };
-    let hook = |data: Value<'_>| data.text("hookName").is_some_and(|name| name == CLEAR_HOOK);
-    mentions(entry, CLEAR_HOOK) && data().is_some_and(hook)
+    mentions(entry, CLEAR_HOOK) && hook_name(entry).is_some_and(|name| name == CLEAR_HOOK)
 }
 
-/// Returns whether a word stands anywhere in an entry. It is cheap, and spares nearly all entries a closer look.
+fn hook_name<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
+    let data = match entry.kind() {
+        Kind::Attachment => entry.view::<Attachment>()?.payload()?,
+        _ => entry.body()?.get("data")?,
+    };
+    data.text("hookName")
+}
+
+/// Returns whether a word occurs anywhere in an entry. This is cheap and rules out nearly all entries without parsing them.
 fn mentions(entry: &Entry<'_>, word: &str) -> bool {
     memchr::memmem::find(entry.bytes(), word.as_bytes()).is_some()
 }

@@ -1,4 +1,4 @@
-//! A session in memory: one small node per entry, and where its bytes lie. Bodies stay on disk.
+//! A session in memory: one small node per entry, with the offset of its bytes. Bodies stay on disk.
 
 mod attached;
 mod ids;
@@ -16,7 +16,7 @@ use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
 use crate::root::Sign;
-use ids::Ids;
+use ids::IdInterner;
 
 /// The entries of one transcript, in file order.
 ///
@@ -34,23 +34,24 @@ pub struct Session {
     nodes: Vec<Node>,
     blocks: Vec<BlockSpan>,
     boundaries: Vec<Boundary>,
-    /// What few entries say about the roots around them, in file order.
+    /// Evidence for why roots around an entry have no parent, in file order; few entries have any.
     signs: Vec<(usize, Sign)>,
-    /// Which blocks few attachments send, in file order.
+    /// The blocks that Claude Code sends for an attachment, in file order; few attachments have any.
     attached: Vec<(usize, Range<u32>)>,
-    ids: Ids,
+    ids: IdInterner,
     size: u64,
     names_messages: bool,
 }
 
 /// One entry, without its body.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Node {
-    /// Where it starts.
+    /// The position at which it starts.
     pub at: Position,
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub length: u64,
-    /// What it is.
+    /// The kind of entry.
     pub kind: Kind,
     /// `uuid`.
     pub id: Option<Id>,
@@ -64,7 +65,7 @@ pub struct Node {
     pub leaf: Option<Id>,
     /// The time, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// What is wrong with its bytes.
+    /// The problem with its bytes, if there is one.
     pub problem: Option<Problem>,
     flags: u32,
     blocks: Range<u32>,
@@ -72,38 +73,39 @@ pub struct Node {
 }
 
 impl Node {
-    /// Returns whether the fact holds.
+    /// Returns whether a flag is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.flags & flag.bit() != 0
     }
 
-    /// Returns whether the client reads the entry. It loses what annals salvages.
-    pub fn is_seen_by_client(&self) -> bool {
+    /// Returns whether Claude Code reads the entry. It does not read the damaged lines that annals salvages.
+    pub fn is_read_by_claude_code(&self) -> bool {
         self.kind != Kind::Noise && self.problem.is_none()
     }
 
-    /// Returns whether the entry may become a part of the conversation.
-    pub fn is_loaded_by_client(&self) -> bool {
-        self.is_seen_by_client() && self.kind.is_message() && !self.has(Flag::Contentless)
+    /// Returns whether Claude Code loads the entry as a message, so that it can be part of the conversation.
+    pub fn is_loaded_by_claude_code(&self) -> bool {
+        self.is_read_by_claude_code() && self.kind.is_message() && !self.has(Flag::Contentless)
     }
 }
 
-/// A content block, by where its bytes lie.
+/// The kind of a content block and the range of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlockSpan {
-    /// What it is.
+    /// The kind of block.
     pub kind: BlockKind,
-    /// Whether it stands for the whole content: a bare string in place of an array of blocks.
+    /// Whether it is the whole content: a string instead of an array of blocks.
     pub is_bare: bool,
     /// The call that a `tool_use` makes or a `tool_result` answers.
     pub tool: Option<Id>,
-    /// Where its value starts in the file.
+    /// The offset of its value in the file.
     pub offset: u64,
-    /// How many bytes the value has.
+    /// The number of bytes of the value.
     pub length: u64,
 }
 
-/// What the chain and the model view need to know about a content block.
+/// The kinds of content blocks that the chain and the model view distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// Text.
@@ -122,22 +124,22 @@ pub enum BlockKind {
     ToolResult(bool),
     /// A call of a tool that runs on the server.
     ServerToolUse,
-    /// What such a tool answered.
+    /// The result of such a call.
     ServerToolResult,
-    /// What the advisor, a tool on the server, answered.
+    /// The result of the advisor, a tool on the server.
     AdvisorResult,
     /// A note that another model took over.
     Fallback,
     /// An image.
     Image,
-    /// Something that Claude Code does not take as a block: no object, no `type`, or text without `text`.
+    /// A value that Claude Code does not accept as a block: not an object, without `type`, or a text block without `text`.
     Malformed,
     /// Anything else.
     Other,
 }
 
 impl BlockKind {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             BlockKind::Text | BlockKind::BlankText | BlockKind::EmptyText | BlockKind::NoContentText => {
@@ -156,14 +158,14 @@ impl BlockKind {
         }
     }
 
-    /// Returns whether it is text of any kind.
+    /// Returns whether it is text.
     pub fn is_text(self) -> bool {
         self.name() == "text"
     }
 
     /// Returns what kind of text it is.
     fn of_text(text: JsonStr<'_>) -> Self {
-        // Nearly every text begins with a letter; the others are decoded.
+        // Nearly every text begins with a visible character and need not be decoded.
         if text.raw().first().is_some_and(|first| first.is_ascii_graphic() && !matches!(first, b'\\' | b'('))
         {
             return BlockKind::Text;
@@ -177,8 +179,8 @@ impl BlockKind {
         }
     }
 
-    /// Returns what kind of block stands in an array of blocks, and the call that it makes or answers. The block is passed
-    /// over once, since results may be megabytes long.
+    /// Returns the kind of a block in an array, and the id of the call that it makes or answers. It reads the block only once,
+    /// because results may be megabytes long.
     fn of_block(block: Value<'_>) -> (Self, Option<Cow<'_, str>>) {
         let (mut name, mut text, mut own_id, mut answered_id, mut is_error) = (None, None, None, None, false);
         for (key, value) in block.members() {
@@ -212,12 +214,13 @@ fn is_javascript_space(character: char) -> bool {
     character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
-/// What a compaction kept, by ids.
+/// The ids of the messages that a compaction kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Boundary {
-    /// The ends of a run of kept messages: head, anchor, tail.
+    /// A segment of kept messages: its head, anchor and tail.
     pub segment: Option<[Option<Id>; 3]>,
-    /// The kept messages, and the message that they hang on.
+    /// The anchor, which is the parent of the first kept message, and the kept messages.
     pub messages: Option<(Option<Id>, Vec<Id>)>,
 }
 
@@ -227,24 +230,24 @@ impl Session {
         Self::read_with(source, |_, _| {})
     }
 
-    /// Reads a whole transcript and shows each entry as it passes, with what is wrong with it.
+    /// Reads a whole transcript and calls `visit` with each entry and its problem.
     pub fn read_with(
         source: impl Read,
-        mut seen: impl FnMut(&Entry<'_>, Option<Problem>),
+        mut visit: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> io::Result<Self> {
         let mut session = Self::default();
         let mut reader = Reader::new(source);
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
             session.add(&entry, problem);
-            seen(&entry, problem);
+            visit(&entry, problem);
         }
         session.size = reader.position().offset;
-        session.settle_ids();
+        session.unify_ids();
         Ok(session)
     }
 
-    /// Takes the side line as the main one: in a subagent's own transcript there is no other.
+    /// Treats the sidechain as the main conversation: a subagent's own transcript has no other.
     pub fn follow_sidechain(&mut self) {
         for node in &mut self.nodes {
             node.flags &= !Flag::Sidechain.bit();
@@ -261,10 +264,10 @@ impl Session {
         &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
     }
 
-    /// Returns what an attachment sends in the user's messages beside text that Claude Code makes up: images, or the text
-    /// that was made of a queued prompt. It takes the place of the entry's own blocks.
-    pub(crate) fn attached(&self, place: usize) -> &[BlockSpan] {
-        let found = self.attached.binary_search_by_key(&place, |(place, _)| *place);
+    /// Returns the blocks that Claude Code sends in a user message for an attachment instead of its own blocks: images, or the
+    /// text of a queued prompt. Text that Claude Code generates anew for each request is not among them.
+    pub(crate) fn attached(&self, node: usize) -> &[BlockSpan] {
+        let found = self.attached.binary_search_by_key(&node, |(node, _)| *node);
         found.map_or(&[], |found| {
             let Range { start, end } = self.attached[found].1;
             &self.blocks[start as usize..end as usize]
@@ -278,18 +281,18 @@ impl Session {
         Some(&blocks[index])
     }
 
-    /// Returns what a `compact_boundary` kept; none for other entries.
+    /// Returns what a `compact_boundary` kept; `None` for other entries.
     pub fn boundary(&self, node: &Node) -> Option<&Boundary> {
         node.boundary.map(|index| &self.boundaries[index as usize])
     }
 
-    /// Returns the entries that say something about the roots around them, in file order.
+    /// Returns the entries with evidence about the roots around them, in file order.
     pub(crate) fn signs(&self) -> &[(usize, Sign)] {
         &self.signs
     }
 
-    /// Returns whether the type of a message stands anywhere in the file, be it in a line that cannot be read. Claude Code
-    /// does not find other files.
+    /// Returns whether the type of a message occurs anywhere in the file, even in a line that cannot be read. Claude Code does
+    /// not find other files.
     pub(crate) fn names_messages(&self) -> bool {
         self.names_messages
     }
@@ -299,18 +302,18 @@ impl Session {
         self.size
     }
 
-    /// Returns the number that the indices of all ids lie below.
+    /// Returns the number of interned ids; every [`Id::index`] is smaller.
     pub fn id_count(&self) -> usize {
         self.ids.len()
     }
 
-    /// Returns the handle of an id, if it stands anywhere in the file. This compares all ids: call it once per request,
-    /// not once per entry.
+    /// Returns the handle of an id, if it occurs anywhere in the file. This compares all ids: call it once per request, not
+    /// once per entry.
     pub fn id(&self, text: &str) -> Option<Id> {
         self.ids.get(text)
     }
 
-    /// Returns the entries whose id begins with a text; only one, if it is that text.
+    /// Returns the ids of entries that begin with a text. If one is equal to the text, it is the only one.
     pub fn ids_beginning(&self, text: &str) -> Vec<Id> {
         let texts = self.id_texts();
         let exact = self.nodes.iter().filter_map(|node| node.id).find(|id| texts.get(*id) == text);
@@ -349,7 +352,7 @@ impl Session {
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
-            flags: head.flags() | facts_inside(entry, &self.blocks[start as usize..]),
+            flags: head.flags() | flags_of_body(entry, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
@@ -360,9 +363,8 @@ impl Session {
     }
 
     fn add_attached(&mut self, entry: &Entry<'_>) {
-        // Others, which may be long, are not looked at.
-        let is_known = |subtype: JsonStr<'_>| subtype == *"queued_command" || subtype == *"file";
-        if !entry.head().subtype.is_some_and(is_known) {
+        // Other attachments have no such blocks and may be long, so they are not read.
+        if !entry.head().subtype.is_some_and(attached::may_have_blocks) {
             return;
         }
         let Some(attachment) = entry.view::<Attachment>() else { return };
@@ -430,19 +432,19 @@ impl Session {
         Boundary { segment, messages }
     }
 
-    /// Gives equal ids equal handles, wherever they stand.
-    fn settle_ids(&mut self) {
-        let firsts = self.ids.firsts();
-        let settle = |id: &mut Id| *id = firsts[id.index()];
+    /// Gives equal ids equal handles: the interner may have created several handles for one id.
+    fn unify_ids(&mut self) {
+        let firsts = self.ids.first_handles();
+        let unify = |id: &mut Id| *id = firsts[id.index()];
         for node in &mut self.nodes {
             let Node { id, parent, logical_parent, message_id, leaf, .. } = node;
-            [id, parent, logical_parent, message_id, leaf].into_iter().flatten().for_each(settle);
+            [id, parent, logical_parent, message_id, leaf].into_iter().flatten().for_each(unify);
         }
-        self.blocks.iter_mut().filter_map(|block| block.tool.as_mut()).for_each(settle);
+        self.blocks.iter_mut().filter_map(|block| block.tool.as_mut()).for_each(unify);
         for boundary in &mut self.boundaries {
-            boundary.segment.iter_mut().flatten().flatten().for_each(settle);
+            boundary.segment.iter_mut().flatten().flatten().for_each(unify);
             if let Some((anchor, kept)) = &mut boundary.messages {
-                anchor.iter_mut().chain(kept).for_each(settle);
+                anchor.iter_mut().chain(kept).for_each(unify);
             }
         }
     }
@@ -452,27 +454,27 @@ impl Session {
     }
 }
 
-/// Returns whether the type of a message stands in the bytes of a line, spelled as Claude Code writes it.
+/// Returns whether the type of a message occurs in the bytes of a line, in the spelling of Claude Code.
 fn names_message(line: &[u8]) -> bool {
     let spellings: [&[u8]; 2] = [br#""type":"user""#, br#""type":"assistant""#];
     spellings.iter().any(|spelling| memchr::memmem::find(line, spelling).is_some())
 }
 
-/// Returns the facts that stand deeper in an entry than its head is read.
-fn facts_inside(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
+/// Returns the flags that depend on the body of an entry, which its head does not include.
+fn flags_of_body(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
     let head = entry.head();
-    let facts: &[(Flag, bool)] = match entry.kind() {
+    let flags: &[(Flag, bool)] = match entry.kind() {
         Kind::User => {
             let text = sole_text(head, blocks);
-            let begins = |tags: &[&str]| {
-                text.as_ref().is_some_and(|text| tags.iter().any(|tag| text.starts_with(tag)))
-            };
             &[
                 (Flag::NoBlocks, has_no_blocks(head, blocks)),
                 (Flag::Contentless, is_contentless(head, blocks)),
                 (Flag::Notification, head.origin.is_some_and(|kind| kind == *"task-notification")),
-                (Flag::Caveat, entry.has(Flag::Meta) && begins(&["<local-command-caveat>"])),
-                (Flag::CommandText, begins(&COMMAND_TAGS)),
+                (
+                    Flag::Caveat,
+                    entry.has(Flag::Meta) && begins_with_any(text.as_deref(), &["<local-command-caveat>"]),
+                ),
+                (Flag::CommandText, begins_with_any(text.as_deref(), &COMMAND_TAGS)),
             ]
         }
         Kind::Assistant => &[
@@ -487,7 +489,11 @@ fn facts_inside(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
         }
         _ => &[],
     };
-    facts.iter().filter(|(_, holds)| *holds).fold(0, |bits, (flag, _)| bits | flag.bit())
+    flags.iter().filter(|(_, holds)| *holds).fold(0, |bits, (flag, _)| bits | flag.bit())
+}
+
+fn begins_with_any(text: Option<&str>, tags: &[&str]) -> bool {
+    text.is_some_and(|text| tags.iter().any(|tag| text.starts_with(tag)))
 }
 
 fn has_no_blocks(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
@@ -504,10 +510,10 @@ fn is_empty_string(blocks: &[BlockSpan]) -> bool {
     matches!(blocks, [BlockSpan { kind: BlockKind::EmptyText, is_bare: true, .. }])
 }
 
-/// What a user entry begins with that holds the name or the output of a local command.
+/// The tags at the beginning of user entries with the name or the output of a local command.
 const COMMAND_TAGS: [&str; 3] = ["<command-name>", "<local-command-stdout>", "<local-command-stderr>"];
 
-/// Returns the text of a message that is one text and nothing else, if it begins with a tag.
+/// Returns the text of a message that consists of one text, if it begins with a tag.
 fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> {
     let &[BlockSpan { kind: BlockKind::Text, is_bare, .. }] = blocks else { return None };
     let content = head.content?;
@@ -523,10 +529,10 @@ fn is_local_command(entry: &Entry<'_>) -> bool {
     entry.kind() == Kind::System && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command")
 }
 
-/// The id that a `last-prompt` names to say that no entry is meant.
+/// The id in a `last-prompt` that means: no entry.
 pub(crate) const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Returns a count as an index; files with more entries than that do not exist.
+/// Converts a count to an index of four bytes: no transcript has more entries than that.
 pub(crate) fn index(count: usize) -> u32 {
     u32::try_from(count).expect("a transcript has fewer than four billion entries")
 }

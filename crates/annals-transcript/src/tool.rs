@@ -1,4 +1,16 @@
-//! Tool calls: each paired with its result by id, wherever that stands.
+//! Tool calls: each is paired with its result by id, wherever in the file that is.
+//!
+//! ```
+//! use annals_transcript::session::Session;
+//! use annals_transcript::tool;
+//!
+//! let file = br#"{"type":"assistant","uuid":"a","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}
+//! {"type":"user","uuid":"b","message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true}]}}"#;
+//! let calls = tool::calls(&Session::read(&file[..])?);
+//! assert_eq!(calls[0].result.map(|(node, _)| node), Some(1));
+//! assert!(calls[0].is_error());
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,14 +22,15 @@ use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
 use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
 
-/// A call, by where it and its result stand.
+/// A tool call and its result, as blocks of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Call {
     /// The entry that makes the call.
     pub node: NodeIndex,
-    /// The call.
+    /// The block with the call.
     pub block: BlockSpan,
-    /// The entry with the result, and the result; of several, the first.
+    /// The entry and the block of the result. If there are several results, it is the first.
     pub result: Option<(NodeIndex, BlockSpan)>,
     given_up: bool,
 }
@@ -25,20 +38,20 @@ pub struct Call {
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// The tool did its work.
+    /// The tool succeeded.
     Ok,
     /// The tool failed.
     Error,
     /// There is no result.
     Pending,
-    /// The user stopped it, or the conversation went on without a result.
+    /// The user interrupted it, or the conversation continued without a result.
     Interrupted,
-    /// The user or a rule forbade it.
+    /// The user or a rule denied it.
     Denied,
 }
 
 impl State {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             State::Ok => "ok",
@@ -49,26 +62,19 @@ impl State {
         }
     }
 
-    /// Reads how a call ended from the entry that holds its result.
+    /// Returns how a call ended, from the entry with its result.
     pub fn of(result: Option<&Entry<'_>>, is_error: bool) -> Self {
         let Some(entry) = result else { return State::Pending };
         let Some(user) = entry.view::<User<'_>>() else { return State::Pending };
-        let told = user.tool_use_result();
-        let word = told.and_then(ToolUseResult::as_text).unwrap_or_default();
+        let output = user.tool_use_result();
+        let text = output.and_then(ToolUseResult::as_text).unwrap_or_default();
         let denial = user.tool_denial();
-        let stopped = matches!(told, Some(ToolUseResult::Object(object)) if object.flag("interrupted"))
+        let is_interrupted = matches!(output, Some(ToolUseResult::Object(object)) if object.flag("interrupted"))
             || denial.as_deref() == Some("interrupted")
-            || is_error
-                && INTERRUPTS
-                    .iter()
-                    .any(|words| word.contains(words) || result_text(entry).starts_with(words));
-        if stopped {
+            || is_error && reports_interrupt(entry, &text);
+        if is_interrupted {
             State::Interrupted
-        } else if denial.is_some()
-            || DENIALS
-                .iter()
-                .any(|denial| word.starts_with(denial) || word.starts_with(&format!("Error: {denial}")))
-        {
+        } else if denial.is_some() || reports_denial(&text) {
             State::Denied
         } else if is_error {
             State::Error
@@ -78,10 +84,10 @@ impl State {
     }
 }
 
-/// How the calls ended whose results stand in one entry.
+/// How the calls ended whose results are in one entry.
 ///
-/// An entry can hold thousands of results. Reading these facts takes time in proportion to the whole entry, so they are
-/// read once per entry and not once per result.
+/// An entry can have thousands of results, and computing a state takes time proportional to the whole entry. So the states
+/// are computed once per entry and not once per result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultStates {
     of_success: State,
@@ -89,7 +95,7 @@ pub struct ResultStates {
 }
 
 impl ResultStates {
-    /// Reads the entry that holds the results.
+    /// Computes the states for an entry with results.
     pub fn of(entry: &Entry<'_>) -> Self {
         Self { of_success: State::of(Some(entry), false), of_error: State::of(Some(entry), true) }
     }
@@ -100,11 +106,22 @@ impl ResultStates {
     }
 }
 
-/// What the client writes for a call that was refused.
+/// The texts that Claude Code writes for a call that the user denied.
 const DENIALS: [&str; 2] = ["User rejected tool use", "The user doesn't want to proceed with this tool use"];
 
-/// What the client writes for a call that was stopped.
+/// The texts that Claude Code writes for a call that the user interrupted.
 const INTERRUPTS: [&str; 2] = ["[Request interrupted by user", "[Tool call interrupted"];
+
+/// Returns whether a failed result says that the user interrupted the call; `text` is the tool's own output.
+fn reports_interrupt(entry: &Entry<'_>, text: &str) -> bool {
+    INTERRUPTS.iter().any(|phrase| text.contains(phrase) || result_text(entry).starts_with(phrase))
+}
+
+/// Returns whether the output of a tool says that the user denied the call.
+fn reports_denial(text: &str) -> bool {
+    let text = text.strip_prefix("Error: ").unwrap_or(text);
+    DENIALS.iter().any(|phrase| text.starts_with(phrase))
+}
 
 /// Returns the text of the results in an entry.
 fn result_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
@@ -115,27 +132,27 @@ fn result_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
     results.reduce(|all, more| all + "\n" + more).unwrap_or_default()
 }
 
-/// Returns all calls of a session in file order; a call that stands in several lines counts once.
+/// Returns all calls of a session in file order; a call that several lines repeat counts once.
 pub fn calls(session: &Session) -> Vec<Call> {
-    let mut places: HashMap<Id, usize> = HashMap::new();
+    let mut indices: HashMap<Id, usize> = HashMap::new();
     let mut calls: Vec<Call> = Vec::new();
     let of_kind = |kind: Kind| session.nodes().iter().enumerate().filter(move |(_, node)| node.kind == kind);
     for (node, entry) in of_kind(Kind::Assistant) {
         for &block in session.blocks(entry).iter().filter(|block| block.kind == BlockKind::ToolUse) {
-            if block.tool.is_none_or(|id| places.insert(id, calls.len()).is_none()) {
+            if block.tool.is_none_or(|id| indices.insert(id, calls.len()).is_none()) {
                 calls.push(Call { node, block, result: None, given_up: false });
             }
         }
     }
-    // A repeated line must not leave the place of its call behind the last one.
-    places.clear();
-    places.extend(calls.iter().enumerate().filter_map(|(place, call)| Some((call.block.tool?, place))));
+    // A repeated call has overwritten its index above, so the indices are computed again.
+    indices.clear();
+    indices.extend(calls.iter().enumerate().filter_map(|(index, call)| Some((call.block.tool?, index))));
     for (node, entry) in of_kind(Kind::User) {
         for &block in session.blocks(entry) {
             if let BlockKind::ToolResult(_) = block.kind
-                && let Some(&place) = block.tool.and_then(|id| places.get(&id))
+                && let Some(&index) = block.tool.and_then(|id| indices.get(&id))
             {
-                calls[place].result.get_or_insert((node, block));
+                calls[index].result.get_or_insert((node, block));
             }
         }
     }
@@ -143,29 +160,29 @@ pub fn calls(session: &Session) -> Vec<Call> {
     calls
 }
 
-/// Marks the calls that the conversation went on without. One pass from the last entry to the first one does it for all
-/// calls; `calls` are in file order.
+/// Marks the calls without a result after which the conversation continued. One pass from the last entry to the first is
+/// enough for all calls; `calls` are in file order.
 fn mark_given_up(session: &Session, calls: &mut [Call]) {
-    let mut main_line = Later::default();
-    let mut sidechain = Later::default();
+    let mut main_line = LaterMessages::default();
+    let mut sidechain = LaterMessages::default();
     let mut calls = calls.iter_mut().rev().peekable();
     for (index, node) in session.nodes().iter().enumerate().rev() {
         let later = if node.has(Flag::Sidechain) { &mut sidechain } else { &mut main_line };
         while let Some(call) = calls.next_if(|call| call.node == index) {
-            call.given_up = call.result.is_none() && later.went_on_after(node.message_id);
+            call.given_up = call.result.is_none() && later.continues_after(node.message_id);
         }
         later.add(session, node);
     }
 }
 
-/// What comes later in the file than some entry, on the main line or in sidechains.
+/// The messages after an entry in the file, either on the main line or in sidechains.
 #[derive(Default)]
-struct Later {
+struct LaterMessages {
     has_prompt: bool,
     replies: Replies,
 }
 
-/// The replies among it. The lines of one reply have the same `message.id`.
+/// The replies among [`LaterMessages`]. The lines of one reply have the same `message.id`.
 #[derive(Clone, Copy, Default)]
 enum Replies {
     #[default]
@@ -176,7 +193,7 @@ enum Replies {
     Several,
 }
 
-impl Later {
+impl LaterMessages {
     fn add(&mut self, session: &Session, node: &Node) {
         let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
         let message_id = node.message_id;
@@ -190,8 +207,8 @@ impl Later {
         }
     }
 
-    /// Returns whether somebody speaks after a reply, apart from further lines of that reply.
-    fn went_on_after(&self, reply: Option<Id>) -> bool {
+    /// Returns whether a message follows a reply, apart from other lines of that reply.
+    fn continues_after(&self, reply: Option<Id>) -> bool {
         let has_other_reply = match self.replies {
             Replies::None => false,
             Replies::One { message_id } => message_id != reply,
@@ -202,17 +219,17 @@ impl Later {
 }
 
 impl Call {
-    /// Returns whether the conversation went on without a result: somebody spoke after the reply that made the call.
+    /// Returns whether the conversation continued without a result: a message follows the reply with the call.
     pub fn is_given_up(&self) -> bool {
         self.given_up
     }
 
-    /// Returns whether the result says that the call failed.
+    /// Returns whether the result reports an error.
     pub fn is_error(&self) -> bool {
         matches!(self.result, Some((_, BlockSpan { kind: BlockKind::ToolResult(true), .. })))
     }
 
-    /// Returns how long the call took, by the times of its entries.
+    /// Returns how long the call took, from the times of the two entries.
     pub fn duration_ms(&self, session: &Session) -> Option<u64> {
         let (result, _) = self.result?;
         let (start, end) = (session.nodes()[self.node].time?, session.nodes()[result].time?);
@@ -220,7 +237,7 @@ impl Call {
     }
 }
 
-/// Returns whether the result of a server call says that the call failed.
+/// Returns whether the result of a server call reports an error.
 pub fn server_call_failed(result: &ToolResult<'_>) -> bool {
     let kind = result.content().value().and_then(|content| content.text("type"));
     result.is_error() || kind.is_some_and(|kind| kind.ends_with("_tool_result_error"))
@@ -234,7 +251,7 @@ pub fn read(block: &[u8]) -> Option<ToolUse<'_>> {
     }
 }
 
-/// Returns what a call is about, in a few words: a command, a path, a pattern.
+/// Returns the most telling argument of a call: a command, a path, a pattern.
 pub fn subject(call: &ToolUse<'_>) -> String {
     let Some(input) = call.input() else { return String::new() };
     let keys = [
@@ -256,7 +273,7 @@ pub fn subject(call: &ToolUse<'_>) -> String {
     found.or_else(first_text).unwrap_or_default().into_owned()
 }
 
-/// Returns the files that a call reads or writes, as far as its arguments say for certain.
+/// Returns the files that a call certainly reads or writes, according to its arguments.
 pub fn files(call: &ToolUse<'_>) -> Vec<String> {
     let Some(input) = call.input() else { return Vec::new() };
     let path = |key: &str| input.text(key).map(Cow::into_owned).into_iter().collect();
@@ -269,27 +286,29 @@ pub fn files(call: &ToolUse<'_>) -> Vec<String> {
     }
 }
 
-/// Returns the files that a shell command writes by redirection. Commands with quotes, expansions or here-documents
-/// may mean something else by `>` and give none.
+/// Returns the files that a shell command writes by redirection. In commands with quotes, expansions or here-documents `>`
+/// may mean something else, so no files are returned for them.
 fn redirections(command: &str) -> Vec<String> {
     if command.contains(['"', '\'', '`', '$', '\\', '(', '#', '[']) || command.contains("<<") {
         return Vec::new();
     }
     let words: Vec<_> = command.split_whitespace().collect();
     let targets = words.windows(2).filter(|pair| matches!(pair[0], ">" | ">>" | "1>" | "2>" | "&>"));
+    targets
+        .map(|pair| pair[1])
+        .filter(|target| is_file_name(target))
+        .map(|target| target.trim_end_matches(';').to_owned())
+        .collect()
+}
+
+/// Returns whether a word of a shell command is the name of a file, perhaps with a semicolon after it.
+fn is_file_name(word: &str) -> bool {
     let is_plain = |byte: u8| {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'~' | b';')
             || !byte.is_ascii()
     };
-    let is_file = |target: &&str| {
-        target.bytes().all(is_plain) && !target.starts_with("/dev/") && !target.starts_with(';')
-    };
-    targets
-        .map(|pair| pair[1])
-        .filter(is_file)
-        .map(|target| target.trim_end_matches(';').to_owned())
-        .collect()
+    word.bytes().all(is_plain) && !word.starts_with("/dev/") && !word.starts_with(';')
 }
 
 #[cfg(test)]

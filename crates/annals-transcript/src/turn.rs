@@ -1,4 +1,17 @@
-//! Turns: the rounds of a conversation, and what started each. Their numbers are given here and nowhere else.
+//! Turns: a prompt, or what started the model in its place, with everything up to the next. Turns get their numbers only here.
+//!
+//! ```
+//! use annals_transcript::conversation::{Conversation, TranscriptBytes};
+//!
+//! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"Hello"}}
+//! {"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":"Hi!","usage":{"output_tokens":3}}}"#;
+//! let transcript = TranscriptBytes::new(file);
+//! let conversation = Conversation::of(&transcript)?;
+//! let turn = &conversation.turns()[0];
+//! assert_eq!((turn.number, &*turn.prompt, turn.started_by.name()), (1, "Hello", "prompt"));
+//! assert_eq!((turn.messages, turn.usage.output), (2, 3));
+//! # Ok::<(), std::convert::Infallible>(())
+//! ```
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,58 +23,59 @@ use crate::item::{Item, Part};
 use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
 
-/// How many bytes of a prompt are kept.
+/// A turn keeps at most this many bytes of its prompt.
 const LONGEST_PROMPT: usize = 4096;
 
-/// One round: what started it and what came of it.
+/// One turn: what started it and what happened in it.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Turn {
-    /// Its number, from 1.
+    /// The number of the turn, counted from 1.
     pub number: usize,
-    /// How it relates to what came before.
+    /// How it relates to the turns before.
     pub kind: TurnKind,
     /// What started it.
     pub started_by: StartedBy,
-    /// The words or the command that started it, or their beginning: conversations are kept in memory, prompts may be long.
+    /// The text or command that started it. It may be cut, because turns are kept in memory and prompts may be long.
     pub prompt: String,
-    /// Whether there is more of the prompt; see [`prompt_of`].
+    /// Whether the prompt was cut; [`prompt_of`] returns all of it.
     pub prompt_is_cut: bool,
     /// The entry that started it.
     pub node: NodeIndex,
     /// When it started, in milliseconds since 1970.
     pub started_at: Option<i64>,
-    /// The last time seen in it.
+    /// The time of its last entry, in milliseconds since 1970.
     pub ended_at: Option<i64>,
-    /// How many user and assistant entries it has.
+    /// The number of user and assistant entries.
     pub messages: u64,
-    /// How many calls were made in it; one that stands in several lines counts once.
+    /// The number of tool calls; a call that several lines repeat counts once.
     pub tool_calls: u64,
-    /// How many results in it say that a call failed.
+    /// The number of results that report an error.
     pub errors: u64,
-    /// Tokens of its replies.
+    /// The tokens of its replies.
     pub usage: Tokens,
     /// Whether the conversation was compacted in it.
     pub compacted: bool,
-    /// How long nothing had happened before it, if that makes it a resumption.
+    /// The length of the pause before it, if it is a [`TurnKind::Resume`].
     pub resumed_after_ms: Option<i64>,
 }
 
-/// How a turn relates to what came before.
+/// How a turn relates to the turns before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TurnKind {
-    /// The first one.
+    /// It is the first one.
     #[default]
     NewSession,
-    /// A person speaks again.
+    /// A person sent another prompt.
     NewRound,
-    /// A person speaks again after a pause.
+    /// A person sent another prompt after a pause.
     Resume,
-    /// The client goes on by itself: after a compaction, at the news of a task, for another agent.
+    /// Claude Code continued by itself: after a compaction, a task notification or a message of another agent.
     Continue,
 }
 
 impl TurnKind {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             TurnKind::NewSession => "new_session",
@@ -77,13 +91,13 @@ impl TurnKind {
 pub enum StartedBy {
     /// An input of this kind.
     Input(InputKind),
-    /// Nothing that brought anything in.
+    /// No input: the file begins in the middle of a turn.
     #[default]
     Other,
 }
 
 impl StartedBy {
-    /// Returns the word for it.
+    /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
             StartedBy::Other
@@ -94,7 +108,7 @@ impl StartedBy {
         }
     }
 
-    fn is_a_person(self) -> bool {
+    fn is_person(self) -> bool {
         let StartedBy::Input(kind) = self else { return false };
         match kind {
             InputKind::Prompt
@@ -116,16 +130,17 @@ impl StartedBy {
     }
 }
 
-/// Tokens of replies, each reply counted once, by its last line.
+/// Numbers of tokens. Each reply counts once, with the numbers of its last line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tokens {
-    /// Input outside the cache.
+    /// Input tokens that were neither read from nor written to the cache.
     pub input: u64,
-    /// Output.
+    /// Output tokens.
     pub output: u64,
-    /// Input written to the cache.
+    /// Input tokens written to the cache.
     pub cache_creation: u64,
-    /// Input read from the cache.
+    /// Input tokens read from the cache.
     pub cache_read: u64,
 }
 
@@ -148,11 +163,11 @@ impl Tokens {
     }
 }
 
-/// How long a pause makes a turn a resumption, unless told otherwise: five minutes.
+/// The usual length of a pause after which a turn is a [`TurnKind::Resume`]: five minutes.
 pub const PAUSE_MS: i64 = 5 * 60 * 1000;
 
-/// Divides the live entries of a history into turns. `body` reads the bytes of an entry; `pause_ms` is how long a
-/// pause makes a turn a resumption.
+/// Divides the live entries of a history into turns. `body` reads the bytes of an entry. A turn after a pause of more than
+/// `pause_ms` is a [`TurnKind::Resume`].
 pub fn turns<E>(
     session: &Session,
     steps: &[Step],
@@ -165,7 +180,7 @@ pub fn turns<E>(
         turns: Vec::new(),
         replies: HashMap::new(),
         calls: HashSet::new(),
-        last: Last::default(),
+        state: TurnState::default(),
     };
     for step in steps {
         if let Step::Entry { node, live: true } = *step {
@@ -178,69 +193,72 @@ pub fn turns<E>(
     Ok(divider.finish())
 }
 
-/// Collects turns while entries pass by.
+/// Builds turns from entries that are added in order.
 struct Divider<'s> {
     session: &'s Session,
     pause_ms: i64,
     turns: Vec<Turn>,
-    /// The tokens of each reply, by its last line, and the turn that this stands in.
+    /// The tokens in the last line of each reply, and the turn of that line.
     replies: HashMap<Id, (usize, Tokens)>,
-    /// Calls that were counted.
+    /// The calls that were counted.
     calls: HashSet<Id>,
-    last: Last,
+    state: TurnState,
 }
 
-/// What was seen last.
+/// What the entries so far say about the start of the next turn.
 #[derive(Default)]
-struct Last {
+struct TurnState {
+    /// The latest time.
     time: Option<i64>,
+    /// The prompt id of the last input.
     prompt_id: Option<String>,
+    /// Whether the current turn has a reply.
     replied: bool,
 }
 
 impl Divider<'_> {
     fn add(&mut self, index: NodeIndex, entry: &Entry<'_>) {
         let node = &self.session.nodes()[index];
-        if let Some(start) = starts_a_turn(entry) {
+        if let Some(start) = turn_start(entry) {
             let prompt_id =
                 entry.view::<User>().and_then(|user| user.prompt_id()).map(std::borrow::Cow::into_owned);
-            // What the client writes for one prompt before the first reply belongs together; words that somebody typed
-            // always start something new.
-            let typed = start.kind == InputKind::Prompt;
-            let same =
-                !typed && prompt_id.is_some() && prompt_id == self.last.prompt_id && !self.last.replied;
-            if !same {
+            // Inputs with the same prompt id before the first reply belong to one turn, but typed text always starts a new
+            // one.
+            let is_typed = start.kind == InputKind::Prompt;
+            let is_same_turn =
+                !is_typed && prompt_id.is_some() && prompt_id == self.state.prompt_id && !self.state.replied;
+            if !is_same_turn {
                 self.start(index, node, &start);
             }
-            self.last.prompt_id = prompt_id;
+            self.state.prompt_id = prompt_id;
         }
         let answers =
             self.session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)));
         if self.turns.is_empty() && (node.kind == Kind::Assistant || answers) {
-            // A file that begins in the middle of a turn.
+            // The file begins in the middle of a turn.
             self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
         }
         self.count(node, entry);
-        self.last.time = self.last.time.max(node.time);
+        self.state.time = self.state.time.max(node.time);
     }
 
     fn start(&mut self, index: NodeIndex, node: &Node, start: &Input<'_>) {
         let pause = node
             .time
-            .zip(self.last.time)
+            .zip(self.state.time)
             .map(|(now, before)| now - before)
             .filter(|&pause| pause > self.pause_ms);
         let started_by = StartedBy::Input(start.kind);
         let kind = if self.turns.is_empty() {
             TurnKind::NewSession
-        } else if !started_by.is_a_person() {
+        } else if !started_by.is_person() {
             TurnKind::Continue
         } else if pause.is_some() {
             TurnKind::Resume
         } else {
             TurnKind::NewRound
         };
-        let mut prompt = spelled(start);
+        let mut prompt = prompt_text(start);
         let prompt_is_cut = prompt.len() > LONGEST_PROMPT;
         if prompt_is_cut {
             let end = (0..=LONGEST_PROMPT).rev().find(|&at| prompt.is_char_boundary(at));
@@ -258,7 +276,7 @@ impl Divider<'_> {
             resumed_after_ms: pause.filter(|_| kind == TurnKind::Resume),
             ..Turn::default()
         });
-        self.last.replied = false;
+        self.state.replied = false;
     }
 
     fn count(&mut self, node: &Node, entry: &Entry<'_>) {
@@ -280,7 +298,7 @@ impl Divider<'_> {
             }
         }
         if let Some(reply) = entry.view::<Assistant>() {
-            self.last.replied = true;
+            self.state.replied = true;
             let tokens = Tokens::of(&reply);
             match node.message_id {
                 Some(id) => _ = self.replies.insert(id, (turn.number, tokens)),
@@ -295,18 +313,18 @@ impl Divider<'_> {
     }
 }
 
-/// Returns all of the words or the command with which an entry starts a turn.
+/// Returns the whole text or command with which an entry starts a turn; `None` if it starts none.
 pub fn prompt_of(entry: &Entry<'_>) -> Option<String> {
-    starts_a_turn(entry).map(|start| spelled(&start))
+    turn_start(entry).map(|start| prompt_text(&start))
 }
 
-fn spelled(start: &Input<'_>) -> String {
+fn prompt_text(start: &Input<'_>) -> String {
     let command = start.command.as_deref().unwrap_or_default();
     format!("{command} {}", start.text).trim().to_owned()
 }
 
-/// Returns whether an input starts a turn; the others come with one that runs.
-fn starts_something(kind: InputKind) -> bool {
+/// Returns whether an input can start a turn. Other inputs belong to the turn that is running.
+fn can_start_turn(kind: InputKind) -> bool {
     match kind {
         InputKind::Prompt
         | InputKind::Queued
@@ -326,9 +344,9 @@ fn starts_something(kind: InputKind) -> bool {
     }
 }
 
-/// Returns the input that makes an entry the start of a turn: the person's own before what was wrapped around it.
-fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
-    // A command in a system entry runs beside the turns.
+/// Returns the input with which an entry starts a turn. A person's own text takes precedence over context of the editor.
+fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
+    // A local command in a system entry starts no turn.
     if entry.kind() == Kind::System {
         return None;
     }
@@ -337,27 +355,27 @@ fn starts_a_turn<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
         return None;
     }
     let inputs = parts.into_iter().filter_map(|part| match part {
-        Part::Input(input) if starts_something(input.kind) => Some(input),
+        Part::Input(input) if can_start_turn(input.kind) => Some(input),
         _ => None,
     });
     let mut inputs: Vec<_> = inputs.collect();
-    let wrapped = inputs
-        .iter()
-        .position(|input| matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));
-    let words = inputs
-        .iter()
-        .position(|input| !matches!(input.kind, InputKind::IdeSelection | InputKind::IdeOpenedFile));
-    match (wrapped, words) {
-        // The editor's context is what marks the turn, the words are its prompt.
-        (Some(wrapped), Some(words)) if inputs[words].kind == InputKind::Prompt => {
-            let kind = inputs[wrapped].kind;
-            let words = inputs.swap_remove(words);
-            Some(Input { kind, ..words })
+    let context = inputs.iter().position(|input| is_editor_context(input.kind));
+    let text = inputs.iter().position(|input| !is_editor_context(input.kind));
+    match (context, text) {
+        // The turn is reported as started by the editor's context, with the typed text as its prompt.
+        (Some(context), Some(text)) if inputs[text].kind == InputKind::Prompt => {
+            let kind = inputs[context].kind;
+            let text = inputs.swap_remove(text);
+            Some(Input { kind, ..text })
         }
-        (_, Some(words)) => Some(inputs.swap_remove(words)),
-        (Some(wrapped), None) => Some(inputs.swap_remove(wrapped)),
+        (_, Some(text)) => Some(inputs.swap_remove(text)),
+        (Some(context), None) => Some(inputs.swap_remove(context)),
         (None, None) => None,
     }
+}
+
+fn is_editor_context(kind: InputKind) -> bool {
+    matches!(kind, InputKind::IdeSelection | InputKind::IdeOpenedFile)
 }
 
 #[cfg(test)]

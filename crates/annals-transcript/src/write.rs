@@ -1,18 +1,18 @@
-//! Writing transcripts that the client resumes: [`Recorder`] appends, [`rewrite`] replaces whole files or not at all.
+//! Writes transcripts that Claude Code can resume: [`Recorder`] appends entries, [`rewrite`] replaces whole files.
 //!
-//! Every change goes through [`fs::Disk`], so that tests can make any operation fail. What holds after a failure or a
-//! crash is stated in `docs/RELIABILITY.md`.
+//! Every change goes through [`fs::Disk`], so that tests can make any operation fail. `docs/RELIABILITY.md` states what
+//! holds after a failure or a crash.
 
 mod builder;
 mod draft;
 mod error;
 pub mod fs;
 mod id;
-mod known;
 mod lines;
 mod removal;
 pub mod rewrite;
 mod target;
+mod transcript_index;
 
 use std::collections::HashMap;
 use std::io;
@@ -32,22 +32,23 @@ pub use target::{Agent, Target};
 use crate::entry::Kind;
 use crate::file_state::FileState;
 use crate::line::read_span;
-use draft::{Parent, Place};
+use draft::{Parent, RecorderFields};
 use error::ErrorKind;
 use fs::{Disk, Handle};
 use id::NewIds;
-use known::Known;
 use lines::Lines;
+use transcript_index::{EntryLocation, TranscriptIndex};
 
-/// How long to wait whether more comes of a line without its end, and how often.
-const MOMENT: Duration = Duration::from_millis(5);
-const MOMENTS: usize = 100;
+/// A line without its newline may still be being written. The file is polled at this interval, at most this many times,
+/// until it stops growing.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_POLLS: usize = 100;
 
 /// Appends to the transcript of one session, or of one of its subagents.
 ///
-/// What is appended is kept in memory until [`flush`](Self::flush) or until the buffer is full, and then written as
-/// whole lines in one operation. Ids, parents and everything else that the client writes are filled in; entries that
-/// the file already holds are passed over. Several recorders, in one process or in many, may write to one session.
+/// The recorder keeps drafts in memory until [`flush`](Self::flush) or until its buffer is full, and then writes them as
+/// whole lines in one operation. It adds ids, parents and all other fields that Claude Code writes, and skips entries that
+/// the file already holds. Several recorders, in one process or in many, may write to one session.
 ///
 /// ```
 /// use annals_transcript::write::{Draft, Envelope, Recorder, Sync, Target};
@@ -67,13 +68,13 @@ pub struct Recorder {
     target: Target,
     envelope: Envelope,
     options: Options,
-    known: Known,
-    pending: Vec<Pending>,
+    index: TranscriptIndex,
+    pending: Vec<QueuedDraft>,
     pending_bytes: usize,
-    /// Which of `pending` has an id.
+    /// The index in `pending` of each draft with an id.
     pending_ids: HashMap<String, usize>,
     written: usize,
-    /// The newest time that a draft was given.
+    /// The time of the last draft.
     newest: Timestamp,
     /// The open lock file of the session, if there is one.
     session_lock: Option<Box<dyn Handle>>,
@@ -82,18 +83,18 @@ pub struct Recorder {
 /// How a recorder writes.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// When what was written is made to survive a loss of power.
+    /// When written lines are synced to disk.
     pub sync: Sync,
-    /// How many bytes are kept in memory before they are written.
+    /// The recorder writes when more bytes than this wait in memory.
     pub buffer: usize,
-    /// How many bytes a line may have.
+    /// The recorder refuses drafts with more bytes than this.
     pub longest_line: usize,
-    /// How long to wait for others that write to the same session.
-    pub patience: Duration,
-    /// Where times come from.
+    /// How long to wait for a lock that another process holds.
+    pub lock_timeout: Duration,
+    /// The clock.
     pub now: fn() -> Timestamp,
-    /// A lock file that is taken, shared, for the time of each write and before the transcript's own lock. It keeps
-    /// operations away that move or replace the session.
+    /// A lock file that the recorder locks, shared, during each write and before the transcript's own lock. Operations that
+    /// move or replace the session lock it exclusively.
     pub session_lock: Option<PathBuf>,
 }
 
@@ -103,47 +104,65 @@ impl Default for Options {
             sync: Sync::Flush,
             buffer: 1024 * 1024,
             longest_line: 50 * 1024 * 1024,
-            patience: Duration::from_secs(10),
+            lock_timeout: Duration::from_secs(10),
             now: Timestamp::now,
             session_lock: None,
         }
     }
 }
 
-/// When what was written is made to survive a loss of power.
+/// When written lines are synced to disk, so that they survive a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
-    /// Whenever the system gets round to it.
+    /// The operating system decides.
     Never,
     /// Before `flush` returns.
     #[default]
     Flush,
-    /// Before `append` returns, which then writes at once.
+    /// Before `append` returns: every batch is written at once.
     Always,
 }
 
-/// What became of a batch.
+/// What [`Recorder::append`] did with a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Appended {
-    /// How many entries were new.
+pub struct AppendSummary {
+    /// The number of entries that are new.
     pub written: usize,
-    /// How many were there already.
+    /// The number of entries that the transcript already had.
     pub skipped: usize,
-    /// The entry that the next message should hang on.
+    /// The id that the next message should name as its parent.
     pub last: Option<String>,
 }
 
-/// A draft that is not on disk yet.
+/// A draft that is not yet on disk.
 #[derive(Debug)]
-struct Pending {
+struct QueuedDraft {
     draft: Draft,
     id: Option<String>,
     parent: Parent,
     time: Timestamp,
 }
 
+impl QueuedDraft {
+    /// Returns whether the draft is a user or assistant entry. A new file is only created for one of these.
+    fn is_prompt_or_reply(&self) -> bool {
+        matches!(self.draft.kind, Kind::User | Kind::Assistant)
+    }
+
+    /// Returns the parent and the logical parent; `tip` is the last entry of the conversation before the draft. A boundary
+    /// has only a logical parent.
+    fn parents<'a>(&'a self, tip: Option<&'a str>) -> (Option<&'a str>, Option<&'a str>) {
+        let parent = match &self.parent {
+            Parent::Last => tip,
+            Parent::Nothing => None,
+            Parent::Entry(id) => Some(id.as_str()),
+        };
+        if self.draft.boundary { (None, parent.or(tip)) } else { (parent, None) }
+    }
+}
+
 impl Recorder {
-    /// Names the session to record to; [`RecorderBuilder::open`] opens it.
+    /// Returns a builder for a recorder; [`RecorderBuilder::open`] opens it.
     pub fn builder(target: Target) -> RecorderBuilder {
         RecorderBuilder::new(target)
     }
@@ -154,13 +173,13 @@ impl Recorder {
         envelope: Envelope,
         options: Options,
     ) -> Result<Self, Error> {
-        let known = Known::nothing(target.agent().is_some());
+        let index = TranscriptIndex::new(target.agent().is_some());
         let mut recorder = Self {
             disk,
             target,
             envelope,
             options,
-            known,
+            index,
             pending: Vec::new(),
             pending_bytes: 0,
             pending_ids: HashMap::new(),
@@ -168,63 +187,63 @@ impl Recorder {
             newest: Timestamp::MIN,
             session_lock: None,
         };
-        recorder.look()?;
+        recorder.update_index()?;
         Ok(recorder)
     }
 
-    /// Returns what is recorded to.
+    /// Returns the transcript that the recorder appends to.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Returns the entry that the next message hangs on.
+    /// Returns the id of the entry that becomes the parent of the next message.
     pub fn last(&self) -> Option<&str> {
         let message = self.pending.iter().rev().find(|pending| pending.draft.kind.is_message());
-        message.map_or(self.known.tip(), |pending| pending.id.as_deref())
+        message.map_or(self.index.tip(), |pending| pending.id.as_deref())
     }
 
-    /// Returns how many drafts were written so far, whatever came after.
+    /// Returns the number of drafts written so far, also after an error.
     pub fn written(&self) -> usize {
         self.written
     }
 
-    /// Returns how many drafts wait to be written.
+    /// Returns the number of drafts that are not yet written.
     pub fn waiting(&self) -> usize {
         self.pending.len()
     }
 
-    /// Takes a batch of drafts, all or none of them.
+    /// Queues a batch of drafts: all of them, or none if one is refused.
     ///
-    /// The first new message hangs on the last entry of the conversation or, where entries that are there already stand
-    /// at the front of the batch, on the last of those; each further one on the one before. A draft that names its
-    /// parent hangs there. Nothing ever hangs on `progress`.
-    pub fn append(&mut self, batch: Vec<Draft>) -> Result<Appended, Error> {
-        let (appended, refused) = self.take(batch, false)?;
+    /// A draft that names its parent keeps it. Otherwise the parent of the first new message is the last entry of the
+    /// conversation or, if the batch begins with entries that are already recorded, the last of those; the parent of each
+    /// further message is the message before it. A `progress` entry never becomes a parent.
+    pub fn append(&mut self, batch: Vec<Draft>) -> Result<AppendSummary, Error> {
+        let (appended, refused) = self.enqueue(batch, false)?;
         match refused.into_iter().next() {
             Some(error) => Err(error),
             None => Ok(appended),
         }
     }
 
-    /// Takes those drafts of a batch that are sound; returns why each of the others was refused.
-    pub fn append_sound(&mut self, batch: Vec<Draft>) -> Result<(Appended, Vec<Error>), Error> {
-        self.take(batch, true)
+    /// Queues the valid drafts of a batch; returns an error for each of the others.
+    pub fn append_valid(&mut self, batch: Vec<Draft>) -> Result<(AppendSummary, Vec<Error>), Error> {
+        self.enqueue(batch, true)
     }
 
-    /// Records a compaction: everything before is replaced by the summary, but for the messages that are kept.
-    pub fn compact(&mut self, compaction: &Compaction) -> Result<Appended, Error> {
+    /// Records a compaction: the summary replaces everything before it except the messages that are kept.
+    pub fn compact(&mut self, compaction: &Compaction) -> Result<AppendSummary, Error> {
         if let Some(id) = compaction.kept.iter().find(|id| !self.is_message(id)) {
             return Err(Error::new(ErrorKind::NoEntry { id: id.clone() }));
         }
         self.append(compaction.drafts(&new_id()))
     }
 
-    /// Writes what waits, if there is a message among it or the file is there already.
+    /// Writes all queued drafts. A new file is only created for a message: records alone stay queued until there is one.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_pending(self.options.sync != Sync::Never)
     }
 
-    /// Goes on in another session: what waits is written to the old one, the next message goes to the new one.
+    /// Writes all queued drafts and continues with another session.
     pub fn switch(&mut self, target: Target, envelope: Envelope) -> Result<(), Error> {
         self.flush()?;
         let next = Self::open(Arc::clone(&self.disk), target, envelope, self.options.clone())?;
@@ -235,31 +254,31 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // There is nobody left to tell; who wants to know calls `flush`.
+        // An error cannot be reported here. Callers that need it call `flush` themselves.
         let _ = self.flush();
     }
 }
 
-/// Taking drafts.
+/// Queueing drafts.
 impl Recorder {
-    fn take(&mut self, batch: Vec<Draft>, keep_going: bool) -> Result<(Appended, Vec<Error>), Error> {
+    fn enqueue(&mut self, batch: Vec<Draft>, keep_going: bool) -> Result<(AppendSummary, Vec<Error>), Error> {
         let before = self.pending.len();
         let (mut skipped, mut refused) = (0, Vec::new());
-        // The last entry of the batch that is there already, as long as nothing new came before it.
+        // The last message of the batch that is already recorded and comes before all new ones.
         let mut prefix = None;
         let mut last_new = None;
         let mut file = None;
         let mut ids = NewIds::at_most(batch.len());
         for (index, draft) in batch.into_iter().enumerate() {
             let is_message = draft.kind.is_message();
-            match self.judge(&draft, &mut file).inspect_err(|_| self.take_back(before))? {
-                Ok(Verdict::Known) => {
+            match self.check(&draft, &mut file).inspect_err(|_| self.truncate_queue(before))? {
+                Ok(DraftStatus::Recorded) => {
                     skipped += 1;
                     if is_message && last_new.is_none() {
                         prefix.clone_from(&draft.id);
                     }
                 }
-                Ok(Verdict::New) => {
+                Ok(DraftStatus::New) => {
                     let parent = match (&draft.parent, &prefix) {
                         (Parent::Last, Some(id)) if last_new.is_none() => Parent::Entry(id.clone()),
                         (parent, _) => parent.clone(),
@@ -272,7 +291,7 @@ impl Recorder {
                 Err(source) => {
                     refused.push(Error::new(ErrorKind::Draft { number: index + 1, source }));
                     if !keep_going {
-                        self.take_back(before);
+                        self.truncate_queue(before);
                         break;
                     }
                 }
@@ -281,15 +300,15 @@ impl Recorder {
         let written = self.pending.len() - before;
         let last = last_new.or(prefix).or_else(|| self.last().map(str::to_owned));
         self.write_if_due(before)?;
-        Ok((Appended { written, skipped, last }, refused))
+        Ok((AppendSummary { written, skipped, last }, refused))
     }
 
-    /// Says whether a draft is new, and whether it may be recorded at all. The file is opened if it is needed.
-    fn judge(
+    /// Returns whether a draft is new, or why it is refused. Opens the file if the draft has to be compared with a line.
+    fn check(
         &mut self,
         draft: &Draft,
         file: &mut Option<Box<dyn Handle>>,
-    ) -> Result<Result<Verdict, DraftError>, Error> {
+    ) -> Result<Result<DraftStatus, DraftError>, Error> {
         let (length, limit) = (draft.length(), self.options.longest_line);
         if length > limit {
             return Ok(Err(DraftError::TooLong { length, limit }));
@@ -297,35 +316,49 @@ impl Recorder {
         if self.target.agent().is_none() && draft::is_sidechain(draft) {
             return Ok(Err(DraftError::Sidechain));
         }
-        if let Some(id) = &draft.id {
-            if let Some(&index) = self.pending_ids.get(id) {
-                let same = draft.says_the_same_as(self.pending[index].draft.body());
-                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
-            }
-            if let Some(place) = self.known.place(id) {
-                let same = self.is_recorded_at(draft, place, file)?;
-                return Ok(if same { Ok(Verdict::Known) } else { Err(DraftError::Taken(id.clone())) });
-            }
+        if let Some(id) = &draft.id
+            && let Some(is_same) = self.is_same_as_recorded(draft, id, file)?
+        {
+            return Ok(if is_same {
+                Ok(DraftStatus::Recorded)
+            } else {
+                Err(DraftError::IdTaken(id.clone()))
+            });
         }
         if let Parent::Entry(parent) = &draft.parent
             && draft.kind.joins_chain()
             && !self.is_message(parent)
         {
-            // Somebody else may have recorded it a moment ago.
-            self.look()?;
+            // Another process may have recorded the parent since the index was last updated.
+            self.update_index()?;
             if !self.is_message(parent) {
-                let is_there = self.known.place(parent).is_some() || self.pending_ids.contains_key(parent);
-                let error = if is_there { DraftError::NotAMessage } else { DraftError::NoParent };
+                let exists = self.index.location(parent).is_some() || self.pending_ids.contains_key(parent);
+                let error = if exists { DraftError::NotAMessage } else { DraftError::NoParent };
                 return Ok(Err(error(parent.clone())));
             }
         }
-        Ok(Ok(Verdict::New))
+        Ok(Ok(DraftStatus::New))
     }
 
+    /// Returns whether the entry with the id of a draft has its content; `None` if there is no such entry, neither in the
+    /// queue nor in the file.
+    fn is_same_as_recorded(
+        &self,
+        draft: &Draft,
+        id: &str,
+        file: &mut Option<Box<dyn Handle>>,
+    ) -> Result<Option<bool>, Error> {
+        if let Some(&index) = self.pending_ids.get(id) {
+            return Ok(Some(draft.has_same_content_as(self.pending[index].draft.body())));
+        }
+        self.index.location(id).map(|location| self.is_recorded_at(draft, location, file)).transpose()
+    }
+
+    /// Returns whether the entry at a location has the content of a draft.
     fn is_recorded_at(
         &self,
         draft: &Draft,
-        place: known::Place,
+        location: EntryLocation,
         file: &mut Option<Box<dyn Handle>>,
     ) -> Result<bool, Error> {
         let path = self.target.path();
@@ -334,17 +367,17 @@ impl Recorder {
                 Some(file) => file,
                 None => file.insert(self.disk.open(&path)?),
             };
-            read_span(file, place.offset, place.length)
+            read_span(file, location.offset, location.length)
         };
         let bytes = read().map_err(Error::disk("read", &path))?;
-        Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.says_the_same_as(recorded)))
+        Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.has_same_content_as(recorded)))
     }
 
-    /// Returns whether there is an entry that others can hang on.
+    /// Returns whether an id is that of a message, which can be a parent.
     fn is_message(&self, id: &str) -> bool {
         match self.pending_ids.get(id) {
             Some(&index) => self.pending[index].draft.kind.is_message(),
-            None => self.known.place(id).is_some_and(|place| place.is_message),
+            None => self.index.location(id).is_some_and(|location| location.is_message),
         }
     }
 
@@ -354,15 +387,15 @@ impl Recorder {
             self.pending_ids.insert(id.clone(), self.pending.len());
         }
         self.pending_bytes += draft.length();
-        // Each is later than the one before, whatever the clock says: where a parent is lost, the client takes the entry
-        // that comes before in time, and of several at the same time the first.
+        // Times increase even if the clock does not: where a parent is missing, Claude Code continues with the entry before
+        // it in time, and with the first of several entries of the same time.
         self.newest = (self.options.now)().max(self.newest + SignedDuration::from_millis(1));
-        self.pending.push(Pending { draft, id: id.clone(), parent, time: self.newest });
+        self.pending.push(QueuedDraft { draft, id: id.clone(), parent, time: self.newest });
         id
     }
 
-    /// Forgets what waits, but for the first so many.
-    fn take_back(&mut self, length: usize) {
+    /// Removes all queued drafts but the first `length`.
+    fn truncate_queue(&mut self, length: usize) {
         for pending in self.pending.drain(length..) {
             self.pending_bytes -= pending.draft.length();
             if let Some(id) = pending.id {
@@ -379,25 +412,27 @@ impl Recorder {
         }
         if self.pending_bytes > self.options.buffer {
             let waiting = self.pending.len();
-            self.take_back(before);
+            self.truncate_queue(before);
             return Err(Error::new(ErrorKind::NoMessage { waiting }));
         }
         Ok(())
     }
 }
 
-enum Verdict {
-    Known,
+/// Whether a draft has to be written.
+enum DraftStatus {
     New,
+    /// The file, or the queue, has an entry with its id and content.
+    Recorded,
 }
 
 /// Writing.
 impl Recorder {
-    /// Learns what the file holds, if it is there.
-    fn look(&mut self) -> Result<(), Error> {
+    /// Reads what was added to the file, if it exists.
+    fn update_index(&mut self) -> Result<(), Error> {
         let path = self.target.path();
         match self.disk.open(&path) {
-            Ok(mut file) => self.known.catch_up(&mut *file).map_err(Error::disk("read", &path)),
+            Ok(mut file) => self.index.update(&mut *file).map_err(Error::disk("read", &path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(Error::disk("open", &path)(error)),
         }
@@ -412,14 +447,14 @@ impl Recorder {
         if let Some(lock) = &mut self.session_lock
             && lock.unlock().is_err()
         {
-            // Closing the file gives the lock back in any case.
+            // Closing the file releases the lock in any case.
             self.session_lock = None;
         }
         written
     }
 
-    /// Takes the lock of the session. Its file stays open from one write to the next: it is never replaced, and opening
-    /// it again would cost more than the lock.
+    /// Locks the session. The lock file stays open between writes: it is never replaced, and opening it again would cost
+    /// more than the lock itself.
     fn lock_session(&mut self) -> Result<(), Error> {
         let Some(path) = self.options.session_lock.as_deref() else { return Ok(()) };
         if let Some(lock) = &mut self.session_lock
@@ -427,23 +462,22 @@ impl Recorder {
         {
             return Ok(());
         }
-        self.session_lock = Some(lock_file(&*self.disk, path, Access::Shared, self.options.patience)?);
+        self.session_lock = Some(lock_file(&*self.disk, path, Access::Shared, self.options.lock_timeout)?);
         Ok(())
     }
 
     fn write_to_transcript(&mut self, sync: bool) -> Result<(), Error> {
         let path = self.target.path();
         let state = FileState::of(&path).map_err(Error::disk("read", &path))?;
-        let speaks = |pending: &Pending| matches!(pending.draft.kind, Kind::User | Kind::Assistant);
-        if state.is_none() && !self.pending.iter().any(speaks) {
+        if state.is_none() && !self.pending.iter().any(QueuedDraft::is_prompt_or_reply) {
             return Ok(());
         }
         let folder = path.parent().unwrap_or(Path::new("."));
         if state.is_none() && !folder.is_dir() {
             self.disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
         }
-        let mut file = lock(&*self.disk, &path, Open::OrCreate, self.options.patience)?;
-        let read = |file: &mut dyn Handle| self.known.catch_up(file).map(|()| self.known.end().is_none());
+        let mut file = lock(&*self.disk, &path, OpenMode::OrCreate, self.options.lock_timeout)?;
+        let read = |file: &mut dyn Handle| self.index.update(file).map(|()| self.index.end().is_none());
         is_torn(&mut *file, read).map_err(Error::disk("read", &path))?;
         self.write_lines(&mut *file).map_err(Error::disk("write to", &path))?;
         if sync {
@@ -455,17 +489,17 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes what waits to a file that nobody else of ours writes to.
+    /// Writes all queued drafts to the locked file.
     fn write_lines(&mut self, file: &mut dyn Handle) -> io::Result<()> {
-        // Another recorder may have been faster.
-        let known = &self.known;
-        self.pending.retain(|pending| pending.id.as_ref().is_none_or(|id| known.place(id).is_none()));
+        // Another recorder may have written the same entries.
+        let index = &self.index;
+        self.pending.retain(|pending| pending.id.as_ref().is_none_or(|id| index.location(id).is_none()));
         let rendered = self.render();
-        let end = self.known.end();
+        let end = self.index.end();
         let progress = rendered.lines.append_to(file, end.is_none());
         let written = rendered.pending[..progress.lines].iter().flatten().count();
         if progress.result.is_ok() && progress.start.is_some() && progress.start == end {
-            self.note_written(&rendered);
+            self.add_to_index(&rendered);
         }
         self.pending.drain(..written);
         self.written += written;
@@ -474,26 +508,20 @@ impl Recorder {
             self.pending.iter().enumerate().filter_map(|(index, pending)| Some((pending.id.clone()?, index)));
         self.pending_ids = ids.collect();
         progress.result?;
-        // Reads what others have written in between, if anything.
-        self.known.catch_up(file)
+        // Claude Code does not take the lock: it may have appended lines as well.
+        self.index.update(file)
     }
 
-    fn render(&self) -> Rendered {
+    /// Returns the lines for all queued drafts.
+    fn render(&self) -> LineBatch {
         let mut rendered =
-            Rendered { lines: Lines::default(), pending: Vec::new(), tip: None, leaf_named: false };
-        rendered.leaf_named = self.known.leaf_is_named();
-        let mut tip = self.known.tip();
+            LineBatch { lines: Lines::default(), pending: Vec::new(), tip: None, leaf_named: false };
+        rendered.leaf_named = self.index.leaf_is_named();
+        let mut tip = self.index.tip();
         for (index, pending) in self.pending.iter().enumerate() {
             let draft = &pending.draft;
-            let (mut parent, mut logical_parent) = match &pending.parent {
-                Parent::Last => (tip, None),
-                Parent::Nothing => (None, None),
-                Parent::Entry(id) => (Some(id.as_str()), None),
-            };
-            if draft.boundary {
-                (parent, logical_parent) = (None, parent.or(tip));
-            }
-            let place = Place {
+            let (parent, logical_parent) = pending.parents(tip);
+            let added = RecorderFields {
                 session: self.target.session_id(),
                 agent: self.target.agent().map(Agent::id),
                 envelope: &self.envelope,
@@ -502,17 +530,17 @@ impl Recorder {
                 logical_parent,
                 time: pending.time,
             };
-            let leaves_the_line =
-                draft.kind.is_message() && !draft.boundary && !draft.answers && parent != tip;
-            if leaves_the_line && rendered.leaf_named {
-                rendered.lines.push(|out| Draft::no_last_prompt().render(&place, out));
+            let starts_branch = draft.kind.is_message() && !draft.boundary && !draft.answers && parent != tip;
+            // Otherwise Claude Code would resume at the leaf that the `last-prompt` names, not at the new branch.
+            if starts_branch && rendered.leaf_named {
+                rendered.lines.push(|out| Draft::no_last_prompt().render(&added, out));
                 rendered.pending.push(None);
                 rendered.leaf_named = false;
             }
-            rendered.lines.push(|out| draft.render(&place, out));
+            rendered.lines.push(|out| draft.render(&added, out));
             rendered.pending.push(Some(index));
             let entry = crate::Entry::new(draft.body().bytes());
-            rendered.leaf_named = known::names_leaf(&entry).unwrap_or(rendered.leaf_named);
+            rendered.leaf_named = transcript_index::names_leaf(&entry).unwrap_or(rendered.leaf_named);
             if draft.kind.is_message() {
                 tip = pending.id.as_deref();
             }
@@ -521,33 +549,32 @@ impl Recorder {
         rendered
     }
 
-    /// Notes what stands in the file now, without reading it.
-    fn note_written(&mut self, rendered: &Rendered) {
+    /// Adds the lines that were just written to the index, without reading them again.
+    fn add_to_index(&mut self, rendered: &LineBatch) {
         for (line, index) in rendered.lines.iter().zip(&rendered.pending) {
             let pending = index.map(|index| &self.pending[index]);
             let is_message = pending.is_some_and(|pending| pending.draft.kind.is_message());
-            self.known.wrote(pending.and_then(|pending| pending.id.as_deref()), is_message, line);
+            self.index.add_written_line(pending.and_then(|pending| pending.id.as_deref()), is_message, line);
         }
         if let Some(tip) = &rendered.tip {
-            self.known.go_on_from(tip);
+            self.index.set_tip(tip);
         }
-        self.known.set_leaf_named(rendered.leaf_named);
+        self.index.set_leaf_named(rendered.leaf_named);
     }
 }
 
-/// What waits, as lines.
-struct Rendered {
+/// The queued drafts as lines.
+struct LineBatch {
     lines: Lines,
-    /// Which of the drafts that wait each line is; none for lines of our own.
+    /// The index of the draft of each line; `None` for lines that the recorder adds itself.
     pending: Vec<Option<usize>>,
-    /// The entry that the conversation ends with when all are written.
+    /// The last entry of the conversation once all lines are written.
     tip: Option<String>,
-    /// Whether a `last-prompt` counts when all are written.
+    /// Whether a `last-prompt` names the leaf once all lines are written.
     leaf_named: bool,
 }
 
-/// Appends records to a transcript that is there, without reading it: titles, tags and others that have no place in the
-/// conversation.
+/// Appends records such as titles and tags to an existing transcript without reading it: they have no parent.
 pub fn append_records(
     disk: &dyn Disk,
     target: &Target,
@@ -555,15 +582,11 @@ pub fn append_records(
     options: &Options,
 ) -> Result<(), Error> {
     let path = target.path();
-    let mut file = lock(disk, &path, Open::IfThere, options.patience)?;
-    let ends_in_line = |mut file: &mut dyn Handle| {
-        let length = file.state()?.length;
-        Ok(length > 0 && read_span(&mut file, length - 1, 1)? != b"\n")
-    };
-    let heal = is_torn(&mut *file, ends_in_line).map_err(Error::disk("read", &path))?;
+    let mut file = lock(disk, &path, OpenMode::Existing, options.lock_timeout)?;
+    let heal = is_torn(&mut *file, lacks_final_newline).map_err(Error::disk("read", &path))?;
     let mut lines = Lines::default();
     for record in records.iter().filter(|record| !record.kind.joins_chain()) {
-        let place = Place {
+        let added = RecorderFields {
             session: target.session_id(),
             agent: None,
             envelope: &Envelope::default(),
@@ -572,96 +595,108 @@ pub fn append_records(
             logical_parent: None,
             time: (options.now)(),
         };
-        lines.push(|out| record.render(&place, out));
+        lines.push(|out| record.render(&added, out));
     }
     lines.append_to(&mut *file, heal).result.map_err(Error::disk("write to", &path))?;
     file.sync().map_err(Error::disk("sync", &path))
 }
 
-/// Returns whether a file ends in a line without newline, and nobody is just writing it: systems let others see half of
-/// what one operation writes.
+/// Returns whether a file is not empty and does not end in a newline.
+fn lacks_final_newline(mut file: &mut dyn Handle) -> io::Result<bool> {
+    let length = file.state()?.length;
+    Ok(length > 0 && read_span(&mut file, length - 1, 1)? != b"\n")
+}
+
+/// Returns whether the last line of a file was torn off, as opposed to still being written: other processes can see a
+/// part of what one operation writes. `lacks_newline` reads the end of the file.
 fn is_torn(
     file: &mut dyn Handle,
-    mut ends_in_line: impl FnMut(&mut dyn Handle) -> io::Result<bool>,
+    mut lacks_newline: impl FnMut(&mut dyn Handle) -> io::Result<bool>,
 ) -> io::Result<bool> {
     let mut before = file.state()?.length;
-    for _ in 0..MOMENTS {
-        if !ends_in_line(file)? {
+    for _ in 0..MAX_POLLS {
+        if !lacks_newline(file)? {
             return Ok(false);
         }
-        thread::sleep(MOMENT);
+        thread::sleep(POLL_INTERVAL);
         let now = file.state()?.length;
         if std::mem::replace(&mut before, now) == now {
             break;
         }
     }
-    ends_in_line(file)
+    lacks_newline(file)
 }
 
-/// Whether a file that is not there is made.
+/// Whether a missing file is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Open {
-    IfThere,
+pub(crate) enum OpenMode {
+    Existing,
     OrCreate,
 }
 
-/// With whom a lock is shared.
+/// Who else may hold a lock at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// With all others that take it shared.
+    /// Others that lock it shared.
     Shared,
-    /// With nobody.
+    /// Nobody.
     Exclusive,
 }
 
-/// Takes a lock file, which is made if it is not there, until the handle is dropped.
+impl Access {
+    fn try_lock(self, file: &mut dyn Handle) -> io::Result<bool> {
+        match self {
+            Access::Shared => file.try_lock_shared(),
+            Access::Exclusive => file.try_lock(),
+        }
+    }
+}
+
+/// Locks a lock file, which is created if it is missing, until the handle is dropped.
 pub fn lock_file(
     disk: &dyn Disk,
     path: &Path,
     access: Access,
-    patience: Duration,
+    lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
-    acquire(disk, path, Open::OrCreate, access, patience)
+    acquire(disk, path, OpenMode::OrCreate, access, lock_timeout)
 }
 
-/// Opens a file and takes it for us among all annals processes.
+/// Opens a file and locks it against all other annals processes.
 pub(crate) fn lock(
     disk: &dyn Disk,
     path: &Path,
-    open: Open,
-    patience: Duration,
+    mode: OpenMode,
+    lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
-    acquire(disk, path, open, Access::Exclusive, patience)
+    acquire(disk, path, mode, Access::Exclusive, lock_timeout)
 }
 
+/// Opens and locks a file. Waits at most `lock_timeout` while another process holds the lock.
 fn acquire(
     disk: &dyn Disk,
     path: &Path,
-    open: Open,
+    mode: OpenMode,
     access: Access,
-    patience: Duration,
+    lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
     let failed = || Error::disk("open", path);
-    let deadline = Instant::now() + patience;
-    let try_lock = |file: &mut Box<dyn Handle>| match access {
-        Access::Shared => file.try_lock_shared(),
-        Access::Exclusive => file.try_lock(),
-    };
+    let deadline = Instant::now() + lock_timeout;
     loop {
-        let mut file = match open {
-            Open::IfThere => disk.open(path),
-            Open::OrCreate => disk.open_or_create(path),
+        let mut file = match mode {
+            OpenMode::Existing => disk.open(path),
+            OpenMode::OrCreate => disk.open_or_create(path),
         }
         .map_err(failed())?;
-        while !try_lock(&mut file).map_err(Error::disk("lock", path))? {
+        while !access.try_lock(&mut *file).map_err(Error::disk("lock", path))? {
             if Instant::now() >= deadline {
                 return Err(Error::new(ErrorKind::Locked { path: path.to_owned() }));
             }
             thread::sleep(Duration::from_millis(1));
         }
-        // While we waited, the one before us may have put another file in its place.
+        // While this process waited, the one that held the lock may have replaced the file.
         let state = file.state().map_err(failed())?;
-        if FileState::of(path).map_err(failed())?.is_some_and(|there| there.identity == state.identity) {
+        if FileState::of(path).map_err(failed())?.is_some_and(|current| current.identity == state.identity) {
             return Ok(file);
         }
     }

@@ -28,12 +28,12 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
         return Err(Error::new(ErrorKind::NotFound { selector: session }));
     }
     let path = own_target(file)?.path();
-    let _transcript = rewrite::hold(&**engine.disk(), &path)?;
+    let _transcript = rewrite::lock_transcript(&**engine.disk(), &path)?;
     // What an interrupted rewrite left has lines of the session, and nobody else would remove it any more. A failure
     // must not keep the session from being deleted.
     let paths = SessionPaths::of(&path);
     for rewritten in [resolve(&path), paths.custom_title(), paths.archived()] {
-        let _ = rewrite::remove_left(&**engine.disk(), &rewritten);
+        let _ = rewrite::remove_leftovers(&**engine.disk(), &rewritten);
     }
     let belongings = belongings(file)?;
     let size = belongings.iter().map(|belonging| belonging.size).sum();

@@ -115,7 +115,7 @@ impl Engine {
     /// Removes the folder of an entry that has no manifest yet, as an interrupted deletion leaves it. It stays if somebody
     /// is writing its manifest or if there is anything else in it.
     fn remove_begun(&self, folder: &Path) -> Result<(), Error> {
-        rewrite::remove_abandoned(&**self.disk(), &folder.join(MANIFEST))?;
+        rewrite::remove_temporary_file(&**self.disk(), &folder.join(MANIFEST))?;
         self.disk().remove_folder(folder).map_err(|source| Error::write(folder, source))
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
-use annals_transcript::write::fs::Appending;
+use annals_transcript::write::fs::AppendWriter;
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
@@ -80,7 +80,7 @@ impl Engine {
     fn copy_file(&self, from: &Path, to: &Path) -> Result<(), Error> {
         let mut source = File::open(from).map_err(|source| Error::read(from, source))?;
         let mut copy = self.disk().create(to, None).map_err(|source| Error::write(to, source))?;
-        let mut buffer = io::BufWriter::with_capacity(256 * 1024, Appending(&mut *copy));
+        let mut buffer = io::BufWriter::with_capacity(256 * 1024, AppendWriter(&mut *copy));
         io::copy(&mut source, &mut buffer).and_then(|_| buffer.flush()).map_err(|e| Error::write(to, e))?;
         drop(buffer);
         copy.sync().map_err(|source| Error::write(to, source))
@@ -97,7 +97,7 @@ impl Engine {
         original.read_to_end(&mut rest)?;
         if !rest.is_empty() {
             let mut copy = self.disk().open(copy)?;
-            Appending(&mut *copy).write_all(&rest)?;
+            AppendWriter(&mut *copy).write_all(&rest)?;
             copy.sync()?;
         }
         Ok(())

@@ -110,7 +110,7 @@ impl SessionFollower {
         let failed = |source| annals_engine::Error::read(&self.file.path, source);
         let session = Session::read(lines).map_err(failed)?;
         let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
-        for node in session.nodes().iter().filter(|node| node.is_seen_by_client()) {
+        for node in session.nodes().iter().filter(|node| node.is_read_by_claude_code()) {
             let entry = Entry::new(&lines[at(node.at.offset)..at(node.at.offset + node.length)]);
             let uuid = entry.head().id.map(annals_transcript::json::JsonStr::decode);
             if uuid.is_none_or(|uuid| !self.unfinished.iter().any(|reported| *reported == *uuid)) {

@@ -1,62 +1,57 @@
-//! Bringing in what the walk misses (section 5): the other lines of a reply, the results of its calls, and what hangs
-//! on these without leading anywhere.
+//! Adds what the walk misses (CHAIN.md 5): the other lines of a reply, the results of its calls, and their children that
+//! lead to no other message.
 
 use std::collections::BTreeSet;
 
-use super::load::Loaded;
+use super::load::LoadedEntries;
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::place::Place;
 use crate::session::{BlockKind, Id, Node, Session, index};
+use crate::small_index::SmallIndex;
 
-/// Returns a path with what belongs to its replies put in its place.
+/// Returns a path with the missing lines, results and context of its replies inserted.
 pub(super) fn with_siblings(
     session: &Session,
-    loaded: &Loaded,
+    loaded: &LoadedEntries,
     children: &Groups,
     path: &[usize],
 ) -> Vec<usize> {
     let replies = Replies::on(session, loaded, children, path);
-    let mut added = replies.missing_with_spots();
-    added.sort_by_key(|(spot, _)| *spot);
+    let mut added = replies.insertions();
+    added.sort_by_key(|(point, _)| *point);
     let mut whole = Vec::with_capacity(path.len() + added.len());
     let mut added = added.into_iter().peekable();
-    for (place, &slot) in path.iter().enumerate() {
-        while let Some((_, before)) = added.next_if(|(spot, _)| *spot == (place, Side::Before)) {
+    for (index, &slot) in path.iter().enumerate() {
+        while let Some((_, before)) = added.next_if(|(point, _)| *point == (index, Side::Before)) {
             whole.push(before);
         }
         whole.push(slot);
-        while let Some((_, behind)) = added.next_if(|(spot, _)| *spot == (place, Side::Behind)) {
-            whole.push(behind);
+        while let Some((_, after)) = added.next_if(|(point, _)| *point == (index, Side::After)) {
+            whole.push(after);
         }
     }
     whole
 }
 
-/// Returns the calls that replies on a path made beside or before the last line that is on it, with the results that hang on
-/// these and the context below those: a turn in the middle of such calls is not a branch of its own.
+/// Returns the parallel calls of the replies on a path: lines with calls other than the last line of the reply on the path,
+/// their results, and the context below those. A leaf among these does not start a branch of its own.
 pub(super) fn parallel_calls(
     session: &Session,
-    loaded: &Loaded,
+    loaded: &LoadedEntries,
     children: &Groups,
     path: &[usize],
 ) -> Vec<usize> {
     let mut last_lines = vec![None; session.id_count()];
     for &slot in path {
         if let Some(id) = reply(loaded.node(session, slot)) {
-            last_lines[id.index()] = Some(Place::at(slot));
+            last_lines[id.index()] = Some(SmallIndex::new(slot));
         }
     }
-    let is_call_beside = |&slot: &usize| {
-        let node = loaded.node(session, slot);
-        let last_line = reply(node).and_then(|id| last_lines[id.index()]);
-        last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
-    };
-    let mut found: Vec<usize> = loaded.kept().filter(is_call_beside).collect();
+    let mut found: Vec<usize> =
+        loaded.kept().filter(|&slot| is_parallel_call(session, loaded, slot, &last_lines)).collect();
     let mut next = found.len();
-    let is_result = |&slot: &usize| results(session, loaded.node(session, slot)).next().is_some();
-    let answers: Vec<usize> =
-        found.iter().flat_map(|&call| children.members(call)).filter(is_result).collect();
+    let below = found.iter().flat_map(|&call| children.members(call));
+    let answers: Vec<usize> = below.filter(|&slot| is_result(session, loaded.node(session, slot))).collect();
     found.extend(answers);
     while let Some(&slot) = found.get(next) {
         found
@@ -66,38 +61,51 @@ pub(super) fn parallel_calls(
     found
 }
 
-/// Where something goes: a place on the path, and on which side of what stands there.
-type Spot = (usize, Side);
+/// Returns whether a slot has a call and belongs to a reply on a path, but is not its last line there. `last_lines` has that
+/// line for each reply, by the index of its id.
+fn is_parallel_call(
+    session: &Session,
+    loaded: &LoadedEntries,
+    slot: usize,
+    last_lines: &[Option<SmallIndex>],
+) -> bool {
+    let node = loaded.node(session, slot);
+    let last_line = reply(node).and_then(|id| last_lines[id.index()]);
+    last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
+}
+
+/// An index on the path, and the side of the entry there.
+type InsertionPoint = (usize, Side);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Before,
-    Behind,
+    After,
 }
 
-/// The replies on a path, with everything in the file that belongs to them.
+/// The replies on a path, and everything in the file that belongs to them.
 struct Replies<'a> {
     session: &'a Session,
-    loaded: &'a Loaded,
+    loaded: &'a LoadedEntries,
     path: &'a [usize],
-    /// Where each slot stands on the path, if it does.
-    place_of: Vec<Option<Place>>,
-    /// The lines of each reply and the results that answer each call, in file order, by the id's index.
+    /// The index of each slot on the path, if it is there.
+    path_index_of: Vec<Option<SmallIndex>>,
+    /// The lines of each reply and the results of each call, in file order, by the index of the id.
     lines: Groups,
     answering: Groups,
-    /// Whether a result on the path answers a call, by the id's index.
+    /// Whether a call has a result on the path, by the index of its id.
     is_answered: Vec<bool>,
-    /// What hangs on each slot, and where context leads.
+    /// The children of each slot, and what is below each context entry.
     children: &'a Groups,
     leads: Vec<Lead>,
 }
 
 impl<'a> Replies<'a> {
-    fn on(session: &'a Session, loaded: &'a Loaded, children: &'a Groups, path: &'a [usize]) -> Self {
-        let mut place_of = vec![None; loaded.slots.len()];
+    fn on(session: &'a Session, loaded: &'a LoadedEntries, children: &'a Groups, path: &'a [usize]) -> Self {
+        let mut path_index_of = vec![None; loaded.slots.len()];
         let mut is_answered = vec![false; session.id_count()];
-        for (place, &slot) in path.iter().enumerate() {
-            place_of[slot] = Some(Place::at(place));
+        for (index, &slot) in path.iter().enumerate() {
+            path_index_of[slot] = Some(SmallIndex::new(index));
             results(session, loaded.node(session, slot)).for_each(|call| is_answered[call.index()] = true);
         }
         let line = |slot| Some((reply(loaded.node(session, slot))?.index(), slot));
@@ -107,7 +115,7 @@ impl<'a> Replies<'a> {
             session,
             loaded,
             path,
-            place_of,
+            path_index_of,
             lines: Groups::of(session.id_count(), loaded.kept().filter_map(line)),
             answering: Groups::of(session.id_count(), loaded.kept().flat_map(answers)),
             is_answered,
@@ -116,51 +124,53 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// Returns what is missing of the replies, in the order of these, and where it goes.
-    fn missing_with_spots(&self) -> Vec<(Spot, usize)> {
+    /// Returns the missing entries of all replies on the path, reply by reply, each with its insertion point.
+    fn insertions(&self) -> Vec<(InsertionPoint, usize)> {
         let mut is_done = vec![false; self.session.id_count()];
         let mut added = Vec::new();
         for &slot in self.path {
             if let Some(id) = reply(self.node(slot))
                 && !std::mem::replace(&mut is_done[id.index()], true)
             {
-                self.place(id, &mut added);
+                self.insert_missing(id, &mut added);
             }
         }
         added
     }
 
-    /// Says where what is missing of a reply goes: in file order among its lines and their results on the path, but
-    /// never before its first line.
-    fn place(&self, id: Id, added: &mut Vec<(Spot, usize)>) {
+    /// Adds the missing entries of a reply and their insertion points: in file order among the lines and results of the reply
+    /// on the path, but never before its first line.
+    fn insert_missing(&self, id: Id, added: &mut Vec<(InsertionPoint, usize)>) {
         let missing = self.missing(id);
         if missing.is_empty() {
             return;
         }
-        let places = self.places(id);
-        // The first place that stands later in the file is where the greatest so far first exceeds the slot.
-        let greatest_so_far: Vec<usize> = places
+        let indices = self.path_indices(id);
+        // Slots are in file order. The running maximum makes it possible to search for the first entry of the path that comes
+        // later in the file.
+        let running_maximum: Vec<usize> = indices
             .iter()
             .skip(1)
-            .scan(0, |greatest, &place| {
-                *greatest = self.path[place].max(*greatest);
+            .scan(0, |greatest, &index| {
+                *greatest = self.path[index].max(*greatest);
                 Some(*greatest)
             })
             .collect();
         for slot in missing {
-            let later = greatest_so_far.partition_point(|&greatest| greatest <= slot) + 1;
-            let spot = match places.get(later) {
+            let later = running_maximum.partition_point(|&greatest| greatest <= slot) + 1;
+            let point = match indices.get(later) {
                 Some(&later) => (later, Side::Before),
-                None => (places[places.len() - 1], Side::Behind),
+                None => (indices[indices.len() - 1], Side::After),
             };
-            added.push((spot, slot));
+            added.push((point, slot));
         }
     }
 
-    /// Returns what belongs to a reply and is not on the path, in file order.
+    /// Returns the entries that belong to a reply and are not on the path, in file order.
     fn missing(&self, id: Id) -> BTreeSet<usize> {
-        let belonging = self.lines(id).chain(self.results_hanging_on(id)).chain(self.dead_ends_below(id));
-        let mut missing: BTreeSet<usize> = belonging.filter(|&slot| self.place_of[slot].is_none()).collect();
+        let belonging = self.lines(id).chain(self.child_results(id)).chain(self.dead_ends_below(id));
+        let mut missing: BTreeSet<usize> =
+            belonging.filter(|&slot| self.path_index_of[slot].is_none()).collect();
         self.add_results_elsewhere(id, &mut missing);
         missing
     }
@@ -169,12 +179,12 @@ impl<'a> Replies<'a> {
         self.lines.members(id.index())
     }
 
-    fn results_hanging_on(&self, id: Id) -> impl Iterator<Item = usize> + '_ {
-        let hanging = self.lines(id).flat_map(|line| self.children.members(line));
-        hanging.filter(|&slot| self.is_result(slot))
+    fn child_results(&self, id: Id) -> impl Iterator<Item = usize> + '_ {
+        let children = self.lines(id).flat_map(|line| self.children.members(line));
+        children.filter(|&slot| self.is_result(slot))
     }
 
-    /// Returns context and injected text that hangs on a reply with calls, or on its results, and leads nowhere.
+    /// Returns context and injected text below a reply with calls, or below its results, that leads to no other message.
     fn dead_ends_below(&self, id: Id) -> Vec<usize> {
         let mut found = Vec::new();
         if !self.lines(id).any(|line| calls(self.session, self.node(line)).next().is_some()) {
@@ -182,7 +192,7 @@ impl<'a> Replies<'a> {
         }
         let is_dead_end = |&child: &usize| self.leads[child].is_dead_end_for(id);
         let dead_ends = |slot| self.children.members(slot).filter(is_dead_end);
-        found.extend(self.lines(id).chain(self.results_hanging_on(id)).flat_map(dead_ends));
+        found.extend(self.lines(id).chain(self.child_results(id)).flat_map(dead_ends));
         let mut next = 0;
         while let Some(&slot) = found.get(next) {
             found.extend(dead_ends(slot));
@@ -191,10 +201,10 @@ impl<'a> Replies<'a> {
         found
     }
 
-    /// Adds the first result anywhere of each call that has none on the path or among the missing ones. A subagent's
-    /// result answers a subagent's call, a main one a main call.
+    /// Adds, for each call without a result on the path or among the missing entries, its first result anywhere in the file. A
+    /// call in a sidechain is only answered by a result in a sidechain, and a main call by a main result.
     fn add_results_elsewhere(&self, id: Id, missing: &mut BTreeSet<usize>) {
-        // A call that stands in several lines of a reply is looked up once for each side.
+        // A call may be in several lines of a reply; it is looked up once for the main line and once for sidechains.
         let mut asked = BTreeSet::new();
         for line in self.lines(id) {
             let is_side = self.node(line).is_side();
@@ -210,19 +220,19 @@ impl<'a> Replies<'a> {
         }
     }
 
-    /// Returns where the lines of a reply stand on the path, each with the results and the context directly behind it.
-    fn places(&self, id: Id) -> Vec<usize> {
+    /// Returns the indices on the path of the lines of a reply, each with the results and the context directly after it.
+    fn path_indices(&self, id: Id) -> Vec<usize> {
         let mut lines: Vec<usize> =
-            self.lines(id).filter_map(|line| self.place_of[line]).map(Place::index).collect();
+            self.lines(id).filter_map(|line| self.path_index_of[line]).map(SmallIndex::index).collect();
         lines.sort_unstable();
         let goes_with_line = |slot: usize| self.is_result(slot) || is_context(self.session, self.node(slot));
         let behind =
-            |line: usize| (line + 1..self.path.len()).take_while(|&place| goes_with_line(self.path[place]));
+            |line: usize| (line + 1..self.path.len()).take_while(|&index| goes_with_line(self.path[index]));
         lines.into_iter().flat_map(|line| std::iter::once(line).chain(behind(line))).collect()
     }
 
     fn is_result(&self, slot: usize) -> bool {
-        results(self.session, self.node(slot)).next().is_some()
+        is_result(self.session, self.node(slot))
     }
 
     fn node(&self, slot: usize) -> &'a Node {
@@ -230,18 +240,18 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// What hangs below an entry besides context and injected text.
+/// The messages below an entry, context and injected text aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lead {
     Nothing,
     /// Lines of one reply.
     Reply(Id),
-    /// Something else, or a circle.
+    /// Other messages, or a cycle.
     Elsewhere,
 }
 
 impl Lead {
-    /// Returns what two entries lead to together.
+    /// Combines the messages below two entries.
     fn with(self, other: Self) -> Self {
         match (self, other) {
             (Lead::Nothing, lead) | (lead, Lead::Nothing) => lead,
@@ -250,7 +260,7 @@ impl Lead {
         }
     }
 
-    /// Returns whether nothing follows that is not a part of the reply itself.
+    /// Returns whether no message follows that is not a part of the reply itself.
     fn is_dead_end_for(self, id: Id) -> bool {
         self == Lead::Nothing || self == Lead::Reply(id)
     }
@@ -258,17 +268,17 @@ impl Lead {
 
 /// Returns whether an entry is context or injected text.
 fn is_context(session: &Session, node: &Node) -> bool {
-    let is_injected =
-        node.kind == Kind::User && node.has(Flag::Meta) && results(session, node).next().is_none();
+    let is_injected = node.kind == Kind::User && node.has(Flag::Meta) && !is_result(session, node);
     !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || is_injected)
 }
 
-/// Returns where each entry that is context leads; all others lead elsewhere.
-fn leads(session: &Session, loaded: &Loaded, children: &Groups) -> Vec<Lead> {
+/// Returns the messages below each context entry; all other entries get [`Lead::Elsewhere`]. Children are visited before
+/// their parents.
+fn leads(session: &Session, loaded: &LoadedEntries, children: &Groups) -> Vec<Lead> {
     let slots = loaded.slots.len();
     let is_context = |slot: usize| is_context(session, loaded.node(session, slot));
     let mut leads = vec![Lead::Elsewhere; slots];
-    // What is known so far of what hangs below, and how many children are left to look at.
+    // What was found below each slot so far, and the number of children that were not yet visited.
     let mut below = vec![Lead::Nothing; slots];
     let mut open_children: Vec<u32> = (0..slots).map(|slot| index(children.count(slot))).collect();
     let mut ready: Vec<usize> =
@@ -300,6 +310,11 @@ fn reply(node: &Node) -> Option<Id> {
 fn calls<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + 'a {
     let blocks = if node.kind == Kind::Assistant { session.blocks(node) } else { &[] };
     blocks.iter().filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
+}
+
+/// Returns whether an entry has a result.
+fn is_result(session: &Session, node: &Node) -> bool {
+    results(session, node).next().is_some()
 }
 
 /// Returns the calls that an entry answers.

@@ -1,22 +1,22 @@
-//! Loading (section 1): which entries count, and what each hangs on.
+//! Decides which entries are loaded, and the parent of each (CHAIN.md 1).
 
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::place::Place;
 use crate::session::{Id, Node, Session};
+use crate::small_index::SmallIndex;
 
-/// The entries that the client loads, one slot per id.
+/// The entries that Claude Code loads, one slot per id.
 #[derive(Debug)]
-pub(super) struct Loaded {
-    /// In the order in which their ids first stand in the file.
+pub(super) struct LoadedEntries {
+    /// The slots, in the order in which their ids first occur in the file.
     pub(super) slots: Vec<Slot>,
-    /// The slot of each id, by the id's index.
-    slot_of: Vec<Option<Place>>,
-    /// The slot of all entries without id: they replace each other as if they had the same one.
-    nameless: Option<Place>,
-    /// Where the conversation was last said to end.
+    /// The slot of each id, by the index of the id.
+    slot_of: Vec<Option<SmallIndex>>,
+    /// The slot of all entries without id: each replaces the one before, as if they had the same id.
+    nameless: Option<SmallIndex>,
+    /// The `last-prompt` that applies, if any.
     pub(super) last_prompt: Option<LastPrompt>,
-    /// The leaf that the last `last-prompt` of the file names, whether it still counts or not.
+    /// The leaf that the last `last-prompt` of the file names, even if that record no longer applies.
     pub(super) last_named_leaf: Option<Id>,
     /// Whether messages that a compaction kept were re-linked.
     pub(super) relinked: bool,
@@ -25,37 +25,37 @@ pub(super) struct Loaded {
 /// A loaded entry.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
-    /// The entry: the last one of its id.
-    pub(super) node: Place,
-    /// What it hangs on, legacy progress bridged and kept messages re-linked.
+    /// The last entry with the id.
+    pub(super) node: SmallIndex,
+    /// The parent, after `progress` entries were bridged and kept messages relinked.
     pub(super) parent: Option<Id>,
-    /// Whether a compaction made the client forget it.
-    pub(super) forgotten: bool,
+    /// Whether a compaction made Claude Code discard it.
+    pub(super) discarded: bool,
 }
 
-/// The newest `last-prompt` that still counts.
+/// The last `last-prompt` of the file, unless a compaction boundary follows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastPrompt {
-    /// None if the conversation was rewound to before its first message.
+    /// `None` if the conversation was rewound to before its first message.
     pub(super) leaf: Option<Id>,
     pub(super) explicit: bool,
-    /// Whether an entry of the chain was written after it.
+    /// Whether a main message follows it in the file.
     pub(super) overtaken: bool,
 }
 
 impl Node {
-    /// Returns whether it is a user or assistant entry: one that speaks.
-    pub(super) fn speaks(&self) -> bool {
+    /// Returns whether it is a user or assistant entry.
+    pub(super) fn is_user_or_assistant(&self) -> bool {
         matches!(self.kind, Kind::User | Kind::Assistant)
     }
 
-    /// Returns whether it is a subagent's.
+    /// Returns whether it belongs to a sidechain.
     pub(super) fn is_side(&self) -> bool {
         self.has(Flag::Sidechain)
     }
 }
 
-impl Loaded {
+impl LoadedEntries {
     /// Reads all entries in file order.
     pub(super) fn from(session: &Session) -> Self {
         let mut loaded = Self {
@@ -68,16 +68,16 @@ impl Loaded {
         };
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
         for (index, node) in session.nodes().iter().enumerate() {
-            if !node.is_seen_by_client() {
+            if !node.is_read_by_claude_code() {
                 continue;
             }
-            let parent = progress.beyond(node.parent);
+            let parent = progress.resolve(node.parent);
             match (node.kind, node.id) {
                 (Kind::Progress, Some(id)) => progress.add(id, parent, session),
                 (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
-                (_, id) if node.is_loaded_by_client() => {
+                (_, id) if node.is_loaded_by_claude_code() => {
                     loaded.note_message(node, session.boundary(node).is_some());
-                    loaded.add(id, Slot { node: Place::at(index), parent, forgotten: false });
+                    loaded.add(id, Slot { node: SmallIndex::new(index), parent, discarded: false });
                 }
                 (kind, Some(id)) if kind.is_message() => contentless.add(id, parent, session),
                 _ => {}
@@ -87,21 +87,21 @@ impl Loaded {
         loaded
     }
 
-    /// Hangs what hangs on a message without content, and on no other entry of that id, on what that message hangs on. In a
-    /// circle of such messages it hangs on nothing.
+    /// Replaces parents that are messages without content, which are not loaded, by the nearest loaded ancestor. Entries
+    /// below a cycle of such messages get no parent.
     fn bridge_contentless(&mut self, mut contentless: Bridges) {
         let mut passed = Vec::new();
         for slot in 0..self.slots.len() {
             let mut parent = self.slots[slot].parent;
-            while let Some(id) = parent.filter(|&id| !self.knows(id))
+            while let Some(id) = parent.filter(|&id| !self.has_read(id))
                 && !matches!(contentless.get(id), Bridge::Absent)
             {
-                parent = contentless.beyond(parent);
-                // Until the end of the chain is known, it ends where it closes a circle.
+                parent = contentless.resolve(parent);
+                // Until the end of the chain is known, a cycle ends it.
                 contentless.ends[id.index()] = Bridge::Root;
                 passed.push(id);
             }
-            // The next entry that comes by takes one step, so that the work stays linear.
+            // The result is stored for all passed messages, so that the work stays linear.
             for id in passed.drain(..) {
                 contentless.ends[id.index()] = Bridge::to(parent);
             }
@@ -109,38 +109,38 @@ impl Loaded {
         }
     }
 
-    /// Returns the slot of an id, unless it is unknown or forgotten.
+    /// Returns the slot of an id, unless it was not read or is discarded.
     pub(super) fn slot(&self, id: Id) -> Option<usize> {
         let slot = self.slot_of[id.index()]?.index();
-        (!self.slots[slot].forgotten).then_some(slot)
+        (!self.slots[slot].discarded).then_some(slot)
     }
 
-    /// Returns the slot that an entry was read into, unless it is forgotten.
+    /// Returns the slot that an entry was read into, unless it is discarded.
     pub(super) fn slot_of(&self, node: &Node) -> Option<usize> {
         match node.id {
             Some(id) => self.slot(id),
-            None => self.nameless.map(Place::index).filter(|&slot| !self.slots[slot].forgotten),
+            None => self.nameless.map(SmallIndex::index).filter(|&slot| !self.slots[slot].discarded),
         }
     }
 
-    /// Returns whether the conversation was rewound to before its first message, and not gone on with.
+    /// Returns whether the conversation was rewound to before its first message and not continued since.
     pub(super) fn is_rewound_to_start(&self) -> bool {
         self.last_prompt.is_some_and(|last| last.leaf.is_none() && !last.overtaken)
     }
 
-    /// Returns whether an entry of this id was read, even if it is forgotten.
-    pub(super) fn knows(&self, id: Id) -> bool {
+    /// Returns whether an entry of this id was read, even if it is discarded.
+    pub(super) fn has_read(&self, id: Id) -> bool {
         self.slot_of[id.index()].is_some()
     }
 
-    /// Returns the slot of what a slot hangs on, by written parents.
+    /// Returns the slot of the parent, if it is loaded.
     pub(super) fn parent(&self, slot: usize) -> Option<usize> {
         self.slots[slot].parent.and_then(|id| self.slot(id))
     }
 
-    /// Returns the slots that are not forgotten.
+    /// Returns the slots that are not discarded.
     pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = usize> + Clone + '_ {
-        (0..self.slots.len()).filter(|&slot| !self.slots[slot].forgotten)
+        (0..self.slots.len()).filter(|&slot| !self.slots[slot].discarded)
     }
 
     /// Returns the entry in a slot.
@@ -148,31 +148,31 @@ impl Loaded {
         &session.nodes()[self.slots[slot].node.index()]
     }
 
-    /// Returns for every slot those that hang on it, by written parents.
+    /// Returns the children of every slot.
     pub(super) fn children(&self) -> Groups {
         Groups::of(self.slots.len(), self.kept().filter_map(|slot| Some((self.parent(slot)?, slot))))
     }
 
-    /// Takes everything before a slot as not read, so that not even its ids are known.
-    pub(super) fn unread_before(&mut self, end: usize) {
+    /// Discards everything before a slot as if it had never been read: not even the ids remain.
+    pub(super) fn discard_before(&mut self, end: usize) {
         for slot in &mut self.slots[..end] {
-            slot.forgotten = true;
+            slot.discarded = true;
         }
-        for place in self.slot_of.iter_mut().chain([&mut self.nameless]) {
-            *place = place.filter(|place| place.index() >= end);
+        for slot in self.slot_of.iter_mut().chain([&mut self.nameless]) {
+            *slot = slot.filter(|slot| slot.index() >= end);
         }
     }
 
-    /// A duplicate takes the place of the first and the content of the last.
+    /// Adds an entry. A duplicate keeps the slot of the first entry with its id and replaces the content.
     fn add(&mut self, id: Option<Id>, slot: Slot) {
-        let place = match id {
+        let existing = match id {
             Some(id) => &mut self.slot_of[id.index()],
             None => &mut self.nameless,
         };
-        if let Some(place) = *place {
-            self.slots[place.index()] = slot;
+        if let Some(existing) = *existing {
+            self.slots[existing.index()] = slot;
         } else {
-            *place = Some(Place::at(self.slots.len()));
+            *existing = Some(SmallIndex::new(self.slots.len()));
             self.slots.push(slot);
         }
     }
@@ -185,7 +185,7 @@ impl Loaded {
         }
     }
 
-    /// A boundary clears the last prompt; any other main entry of the chain overtakes it.
+    /// Updates the `last-prompt` for a message after it: a boundary cancels it, any other main message overtakes it.
     fn note_message(&mut self, node: &Node, is_boundary: bool) {
         if is_boundary {
             self.last_prompt = None;
@@ -195,20 +195,20 @@ impl Loaded {
     }
 }
 
-/// Entries that others hang on but that are not loaded. Most files have none.
+/// Entries that are parents of others but are not loaded. Most files have none.
 #[derive(Debug, Default)]
 struct Bridges {
-    /// What each of them hangs on, by its id's index.
+    /// The parent of each of them, by the index of its id.
     ends: Vec<Bridge>,
 }
 
-/// What hangs on an entry that is not loaded hangs on this instead.
+/// The parent that replaces an entry that is not loaded.
 #[derive(Clone, Copy, Debug, Default)]
 enum Bridge {
-    /// There is no such entry.
+    /// The entry is loaded, or not in the file.
     #[default]
     Absent,
-    /// It hangs on nothing.
+    /// It has no parent.
     Root,
     Parent(Id),
 }
@@ -229,12 +229,12 @@ impl Bridges {
         self.ends.get(id.index()).copied().unwrap_or_default()
     }
 
-    /// Returns a parent, or in place of one of these entries what that hangs on.
-    fn beyond(&self, parent: Option<Id>) -> Option<Id> {
+    /// Returns a parent, or its replacement if it is one of these entries.
+    fn resolve(&self, parent: Option<Id>) -> Option<Id> {
         match parent.map(|parent| self.get(parent)) {
             None | Some(Bridge::Absent) => parent,
             Some(Bridge::Root) => None,
-            Some(Bridge::Parent(beyond)) => Some(beyond),
+            Some(Bridge::Parent(ancestor)) => Some(ancestor),
         }
     }
 }

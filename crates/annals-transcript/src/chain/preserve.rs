@@ -1,19 +1,20 @@
-//! Compaction (section 2): messages that the last boundary keeps are hung behind its summary, and all else before it
-//! is forgotten.
+//! Applies compactions (CHAIN.md 2): the messages that the last boundary keeps are linked after its summary, and everything
+//! else before it is discarded.
 
-use super::load::Loaded;
+use super::load::LoadedEntries;
 use crate::session::{Boundary, Id, Session};
 
 /// In files larger than this, Claude Code reads nothing before the last boundary without kept messages.
 const LARGE: u64 = 5 * 1024 * 1024;
 
-pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
+/// Applies the last compaction to the loaded entries.
+pub(super) fn relink(session: &Session, loaded: &mut LoadedEntries) {
     if session.size() > LARGE {
-        forget_unread(session, loaded);
+        discard_unread(session, loaded);
     }
     let boundaries = boundaries(session, loaded);
-    let Some(&(place, last)) = boundaries.last() else { return };
-    if !boundaries.iter().any(|(_, boundary)| boundary.segment.is_some() || boundary.messages.is_some()) {
+    let Some(&(slot, last)) = boundaries.last() else { return };
+    if !boundaries.iter().any(|(_, boundary)| keeps_messages(boundary)) {
         return;
     }
     let Some((anchor, kept)) = kept_messages(loaded, last) else { return };
@@ -21,27 +22,30 @@ pub(super) fn relink(session: &Session, loaded: &mut Loaded) {
     for slot in kept.iter().filter_map(|&id| loaded.slot(id)) {
         is_kept[slot] = true;
     }
-    hang_behind(loaded, anchor, &kept);
-    forget_before(session, loaded, place, &kept, &is_kept);
+    link_after(loaded, anchor, &kept);
+    discard_before(session, loaded, slot, &kept, &is_kept);
     loaded.relinked = !kept.is_empty();
 }
 
+/// Returns whether a compaction names messages to keep.
+fn keeps_messages(boundary: &Boundary) -> bool {
+    boundary.segment.is_some() || boundary.messages.is_some()
+}
+
 /// Returns the boundaries that are loaded, each with its slot.
-fn boundaries<'s>(session: &'s Session, loaded: &Loaded) -> Vec<(usize, &'s Boundary)> {
+fn boundaries<'s>(session: &'s Session, loaded: &LoadedEntries) -> Vec<(usize, &'s Boundary)> {
     let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
     loaded.kept().filter_map(|slot| Some((slot, boundary(slot)?))).collect()
 }
 
-/// Forgets what Claude Code does not read of a large file: all that stands before the last boundary without kept
-/// messages.
-fn forget_unread(session: &Session, loaded: &mut Loaded) {
-    let is_plain = |boundary: &Boundary| boundary.segment.is_none() && boundary.messages.is_none();
-    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| is_plain(boundary));
-    loaded.unread_before(last.map_or(0, |(place, _)| place));
+/// Discards what Claude Code does not read of a large file: everything before the last boundary without kept messages.
+fn discard_unread(session: &Session, loaded: &mut LoadedEntries) {
+    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| !keeps_messages(boundary));
+    loaded.discard_before(last.map_or(0, |(slot, _)| slot));
 }
 
-/// Returns the kept messages in order and what they are hung on; nothing if one of them is missing.
-fn kept_messages(loaded: &Loaded, boundary: &Boundary) -> Option<(Option<Id>, Vec<Id>)> {
+/// Returns the kept messages in order and their anchor; `None` if one of them is missing.
+fn kept_messages(loaded: &LoadedEntries, boundary: &Boundary) -> Option<(Option<Id>, Vec<Id>)> {
     let (anchor, kept) = match (&boundary.messages, boundary.segment) {
         (Some((anchor, kept)), _) => (*anchor, kept.clone()),
         (None, Some([head, anchor, tail])) => (anchor, segment(loaded, head?, tail?)?),
@@ -51,7 +55,7 @@ fn kept_messages(loaded: &Loaded, boundary: &Boundary) -> Option<(Option<Id>, Ve
 }
 
 /// Returns the entries from `head` to `tail`, found by walking back from the tail.
-fn segment(loaded: &Loaded, head: Id, tail: Id) -> Option<Vec<Id>> {
+fn segment(loaded: &LoadedEntries, head: Id, tail: Id) -> Option<Vec<Id>> {
     let mut run = vec![tail];
     let mut id = tail;
     while id != head {
@@ -65,9 +69,10 @@ fn segment(loaded: &Loaded, head: Id, tail: Id) -> Option<Vec<Id>> {
     Some(run)
 }
 
-/// Hangs the first on the anchor and each on the one before; then what hangs on the anchor, but for the first, on the last.
-/// An anchor that is itself kept thus cuts off what was kept before it.
-fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id]) {
+/// Links the kept messages after the anchor: the first gets the anchor as its parent, each further one the message before
+/// it. The other children of the anchor get the last kept message as their parent. If the anchor itself is kept, the messages
+/// kept before it are cut off.
+fn link_after(loaded: &mut LoadedEntries, anchor: Option<Id>, kept: &[Id]) {
     let (Some(&first), Some(&last)) = (kept.first(), kept.last()) else { return };
     let mut before = anchor;
     for &id in kept {
@@ -77,26 +82,33 @@ fn hang_behind(loaded: &mut Loaded, anchor: Option<Id>, kept: &[Id]) {
         before = Some(id);
     }
     let first = loaded.slot(first);
-    for (place, slot) in loaded.slots.iter_mut().enumerate() {
-        // Without an anchor, this takes in what hangs on nothing.
-        if slot.parent == anchor && Some(place) != first {
+    for (index, slot) in loaded.slots.iter_mut().enumerate() {
+        // Without an anchor, this applies to all entries without a parent.
+        if slot.parent == anchor && Some(index) != first {
             slot.parent = Some(last);
         }
     }
 }
 
-/// Forgets what stands before the boundary and is not kept. Messages that hung on it hang on the last kept one; other
-/// entries are left dangling.
-fn forget_before(session: &Session, loaded: &mut Loaded, boundary: usize, kept: &[Id], is_kept: &[bool]) {
+/// Discards the entries before the boundary that are not kept. Messages whose parent is discarded get the last kept message
+/// as their parent; other entries keep the discarded parent.
+fn discard_before(
+    session: &Session,
+    loaded: &mut LoadedEntries,
+    boundary: usize,
+    kept: &[Id],
+    is_kept: &[bool],
+) {
     for (slot, is_kept) in loaded.slots.iter_mut().zip(is_kept).take(boundary) {
-        slot.forgotten = !is_kept;
+        slot.discarded = !is_kept;
     }
     let Some(&last) = kept.last() else { return };
-    let is_forgotten = |id: Id| loaded.slot(id).is_none() && loaded.knows(id);
+    let is_discarded = |id: Id| loaded.slot(id).is_none() && loaded.has_read(id);
     let orphans: Vec<usize> = loaded
         .kept()
         .filter(|&slot| {
-            loaded.node(session, slot).speaks() && loaded.slots[slot].parent.is_some_and(is_forgotten)
+            loaded.node(session, slot).is_user_or_assistant()
+                && loaded.slots[slot].parent.is_some_and(is_discarded)
         })
         .collect();
     for slot in orphans {

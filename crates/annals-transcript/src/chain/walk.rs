@@ -1,32 +1,32 @@
-//! Walking (section 4): from the last message to the root, and what trails behind the message.
+//! Walks from the last message to the root and collects the trailing entries after the message (CHAIN.md 4).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-use super::load::Loaded;
+use super::load::LoadedEntries;
 use crate::groups::Groups;
 use crate::session::Session;
 
-/// How long before an entry without parent the one may be that takes its parent's place.
+/// A missing parent is replaced by an earlier entry that is at most this much older.
 const BRIDGE_MS: i64 = 5000;
 
-/// Returns the chain that ends in a slot, root first, by written parents only.
-pub(super) fn written(loaded: &Loaded, leaf: usize) -> Vec<usize> {
-    let mut path: Vec<usize> = back(loaded, leaf).collect();
+/// Returns the chain that ends in a slot, root first. It ends at a missing parent.
+pub(super) fn chain_by_parents(loaded: &LoadedEntries, leaf: usize) -> Vec<usize> {
+    let mut path: Vec<usize> = ancestors(loaded, leaf).collect();
     path.reverse();
     path
 }
 
-/// Returns the same chain, leaf first.
-pub(super) fn back(loaded: &Loaded, leaf: usize) -> impl Iterator<Item = usize> + '_ {
+/// Returns a slot and its ancestors, nearest first. In a cycle each is returned once.
+pub(super) fn ancestors(loaded: &LoadedEntries, leaf: usize) -> impl Iterator<Item = usize> + '_ {
     let mut seen = vec![false; loaded.slots.len()];
     let chain = std::iter::successors(Some(leaf), |&slot| loaded.parent(slot));
     chain.take_while(move |&slot| !std::mem::replace(&mut seen[slot], true))
 }
 
-/// Returns the chain that ends in a slot, root first. A parent that is not in the file, or that was walked already, is
-/// bridged in time.
-pub(super) fn from(session: &Session, loaded: &Loaded, last: usize) -> Vec<usize> {
+/// Returns the chain that ends in a slot, root first. If a parent is not in the file, or is already on the chain, the chain
+/// continues with the entry before it in time.
+pub(super) fn bridged_chain(session: &Session, loaded: &LoadedEntries, last: usize) -> Vec<usize> {
     let mut walked = vec![false; loaded.slots.len()];
     let mut by_time: Option<ByTime> = None;
     let mut path = Vec::new();
@@ -49,11 +49,11 @@ pub(super) fn from(session: &Session, loaded: &Loaded, last: usize) -> Vec<usize
     path
 }
 
-/// The entries not yet walked, by time; main and side entries apart.
+/// The entries that are not yet on the chain, by time; main entries and sidechains separately.
 struct ByTime([BTreeSet<(i64, Reverse<usize>)>; 2]);
 
 impl ByTime {
-    fn of(session: &Session, loaded: &Loaded, walked: &[bool]) -> Self {
+    fn of(session: &Session, loaded: &LoadedEntries, walked: &[bool]) -> Self {
         let mut by_time = Self([BTreeSet::new(), BTreeSet::new()]);
         for slot in loaded.kept().filter(|&slot| !walked[slot]) {
             let node = loaded.node(session, slot);
@@ -64,16 +64,15 @@ impl ByTime {
         by_time
     }
 
-    fn remove(&mut self, session: &Session, loaded: &Loaded, slot: usize) {
+    fn remove(&mut self, session: &Session, loaded: &LoadedEntries, slot: usize) {
         let node = loaded.node(session, slot);
         if let Some(time) = node.time {
             self.0[usize::from(node.is_side())].remove(&(time, Reverse(slot)));
         }
     }
 
-    /// Returns the entry with the greatest time not after that of `slot`, if it is close enough; of several, the first
-    /// line.
-    fn bridge(&self, session: &Session, loaded: &Loaded, slot: usize) -> Option<usize> {
+    /// Returns the latest entry that is not later than `slot` and at most [`BRIDGE_MS`] earlier; the first line wins a tie.
+    fn bridge(&self, session: &Session, loaded: &LoadedEntries, slot: usize) -> Option<usize> {
         let node = loaded.node(session, slot);
         let time = node.time?;
         let range = ..=(time, Reverse(0));
@@ -82,15 +81,19 @@ impl ByTime {
     }
 }
 
-/// Returns the entries that hang below the last message and are none themselves, reached through such entries only,
-/// by time.
-pub(super) fn trailers(session: &Session, loaded: &Loaded, children: &Groups, last: usize) -> Vec<usize> {
+/// Returns the entries below the last message that are reached without passing another message, by time.
+pub(super) fn trailers(
+    session: &Session,
+    loaded: &LoadedEntries,
+    children: &Groups,
+    last: usize,
+) -> Vec<usize> {
     let mut seen = vec![false; loaded.slots.len()];
     let mut found = Vec::new();
     let mut waiting = VecDeque::from([last]);
     while let Some(slot) = waiting.pop_front() {
         for child in children.members(slot) {
-            let trails = !loaded.node(session, child).speaks();
+            let trails = !loaded.node(session, child).is_user_or_assistant();
             if trails && child != last && !std::mem::replace(&mut seen[child], true) {
                 found.push(child);
                 waiting.push_back(child);

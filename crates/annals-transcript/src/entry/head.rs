@@ -1,4 +1,4 @@
-//! The head of an entry: what lists, chains and counts need, read in one pass that builds nothing.
+//! The head of an entry: the fields that lists, chains and counts need, read in one pass without allocations.
 
 use jiff::Timestamp;
 
@@ -6,22 +6,23 @@ use super::kind::Kind;
 use super::time;
 use crate::json::{JsonStr, Value, value_end, walk_object};
 
-/// The facts at the top of an entry. Strings are slices of the line.
+/// The top-level fields of an entry. Strings are slices of the line.
 ///
-/// Where a key stands twice the last one counts, as in the client.
+/// If a key occurs twice, the last one counts, as in Claude Code.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Head<'a> {
-    /// What the entry is.
+    /// The kind of entry.
     pub kind: Kind,
     /// `type` as written.
     pub type_name: Option<JsonStr<'a>>,
-    /// What divides the type further: `subtype`, an attachment's or progress line's own type, a queue operation.
+    /// The subtype: `subtype`, the type of an attachment or of progress data, or the operation on a queue.
     pub subtype: Option<JsonStr<'a>>,
     /// `uuid`.
     pub id: Option<JsonStr<'a>>,
     /// `parentUuid`; see [`Flag::NullParent`] for an explicit null.
     pub parent: Option<JsonStr<'a>>,
-    /// `logicalParentUuid`: where a compaction came from.
+    /// `logicalParentUuid`: the last entry before a compaction.
     pub logical_parent: Option<JsonStr<'a>>,
     /// `timestamp` as written.
     pub timestamp: Option<JsonStr<'a>>,
@@ -35,17 +36,17 @@ pub struct Head<'a> {
     pub content: Option<Value<'a>>,
     /// `requestId`.
     pub request: Option<JsonStr<'a>>,
-    /// `leafUuid`: the message that a record speaks of.
+    /// `leafUuid`: the message that a record refers to.
     pub leaf: Option<JsonStr<'a>>,
     /// `cwd`: the working directory.
     pub cwd: Option<JsonStr<'a>>,
     /// `gitBranch`: the branch that was checked out.
     pub git_branch: Option<JsonStr<'a>>,
-    /// `version`: of the client that wrote the entry.
+    /// `version`: the version of Claude Code that wrote the entry.
     pub version: Option<JsonStr<'a>>,
-    /// `entrypoint`: how the client was started.
+    /// `entrypoint`: how Claude Code was started.
     pub entrypoint: Option<JsonStr<'a>>,
-    /// `permissionMode`: of a prompt, or told by itself.
+    /// `permissionMode`: of a prompt, or in a record of its own.
     pub permission_mode: Option<JsonStr<'a>>,
     /// `forkedFrom.sessionId`: the session that the entry was copied from.
     pub forked_from: Option<JsonStr<'a>>,
@@ -54,19 +55,19 @@ pub struct Head<'a> {
     flags: u32,
 }
 
-/// A yes-or-no fact of a [`Head`].
+/// A boolean fact about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Flag {
-    /// `isSidechain`: a subagent's line.
+    /// `isSidechain`: the entry belongs to a subagent.
     Sidechain,
-    /// `isMeta`: injected by the client.
+    /// `isMeta`: Claude Code injected the entry.
     Meta,
-    /// `isCompactSummary`: stands for what was compacted away.
+    /// `isCompactSummary`: the entry replaces compacted messages.
     CompactSummary,
     /// `isVisibleInTranscriptOnly`.
     TranscriptOnly,
-    /// `isApiErrorMessage`: a reply that the client made up for an error.
+    /// `isApiErrorMessage`: Claude Code wrote the reply because a request failed.
     ApiError,
     /// `isAbortedMidStream`: a reply cut off by the user.
     Aborted,
@@ -76,36 +77,36 @@ pub enum Flag {
     DisplayOnly,
     /// `explicit` of a `last-prompt`.
     Explicit,
-    /// `leafUuid` is there and null: with [`Flag::Explicit`], the conversation was rewound to before its first message.
+    /// `leafUuid` is present and null: with [`Flag::Explicit`], the conversation was rewound to before its first message.
     NullLeaf,
-    /// `parentUuid` is there and null: a root on purpose.
+    /// `parentUuid` is present and null: the entry has no parent on purpose.
     NullParent,
-    /// `message` is there and not null.
+    /// `message` is present and not null.
     Message,
     /// `message` is an object, which is where Claude Code looks for content.
     MessageObject,
     /// `isVirtual`: shown to the user, never sent.
     Virtual,
-    /// `requestId` is there.
+    /// `requestId` is present.
     Request,
-    /// The model of a reply is `<synthetic>`: the client made it up. Known to a [`Session`](crate::session::Session).
+    /// The model of a reply is `<synthetic>`: Claude Code wrote it. Only set in a [`Node`](crate::session::Node).
     Synthetic,
-    /// A command that ran in the client. Known to a [`Session`](crate::session::Session).
+    /// A command that ran in Claude Code itself. Only set in a [`Node`](crate::session::Node).
     LocalCommand,
-    /// A queued prompt is sent as the user's own words. Known to a [`Session`](crate::session::Session).
+    /// A queued prompt is sent as the user's own words. Only set in a [`Node`](crate::session::Node).
     HumanTurn,
-    /// A prompt reports what a background task did. Known to a [`Session`](crate::session::Session).
+    /// A prompt reports what a background task did. Only set in a [`Node`](crate::session::Node).
     Notification,
-    /// An injected entry that tells the model to ignore the local commands behind it. Known to a
-    /// [`Session`](crate::session::Session).
+    /// An injected entry that tells the model to ignore the local commands after it. Only set in a
+    /// [`Node`](crate::session::Node).
     Caveat,
-    /// The content of a message is an array without blocks. Known to a [`Session`](crate::session::Session).
+    /// The content of a message is an array without blocks. Only set in a [`Node`](crate::session::Node).
     NoBlocks,
-    /// A message in which Claude Code finds no content, so that it does not load it. Known to a
-    /// [`Session`](crate::session::Session).
+    /// A message in which Claude Code finds no content, so that it does not load it. Only set in a
+    /// [`Node`](crate::session::Node).
     Contentless,
-    /// A user entry that holds the name or the output of a local command. Known to a
-    /// [`Session`](crate::session::Session).
+    /// A user entry with the name or the output of a local command. Only set in a
+    /// [`Node`](crate::session::Node).
     CommandText,
 }
 
@@ -116,28 +117,28 @@ impl Flag {
 }
 
 impl<'a> Head<'a> {
-    /// Returns whether the fact holds.
+    /// Returns whether a flag is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.flags & flag.bit() != 0
     }
 
-    /// Returns all facts at once, as bits.
+    /// Returns all flags as bits.
     pub(crate) fn flags(&self) -> u32 {
         self.flags
     }
 
-    /// Returns whether a compaction begins with the entry.
+    /// Returns whether the entry is a compaction boundary.
     pub fn is_boundary(&self) -> bool {
         self.kind == Kind::System && self.subtype.is_some_and(|subtype| subtype == *"compact_boundary")
     }
 
-    /// Returns the time of the entry, if `timestamp` is one.
+    /// Returns the time of the entry, if `timestamp` is a valid time.
     pub fn time(&self) -> Option<Timestamp> {
         self.timestamp.and_then(time::parse)
     }
 
-    /// Returns whether the object has what makes its type an entry of a transcript. Other programs' lines of the
-    /// same `type`, and messages copied into progress lines, have not.
+    /// Returns whether the object has the fields that entries of its type have in a transcript. Lines of other programs with
+    /// the same `type`, and messages copied into progress lines, do not have them.
     pub(crate) fn is_typical(&self) -> bool {
         let linked = self.parent.is_some() || self.has(Flag::NullParent) || self.session.is_some();
         match self.kind {
@@ -150,7 +151,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Reads the head of the object at `at`; returns it with the position behind the object.
+    /// Reads the head of the object at `at`; returns it with the position after the object.
     pub(super) fn scan(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
         let (mut attachment_type, mut data_type, mut operation) = (None, None, None);
@@ -165,7 +166,7 @@ impl<'a> Head<'a> {
                 let found = Value::trusted(&bytes[value..end]);
                 match field {
                     Some(Field::Operation) => operation = found.as_str(),
-                    Some(field) => head.note(field, found),
+                    Some(field) => head.store(field, found),
                     None => {}
                 }
                 Some(end)
@@ -183,8 +184,8 @@ impl<'a> Head<'a> {
         Some((head, end))
     }
 
-    /// Reads the message at `at`; returns the position behind it. That its members are looked at, too, tells lines apart on
-    /// which something broke off: in most, it was the message.
+    /// Reads the message at `at`; returns the position after it. Reading its members, too, detects torn lines: most of them
+    /// end inside the message.
     fn scan_message(&mut self, bytes: &'a [u8], at: usize) -> Option<usize> {
         (self.message_id, self.content) = (None, None);
         if bytes.get(at) != Some(&b'{') {
@@ -209,8 +210,8 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// Notes what a top-level member says.
-    fn note(&mut self, field: Field, value: Value<'a>) {
+    /// Stores the value of a top-level member.
+    fn store(&mut self, field: Field, value: Value<'a>) {
         let text = value.as_str();
         let on = value.bytes() == b"true";
         match field {
@@ -262,7 +263,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// A top-level key that heads know: a plain number, so that it travels in a register.
+/// A top-level key that is part of the head: a plain number, so that it is passed in a register.
 #[derive(Clone, Copy)]
 enum Field {
     Type,
@@ -345,7 +346,7 @@ impl Field {
     }
 }
 
-/// Returns the text that JavaScript reads a time from: it spells out numbers, and of an array with one item that item.
+/// Returns the text from which JavaScript reads a time: it converts numbers to text, and an array with one item to that item.
 fn time_text(value: Value<'_>) -> Option<JsonStr<'_>> {
     if value.is_array() {
         let mut items = value.items();
@@ -354,13 +355,14 @@ fn time_text(value: Value<'_>) -> Option<JsonStr<'_>> {
     value.as_str().or_else(|| value.as_f64().map(|_| value.spelling()))
 }
 
-/// Returns the id that a member refers to. As in Claude Code, the empty string and other values that JavaScript takes as
-/// false refer to nothing, and a value that is no string refers to an entry that cannot exist.
+/// Returns the id that a member refers to. As in Claude Code, the empty string and other values that are false in JavaScript
+/// refer to nothing, and other values that are not strings refer to an entry that cannot exist.
 fn reference(value: Value<'_>) -> Option<JsonStr<'_>> {
     if value.is_truthy() { Some(value.as_str().unwrap_or_else(|| value.spelling())) } else { None }
 }
 
-/// Passes over the value at `at` and notes the string that its member `key` holds, if it is an object with one.
+/// Skips the value at `at` and stores its member `key` in `slot`, if it is an object with such a string. Returns the position
+/// after the value.
 fn nested<'a>(bytes: &'a [u8], at: usize, key: &str, slot: &mut Option<JsonStr<'a>>) -> Option<usize> {
     *slot = None;
     if bytes.get(at) != Some(&b'{') {
@@ -386,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_holds_what_stands_at_the_top() {
+    fn a_head_has_the_top_level_fields() {
         let head = head(concat!(
             r#"{"parentUuid":"p","isSidechain":true,"message":{"role":"assistant","content":[{"type":"x","id":"no"}],"id":"msg_1"},"#,
             r#""toolUseResult":{"uuid":"no","isMeta":true},"type":"assistant","uuid":"u","timestamp":"2026-01-02T03:04:05.678Z","#,

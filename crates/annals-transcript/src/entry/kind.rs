@@ -1,15 +1,15 @@
-//! The one list of entry types.
+//! The list of all entry types. A new type is added here, and the compiler then asks for its category.
 
 /// Declares the enum, its names and [`Kind::ALL`] from one table.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
-        /// What an entry is, by its `type`.
+        /// The kind of an entry, by its `type`.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
             $($(#[$doc])* $kind,)*
-            /// An object whose `type` is missing or not in this list. Kept and counted under its own name.
+            /// An object whose `type` is missing or not in this list. It is kept like all others.
             Other,
-            /// Bytes in which no object could be read: a blank line, garbage, a fragment.
+            /// Bytes in which no object could be read: a blank line, damage, a fragment.
             #[default]
             Noise,
         }
@@ -26,7 +26,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the spelling of `type`; none for [`Kind::Other`] and [`Kind::Noise`].
+            /// Returns the name in `type`; `None` for [`Kind::Other`] and [`Kind::Noise`].
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Kind::$kind => Some($name),)*
@@ -38,25 +38,25 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A prompt, a tool result, or text that the client put in the user's mouth.
+    /// A prompt, a tool result, or text that Claude Code wrote in the user's place.
     User = "user",
     /// One content block of a reply.
     Assistant = "assistant",
-    /// A notice of the client: compaction, errors, durations, local commands.
+    /// A notice of Claude Code: compaction, errors, durations, local commands.
     System = "system",
-    /// Context that the client put in front of the model, or a prompt queued while a turn ran.
+    /// Context that Claude Code added for the model, or a prompt that was queued while a turn was running.
     Attachment = "attachment",
-    /// Progress of a tool, written by clients up to 2.1.81 as a member of the chain.
+    /// Progress of a tool. Versions up to 2.1.81 wrote it as a part of the chain.
     Progress = "progress",
     /// A title, often of another session.
     Summary = "summary",
-    /// Which file backups stand for the state before a prompt.
+    /// The file backups with the state before a prompt.
     FileHistorySnapshot = "file-history-snapshot",
     /// One more backup for a snapshot.
     FileHistoryDelta = "file-history-delta",
     /// A prompt entering or leaving the queue.
     QueueOperation = "queue-operation",
-    /// The newest prompt and the leaf it stands on.
+    /// The last prompt and the leaf of the conversation.
     LastPrompt = "last-prompt",
     /// The title the user gave.
     CustomTitle = "custom-title",
@@ -86,7 +86,7 @@ kinds! {
     CostState = "cost-state",
     /// Tool results whose content was replaced in the model's context.
     ContentReplacement = "content-replacement",
-    /// Which lines of which files the session wrote.
+    /// The lines that the session wrote, file by file.
     AttributionSnapshot = "attribution-snapshot",
     /// Tools called so far.
     ToolsUsed = "tools-used",
@@ -100,11 +100,11 @@ kinds! {
     BridgeSession = "bridge-session",
     /// Where the context of a fork agent came from.
     ForkContextRef = "fork-context-ref",
-    /// The session goes on under another id.
+    /// The session continues under another id.
     ContinuedIn = "continued-in",
     /// Prompt history is not kept for this session.
     HistorySuppression = "history-suppression",
-    /// A range of messages archived behind a summary.
+    /// A range of messages that a summary replaces.
     CollapseCommit = "marble-origami-commit",
     /// The state of archived ranges.
     CollapseSnapshot = "marble-origami-snapshot",
@@ -128,7 +128,7 @@ kinds! {
     IsolationLatch = "isolation-latch",
     /// An internal switch was fixed.
     AtisLatch = "atis-latch",
-    /// A short account of what a task is at.
+    /// A short summary of what a task is doing.
     TaskSummary = "task-summary",
     /// Workflow journal: an agent was launched.
     Launched = "launched",
@@ -141,26 +141,26 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns whether the entry is conversation: shown, and restored on resume.
+    /// Returns whether entries of this kind are part of the conversation and restored on resume.
     pub fn is_message(self) -> bool {
-        matches!(self.role(), Part::Message)
+        matches!(self.category(), Category::Message)
     }
 
-    /// Returns whether other entries may name this one as their parent.
+    /// Returns whether entries of this kind can be parents of others.
     pub fn joins_chain(self) -> bool {
-        matches!(self.role(), Part::Message | Part::LegacyLink)
+        matches!(self.category(), Category::Message | Category::LegacyLink)
     }
 
-    /// Returns whether the record is repeated and only its last occurrence in a file counts.
+    /// Returns whether only the last record of this kind in a file counts.
     pub fn last_one_wins(self) -> bool {
-        matches!(self.role(), Part::State)
+        matches!(self.category(), Category::State)
     }
 
-    /// Says what part the type plays in a file. Every type answers here: a new one does not compile without.
-    fn role(self) -> Part {
+    /// Returns the category of the kind. There is no wildcard, so that a new kind does not compile without a category.
+    fn category(self) -> Category {
         match self {
-            Kind::User | Kind::Assistant | Kind::System | Kind::Attachment => Part::Message,
-            Kind::Progress => Part::LegacyLink,
+            Kind::User | Kind::Assistant | Kind::System | Kind::Attachment => Category::Message,
+            Kind::Progress => Category::LegacyLink,
             Kind::LastPrompt
             | Kind::CustomTitle
             | Kind::AiTitle
@@ -179,7 +179,7 @@ impl Kind {
             | Kind::IsolationLatch
             | Kind::AtisLatch
             | Kind::DevMods
-            | Kind::TaskSummary => Part::State,
+            | Kind::TaskSummary => Category::State,
             Kind::Summary
             | Kind::FileHistorySnapshot
             | Kind::FileHistoryDelta
@@ -205,24 +205,24 @@ impl Kind {
             | Kind::Launched
             | Kind::Started
             | Kind::Result
-            | Kind::SessionId => Part::Record,
-            Kind::Other | Kind::Noise => Part::Nothing,
+            | Kind::SessionId => Category::Record,
+            Kind::Other | Kind::Noise => Category::Unknown,
         }
     }
 }
 
-/// The part that a type plays in a file.
-enum Part {
-    /// Conversation.
+/// What entries of a kind are in a file.
+enum Category {
+    /// A message of the conversation.
     Message,
-    /// In the chain of old files, but not conversation.
+    /// A part of the chain in old files, but not a message.
     LegacyLink,
     /// A fact about the session that a later line replaces.
     State,
-    /// A fact that stands beside others of its kind.
+    /// A fact about the session beside others of its kind.
     Record,
-    /// Nothing known.
-    Nothing,
+    /// Not known.
+    Unknown,
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Lines that are not one sound object: what is wrong with them, and which objects can still be read.
+//! Damaged lines: names the problem and finds the objects that can still be read.
 //!
-//! Seen in the wild: an append glued to a line without newline, the tail of a record whose head was lost, NUL
-//! runs after a power cut, and mixtures. An object behind noise counts as an entry only when it looks like a
-//! transcript's and runs to the end of the line or to the next object; an object inside a broken one does not.
+//! Real files have appends glued to a line without newline, records whose beginning is lost, runs of NUL bytes after a power
+//! cut, and mixtures of these. An object after damaged bytes counts as an entry only if it looks like one of a transcript and
+//! reaches to the end of the line or to the next object. An object inside a broken one is not an entry.
 
 use super::{Entry, Head, LineState, Problem};
 use crate::json::{Value, skip_space};
 use crate::line::Position;
 
-/// How often an object may turn out to be none on one line before the rest is taken as noise: bounds the work on
+/// After this many failed attempts to read an object on one line, the rest of the line is noise. This bounds the work on
 /// hostile lines.
 pub(super) const ATTEMPTS: usize = 32;
 
-/// Keys that the client writes first in an object.
+/// Keys that Claude Code writes first in an object.
 const FIRST_KEYS: [&[u8]; 8] = [
     b"type\"",
     b"parentUuid\"",
@@ -24,14 +24,14 @@ const FIRST_KEYS: [&[u8]; 8] = [
     b"timestamp\"",
 ];
 
-/// Reads the first entry of `rest`, whose object at `start` is not sound or not there.
+/// Reads the first entry of `rest`, which has no valid object at `start`.
 pub(super) fn first_in<'a>(rest: &'a [u8], start: usize, at: Position, line: &mut LineState) -> Entry<'a> {
     let text = start + rest[start..].iter().take_while(|byte| is_filler(**byte)).count();
     if text > start
         && rest.get(text) == Some(&b'{')
         && let Some((head, end)) = Head::scan(rest, text)
     {
-        (line.begun, line.behind_object) = (true, true);
+        (line.has_entry, line.follows_object) = (true, true);
         let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
         return Entry { bytes, json: &rest[text..end], at, head, problem: Some(Problem::NulPrefix) };
     }
@@ -40,7 +40,7 @@ pub(super) fn first_in<'a>(rest: &'a [u8], start: usize, at: Position, line: &mu
     noise(rest, start, end, at, line)
 }
 
-/// Returns the bytes up to `end` as an entry without object.
+/// Returns the bytes up to `end` as an entry without an object.
 pub(super) fn noise<'a>(
     rest: &'a [u8],
     start: usize,
@@ -51,9 +51,9 @@ pub(super) fn noise<'a>(
     let bytes = &rest[..end];
     let found = diagnose(&bytes[start.min(end)..], end == rest.len());
     let behind =
-        std::mem::take(&mut line.behind_object) && !matches!(found, Problem::Torn | Problem::Unclosed);
+        std::mem::take(&mut line.follows_object) && !matches!(found, Problem::Torn | Problem::Unclosed);
     let problem = if behind { Problem::Trailing } else { found };
-    line.begun = true;
+    line.has_entry = true;
     Entry { bytes, json: &[], at, head: Head::default(), problem: Some(problem) }
 }
 
@@ -61,7 +61,7 @@ fn is_filler(byte: u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Returns where the next object that looks like a transcript's starts.
+/// Returns the position of the next object that looks like an entry of a transcript.
 fn next_record(rest: &[u8], start: usize, line: &mut LineState) -> Option<usize> {
     for brace in memchr::memmem::find_iter(rest, b"{\"") {
         if brace <= start || !FIRST_KEYS.iter().any(|key| rest[brace + 2..].starts_with(key)) {
@@ -84,7 +84,7 @@ fn is_record(rest: &[u8], brace: usize) -> bool {
     head.is_typical() && matches!(rest.get(after), None | Some(b'{'))
 }
 
-/// Names what is wrong with bytes that hold no entry.
+/// Returns the problem with bytes that have no object.
 fn diagnose(noise: &[u8], at_line_end: bool) -> Problem {
     let trimmed = noise.trim_ascii();
     let finished = !at_line_end || noise.ends_with(b"\n");

@@ -1,4 +1,4 @@
-//! Times of entries: as Claude Code writes them, read fast, and in every other spelling that it reads.
+//! Parses the times of entries: quickly in the format that Claude Code writes, and in all other formats that it reads.
 
 mod javascript;
 
@@ -6,22 +6,19 @@ use jiff::Timestamp;
 
 use crate::json::JsonStr;
 
-/// Reads the time that a string spells, as Claude Code does.
+/// Parses a time as Claude Code does.
 pub(crate) fn parse(text: JsonStr<'_>) -> Option<Timestamp> {
-    as_the_client_writes(text.raw()).or_else(|| javascript::parse(&text.decode()))
+    parse_canonical(text.raw()).or_else(|| javascript::parse(&text.decode()))
 }
 
-/// The spelling: `d` is a digit.
-const SPELLING: &[u8; 24] = b"dddd-dd-ddTdd:dd:dd.dddZ";
+/// The format that Claude Code writes; `d` is a digit.
+const CANONICAL: &[u8; 24] = b"dddd-dd-ddTdd:dd:dd.dddZ";
 
-/// Reads a time that is spelled as the client spells it, such as `2026-01-02T03:04:05.678Z`.
-pub(crate) fn as_the_client_writes(text: &[u8]) -> Option<Timestamp> {
+/// Parses a time in the format that Claude Code writes, such as `2026-01-02T03:04:05.678Z`. Returns `None` for all others.
+pub(crate) fn parse_canonical(text: &[u8]) -> Option<Timestamp> {
     let text: &[u8; 24] = text.try_into().ok()?;
-    let is_spelled_so = |(byte, spelled): (&u8, &u8)| match spelled {
-        b'd' => byte.is_ascii_digit(),
-        other => byte == other,
-    };
-    if !text.iter().zip(SPELLING).all(is_spelled_so) {
+    let fits = |(byte, model): (&u8, &u8)| if *model == b'd' { byte.is_ascii_digit() } else { byte == model };
+    if !text.iter().zip(CANONICAL).all(fits) {
         return None;
     }
     let number = |from: usize, to: usize| {
@@ -38,8 +35,8 @@ pub(crate) fn as_the_client_writes(text: &[u8]) -> Option<Timestamp> {
     Timestamp::from_millisecond(seconds * 1000 + number(20, 23)).ok()
 }
 
-/// Counts the days from the first of 1970 to a day. Years begin in March here, so that a leap day is the last of its year.
-/// A thirteenth month is the first of the next year.
+/// Returns the number of days from 1 January 1970 to a day. Inside, years begin in March, so that a leap day is the last day of
+/// its year. Month 13 is January of the next year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -65,7 +62,7 @@ mod tests {
             for month in 1..=12 {
                 for day in [1, 1 + (year + month) % 28, 28, 29, 30, 31] {
                     let text = format!("{year:04}-{month:02}-{day:02}T21:59:58.123Z");
-                    let fast = as_the_client_writes(text.as_bytes());
+                    let fast = parse_canonical(text.as_bytes());
                     assert_eq!(fast, slow(&text), "{text}");
                     assert!(fast.is_some() || day > 28, "{text}");
                 }
@@ -90,14 +87,14 @@ mod tests {
             "2026-01-02T03:04:60.678Z",
             "2026-01-02T03:04:0a.678Z",
         ] {
-            assert_eq!(as_the_client_writes(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_canonical(text.as_bytes()), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn what_is_read_is_what_the_parser_reads(text in "[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\\.[0-9]{3}Z") {
-            if let Some(time) = as_the_client_writes(text.as_bytes()) {
+            if let Some(time) = parse_canonical(text.as_bytes()) {
                 prop_assert_eq!(Some(time), slow(&text));
             }
         }

@@ -1,7 +1,7 @@
-//! Typed views: one small struct per entry type, read from the bytes when asked.
+//! Typed views: one small struct per entry type, which reads a field from the bytes when it is called.
 //!
-//! A view never fails and never fills in: a field that is missing, null or of another JSON type is `None` (or
-//! `false`, or an empty list), and [`View::body`] has the object as found.
+//! A view never fails and has no default values: a field that is missing, null or of another JSON type is `None` (or `false`,
+//! or an empty list). [`View::body`] returns the whole object.
 
 mod assistant;
 mod attachment;
@@ -30,13 +30,13 @@ use crate::json::Value;
 
 /// A typed view over entries of one kind.
 pub trait View<'a>: Sized {
-    /// The kind it reads.
+    /// The kind of entries that it views.
     const KIND: Kind;
 
-    /// Views an object.
+    /// Returns a view of an object.
     fn over(body: Value<'a>) -> Self;
 
-    /// Returns the object as found.
+    /// Returns the object.
     fn body(&self) -> Value<'a>;
 }
 
@@ -72,7 +72,7 @@ macro_rules! view {
     };
 }
 
-/// The types of fields and how each is read.
+/// The types of fields, and how each is read.
 macro_rules! accessor {
     (type text) => { Option<std::borrow::Cow<'a, str>> };
     (type texts) => { Vec<std::borrow::Cow<'a, str>> };

@@ -1,20 +1,20 @@
-//! The ends of containers, 64 bytes at a time.
+//! Finds the ends of containers, 64 bytes at a time.
 //!
-//! Where quotes, backslashes and brackets stand in a block becomes one bit mask each. Arithmetic on the masks
-//! then tells which brackets lie outside strings, without a branch for each string: containers are full of short
-//! strings, and of long ones with escaped quotes, whose lengths no processor can predict.
+//! The positions of quotes, backslashes and brackets in a block become one bit mask each. Arithmetic on the masks then tells
+//! which brackets are outside of strings, without a branch per string: containers are full of short strings, and of long ones
+//! with escaped quotes, whose lengths no processor can predict.
 
 use wide::u8x16;
 
-/// How many bytes are looked at together: one for each bit of a mask.
+/// The number of bytes in a block: one for each bit of a mask.
 const BLOCK: usize = 64;
 
 /// The bits at odd positions.
 const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 
-/// Returns the position behind the bracket that closes the one at `at`.
+/// Returns the position after the bracket that closes the one at `at`.
 ///
-/// Only brackets of the same kind are counted: in JSON the others are balanced in between.
+/// Only brackets of the same kind are counted: in JSON, the others are balanced in between.
 pub(super) fn container_end(bytes: &[u8], mut at: usize, open: u8, close: u8) -> Option<usize> {
     let mut state = State { depth: 0, in_string: 0, escaped: 0 };
     let mut padding = [0; BLOCK];
@@ -29,7 +29,7 @@ pub(super) fn container_end(bytes: &[u8], mut at: usize, open: u8, close: u8) ->
     None
 }
 
-/// Returns the block at `at`, filled up with zeros if it is the last, or `None` behind the end.
+/// Returns the block at `at`, padded with zeros if it is the last, or `None` at the end.
 #[inline]
 fn block_at<'a>(bytes: &'a [u8], at: usize, padding: &'a mut [u8; BLOCK]) -> Option<&'a [u8; BLOCK]> {
     let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
@@ -40,10 +40,10 @@ fn block_at<'a>(bytes: &'a [u8], at: usize, padding: &'a mut [u8; BLOCK]) -> Opt
     Some(padding)
 }
 
-/// What is known before a block. It is small and goes by value, so that it stays in registers.
+/// The state before a block. It is small and passed by value, so that it stays in registers.
 #[derive(Clone, Copy)]
 struct State {
-    /// How many brackets are open.
+    /// The number of open brackets.
     depth: usize,
     /// All ones if the block starts inside a string.
     in_string: u64,
@@ -51,13 +51,13 @@ struct State {
     escaped: u64,
 }
 
-/// What reading a block comes to.
+/// The result of reading a block.
 enum Outcome {
-    /// The container goes on in the next block.
+    /// The container continues in the next block.
     Open(State),
-    /// The container ends behind so many bytes of the block.
+    /// The container ends after this many bytes of the block.
     Closed(usize),
-    /// A backslash stands outside strings: not JSON, and the masks would take it for an escape.
+    /// There is a backslash outside of strings: this is not JSON, and the masks would treat it as an escape.
     StrayBackslash,
 }
 
@@ -74,7 +74,7 @@ impl State {
             return Outcome::StrayBackslash;
         }
         let mut depth = self.depth;
-        // Most blocks lie inside a string.
+        // Most blocks are inside a string.
         if strings != u64::MAX {
             let opens = bytes_equal(block, open) & !strings;
             let closes = bytes_equal(block, close) & !strings;
@@ -87,7 +87,7 @@ impl State {
         Outcome::Open(State { depth, in_string, escaped: escapes_next })
     }
 
-    /// Reads all blocks from `at` on byte by byte; returns the position behind the container.
+    /// Reads all blocks from `at` on byte by byte; returns the position after the container.
     #[cold]
     fn read_bytewise(self, bytes: &[u8], at: usize, open: u8, close: u8) -> Option<usize> {
         let State { mut depth, .. } = self;
@@ -119,23 +119,23 @@ fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
     equal(lanes[0]) | equal(lanes[1]) << 16 | equal(lanes[2]) << 32 | equal(lanes[3]) << 48
 }
 
-/// Returns a mask of the bytes behind an odd number of `slashes`, and one if the byte behind the block is such;
-/// `first` is one if the first byte of the block is.
+/// Returns a mask of the escaped bytes, which follow an odd number of `slashes`, and one if the first byte after the block is
+/// escaped; `first` is one if the first byte of the block is escaped.
 #[inline]
 fn escaped_bytes(slashes: u64, first: u64) -> (u64, u64) {
     // A backslash that is escaped itself escapes nothing.
     let slashes = slashes & !first;
     let behind = slashes << 1;
     let odd_starts = slashes & !behind & ODD;
-    // The sum carries through each run that starts at an odd position and sets the bit behind it.
+    // The sum carries through each run that starts at an odd position and sets the bit after it.
     let (carried, escapes_next) = slashes.overflowing_add(odd_starts);
     // A run is of odd length if it starts at an odd position and ends before an even one, or the other way round.
     let escaped = behind & !slashes & (carried ^ ODD);
     (escaped | first, u64::from(escapes_next))
 }
 
-/// Returns a mask in which each bit is the parity of `bits` up to and including it: the bytes from each opening
-/// quote to before the closing one.
+/// Returns a mask in which each bit is the parity of `bits` up to and including it. For a mask of quotes these are the bytes
+/// of strings, from each opening quote to before the closing one.
 #[inline]
 fn parities(mut bits: u64) -> u64 {
     for distance in [1, 2, 4, 8, 16, 32] {
@@ -144,7 +144,7 @@ fn parities(mut bits: u64) -> u64 {
     bits
 }
 
-/// Returns how many brackets are open behind a block; if the last one closes in it, the length up to there.
+/// Returns the number of open brackets after a block, or as an error the length up to the bracket that closes the last.
 #[inline]
 fn depth_behind(mut depth: usize, opens: u64, closes: u64) -> Result<usize, usize> {
     let mut brackets = opens | closes;

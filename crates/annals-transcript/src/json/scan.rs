@@ -1,15 +1,14 @@
-//! The scanner: where strings, values and containers end.
+//! The scanner: finds the ends of strings, values and containers.
 //!
-//! Most bytes of a transcript lie inside containers and strings that nobody asked for: the ends of containers are
-//! found by [`block`](super::block), those of strings here, 32 bytes at a time. What stands between them at the
-//! level that is read is little and is read byte by byte.
+//! Most bytes of a transcript are inside containers and strings that are skipped. [`block`](super::block) finds the ends of
+//! containers; this module finds the ends of strings, 32 bytes at a time. The few bytes between them are read one by one.
 
 use wide::u8x16;
 
 use super::block::container_end;
 use super::{JsonStr, Value};
 
-/// How many bytes of a string are looked at together.
+/// The number of bytes of a string that are examined together.
 const BLOCK: usize = 32;
 
 /// Returns the first position from `at` on that is not JSON white space.
@@ -20,7 +19,7 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns the position behind the value that starts at `at`, or `None` if it does not end.
+/// Returns the position after the value that starts at `at`, or `None` if it does not end.
 pub(crate) fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
     match bytes.get(at)? {
         b'"' => string_end(bytes, at),
@@ -30,9 +29,9 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the position behind the string whose opening quote stands at `at`.
+/// Returns the position after the string whose opening quote is at `at`.
 ///
-/// Handles strings without escaped quotes, which are nearly all, and leaves the others to a second look.
+/// This function handles strings without escaped quotes, as nearly all are, and calls [`escaped_string_end`] for the others.
 #[inline]
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut from = at + 1;
@@ -50,9 +49,9 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     escaped_string_end(bytes, at, from)
 }
 
-/// Returns the position behind the string whose opening quote stands at `at`; there is no quote before `from`.
+/// Returns the position after the string whose opening quote is at `at`; there is no quote before `from`.
 ///
-/// Only quotes stop the search; whether one is escaped is seen from the backslashes before it.
+/// Only quotes stop the search; the backslashes before a quote tell whether it is escaped.
 #[inline(never)]
 fn escaped_string_end(bytes: &[u8], at: usize, mut from: usize) -> Option<usize> {
     while let Some(block) = bytes.get(from..)?.first_chunk::<BLOCK>() {
@@ -70,7 +69,7 @@ fn escaped_string_end(bytes: &[u8], at: usize, mut from: usize) -> Option<usize>
     quotes.find(|&quote| !is_escaped(&bytes[at + 1..quote])).map(|quote| quote + 1)
 }
 
-/// Returns whether what follows `before` is escaped: an odd number of backslashes precedes it.
+/// Returns whether the byte after `before` is escaped: an odd number of backslashes precedes it.
 #[inline]
 fn is_escaped(before: &[u8]) -> bool {
     before.iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
@@ -84,7 +83,7 @@ fn quotes_in(block: &[u8; BLOCK]) -> u32 {
     quotes(lanes[0]) | quotes(lanes[1]) << 16
 }
 
-/// Returns the position behind the word or number at `at`.
+/// Returns the position after the word or number at `at`.
 fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
     let length = bytes[at..]
         .iter()
@@ -93,8 +92,8 @@ fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
     (length > 0).then_some(at + length)
 }
 
-/// Calls `visit` with each key of the object at `at` and the position of its value; `visit` returns the position
-/// behind the value. Returns the position behind the object, or `None` where its structure breaks.
+/// Calls `visit` with each key of the object at `at` and the position of its value; `visit` returns the position after the
+/// value. Returns the position after the object, or `None` if the object is malformed.
 #[inline]
 pub(crate) fn walk_object<'a>(
     bytes: &'a [u8],
@@ -124,28 +123,28 @@ pub(crate) enum Step<T> {
     At(T),
     /// The closing bracket.
     End,
-    /// Nothing that belongs there.
+    /// Bytes that are not allowed there.
     Broken,
 }
 
 impl<'a> Walk<'a> {
-    /// Starts inside `bytes` if they open with the bracket, and at the end otherwise.
+    /// Starts after the opening bracket, or at the end if `bytes` do not begin with it.
     pub(super) fn new(bytes: &'a [u8], open: u8) -> Self {
         let at = if bytes.first() == Some(&open) { 1 } else { bytes.len() };
         Self { bytes, at, first: true }
     }
 
-    /// Starts in the middle of an object, where a key stands.
+    /// Starts at a key in the middle of an object.
     pub(crate) fn at_key(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at, first: true }
     }
 
-    /// Returns the position: behind the object once [`next_key`](Self::next_key) has come to its end.
+    /// Returns the position. It is after the object once [`next_key`](Self::next_key) has returned [`Step::End`].
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Goes on behind a value.
+    /// Continues at a position, which is after a value.
     pub(crate) fn move_to(&mut self, at: usize) {
         self.at = at;
     }
@@ -170,7 +169,7 @@ impl<'a> Walk<'a> {
         end.map(|end| Value::trusted(&self.bytes[start..end]))
     }
 
-    /// Returns the next key and where its value starts.
+    /// Returns the next key and the position of its value.
     #[expect(clippy::inline_always, reason = "a call for each key costs 5 % of the time of reading heads")]
     #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Step<(JsonStr<'a>, usize)> {
@@ -192,7 +191,7 @@ impl<'a> Walk<'a> {
         if self.bytes.get(start) == Some(&b'"') { string_end(self.bytes, start) } else { None }
     }
 
-    /// Moves over the comma or the closing bracket.
+    /// Skips the comma or the closing bracket; returns the position of the next element.
     #[inline]
     fn next_element(&mut self, close: u8) -> Step<usize> {
         let at = skip_space(self.bytes, self.at);

@@ -27,7 +27,7 @@ pub(super) fn read(head: &[u8], tail: &[u8], size: u64) -> Option<Lite> {
     let mut entries = Entries::of(&head[..last_line_end(head)]);
     while let Some(entry) = entries.next() {
         lite.add(&entry);
-        entries.pass_over(|line| can_skip(line, &lite, &last));
+        entries.skip_lines_while(|line| can_skip(line, &lite, &last));
     }
     if !knows_start(&lite, &last) {
         return None;
@@ -36,7 +36,7 @@ pub(super) fn read(head: &[u8], tail: &[u8], size: u64) -> Option<Lite> {
     let mut rest = Lite::default();
     let mut entries = Entries::of(last_lines);
     loop {
-        entries.pass_over(|line| !std::ptr::eq(line, last.line) && can_skip(line, &lite, &last));
+        entries.skip_lines_while(|line| !std::ptr::eq(line, last.line) && can_skip(line, &lite, &last));
         let Some(entry) = entries.next() else { break };
         rest.add(&entry);
     }
@@ -90,7 +90,7 @@ fn times_are_known(line: &[u8], facts: &Lite, last: &LastMessage<'_>) -> bool {
 /// Claude Code spells times.
 fn time_of(member: &[u8]) -> Option<Timestamp> {
     let value = member.strip_prefix(b"\"timestamp\":\"")?;
-    time::as_the_client_writes(value.first_chunk::<24>()?)
+    time::parse_canonical(value.first_chunk::<24>()?)
 }
 
 /// Returns whether a line is a message with no record glued to it (LISTS 4.5).

@@ -3,15 +3,15 @@
 use super::part::{Part, Placeholder, Wrapper, is_blank_text};
 use crate::chain::NodeIndex;
 use crate::entry::{Flag, Kind};
-use crate::place::Place;
 use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// What one entry contributes to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fragment<'s> {
     pub(super) speaker: Speaker,
     /// The entry; none if Claude Code makes the fragment up.
-    pub(super) node: Option<Place>,
+    pub(super) node: Option<SmallIndex>,
     /// The reply that it is a line of.
     pub(super) reply: Option<ReplyKey>,
     /// What is sent in place of blocks. It comes before the blocks that are sent as they are.
@@ -124,7 +124,7 @@ impl<'s> Fragment<'s> {
         };
         Some(Self {
             speaker,
-            node: Some(Place::at(index)),
+            node: Some(SmallIndex::new(index)),
             reply: if speaker == Speaker::Assistant { ReplyKey::of(node) } else { None },
             replacement,
             blocks,

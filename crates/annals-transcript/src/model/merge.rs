@@ -4,8 +4,8 @@ use super::Role;
 use super::fragment::{Fragment, ReplyKey, Speaker};
 use super::part::Part;
 use crate::groups::Groups;
-use crate::place::Place;
 use crate::session::Session;
+use crate::small_index::SmallIndex;
 
 /// The messages that a list of fragments makes up.
 pub(super) struct MessageGroups {
@@ -21,7 +21,7 @@ pub(super) fn group<'s: 'd, 'd>(
     fragments: impl ExactSizeIterator<Item = &'d Fragment<'s>>,
 ) -> MessageGroups {
     let mut merger = Merger::new(session);
-    let mut message_of: Vec<Place> = Vec::with_capacity(fragments.len());
+    let mut message_of: Vec<SmallIndex> = Vec::with_capacity(fragments.len());
     message_of.extend(fragments.map(|fragment| merger.add(fragment)));
     let pairs = message_of.iter().enumerate().map(|(position, &message)| (message.index(), position));
     let members = Groups::of(merger.roles.len(), pairs);
@@ -65,9 +65,9 @@ struct Merger {
     /// Who speaks in each message so far.
     roles: Vec<Role>,
     /// The message of the last line of each reply, by [`ReplyKey::index`].
-    message_of_reply: Vec<Option<Place>>,
+    message_of_reply: Vec<Option<SmallIndex>>,
     /// The first message that further lines of its reply may join: no user message behind it separates them.
-    open_from: Place,
+    open_from: SmallIndex,
     /// Whether the last message, if it is the user's, has a result.
     has_result: bool,
     /// Whether it has anything but attachments.
@@ -79,7 +79,7 @@ impl Merger {
         Self {
             roles: Vec::new(),
             message_of_reply: vec![None; session.id_count() + 1],
-            open_from: Place::at(0),
+            open_from: SmallIndex::new(0),
             has_result: false,
             has_prompt: false,
         }
@@ -87,7 +87,7 @@ impl Merger {
 
     /// Returns the message that the next fragment belongs to.
     #[inline]
-    fn add(&mut self, fragment: &Fragment<'_>) -> Place {
+    fn add(&mut self, fragment: &Fragment<'_>) -> SmallIndex {
         let role = if fragment.speaker == Speaker::Assistant { Role::Assistant } else { Role::User };
         let reply = fragment.reply.map(ReplyKey::index);
         let message = self.existing(role, reply).unwrap_or_else(|| self.begin(role));
@@ -101,13 +101,13 @@ impl Merger {
 
     /// Returns the message that a fragment joins; none if it begins one.
     #[inline]
-    fn existing(&mut self, role: Role, reply: Option<usize>) -> Option<Place> {
+    fn existing(&mut self, role: Role, reply: Option<usize>) -> Option<SmallIndex> {
         let follows_user = self.roles.last() == Some(&Role::User);
         match role {
-            Role::User => follows_user.then(|| Place::at(self.roles.len() - 1)),
+            Role::User => follows_user.then(|| SmallIndex::new(self.roles.len() - 1)),
             Role::Assistant => {
                 if follows_user && self.has_prompt && !self.has_result {
-                    self.open_from = Place::at(self.roles.len());
+                    self.open_from = SmallIndex::new(self.roles.len());
                 }
                 let message = reply.and_then(|reply| self.message_of_reply[reply]);
                 message.filter(|&message| message >= self.open_from)
@@ -115,9 +115,9 @@ impl Merger {
         }
     }
 
-    fn begin(&mut self, role: Role) -> Place {
+    fn begin(&mut self, role: Role) -> SmallIndex {
         self.roles.push(role);
         (self.has_result, self.has_prompt) = (false, false);
-        Place::at(self.roles.len() - 1)
+        SmallIndex::new(self.roles.len() - 1)
     }
 }

@@ -1,15 +1,21 @@
-//! What Claude Code sends of attachments in the user's messages (6.9), beside text that it makes up at every request.
+//! The blocks that Claude Code sends for attachments in user messages (CHAIN.md 6.9). Text that it generates anew for each
+//! request is not among them.
 
 use super::BlockKind;
 use crate::content::Content;
 use crate::entry::Entry;
 use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand};
-use crate::json::Value;
+use crate::json::{JsonStr, Value};
 
-/// How Claude Code begins a queued prompt, which follows with an empty line behind it.
+/// The text that Claude Code puts before a queued prompt; an empty line follows the prompt.
 const QUEUED: &str = "The user sent a new message while you were working:\n";
 
-/// Returns the prompt in an attachment. Other attachments, which may be long, are told by their head alone.
+/// Returns whether attachments of a type can have blocks that are sent.
+pub(super) fn may_have_blocks(subtype: JsonStr<'_>) -> bool {
+    subtype == *"queued_command" || subtype == *"file"
+}
+
+/// Returns the queued prompt in an attachment. The head is enough to rule out others, which may be long.
 pub(super) fn queued_command<'a>(entry: &Entry<'a>) -> Option<QueuedCommand<'a>> {
     let is_queued = entry.head().subtype.is_some_and(|subtype| subtype == *"queued_command");
     if is_queued { entry.view::<Attachment>()?.queued_command() } else { None }
@@ -25,7 +31,7 @@ pub(super) fn is_human_turn(queued: &QueuedCommand<'_>) -> bool {
         && !is_injected
 }
 
-/// Returns the blocks that an attachment sends in place of its content.
+/// Returns the blocks that are sent for an attachment instead of its content.
 pub(super) fn blocks<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKind)> {
     if let Some(texts) = rendered(attachment) {
         return texts_of_human_turn(attachment, texts);
@@ -37,8 +43,8 @@ pub(super) fn blocks<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKi
     }
 }
 
-/// Returns the texts that Claude Code made of an attachment when it first sent it, if it takes them as such. It makes new
-/// ones where one of them is empty or an object has members that it does not know.
+/// Returns the texts that Claude Code recorded for an attachment when it first sent it, if it would use them again. It
+/// generates new ones if a recorded text is empty or an object has unknown members.
 fn rendered<'a>(attachment: &Attachment<'a>) -> Option<Vec<Value<'a>>> {
     let mut texts = Vec::new();
     for piece in attachment.rendered().filter(|pieces| pieces.is_array())?.items() {
@@ -56,21 +62,24 @@ fn rendered<'a>(attachment: &Attachment<'a>) -> Option<Vec<Value<'a>>> {
             return None;
         }
     }
-    let is_said = |value: &Value<'_>| match value.as_str().or(value.get("text").and_then(Value::as_str)) {
-        Some(text) => !text.raw().is_empty(),
-        None => false,
-    };
-    (!texts.is_empty() && texts.iter().all(is_said)).then_some(texts)
+    (!texts.is_empty() && texts.iter().all(has_text)).then_some(texts)
 }
 
-/// Returns an object unless it has other members than these.
+/// Returns whether a string or a text block is not empty.
+fn has_text(value: &Value<'_>) -> bool {
+    let text = value.as_str().or(value.get("text").and_then(Value::as_str));
+    text.is_some_and(|text| !text.raw().is_empty())
+}
+
+/// Returns an object unless it has other members than the known ones.
 fn only_members<'a>(value: Value<'a>, known: &[&str]) -> Option<Value<'a>> {
     let is_known = value.members().all(|(key, _)| known.iter().any(|known| key == **known));
     (value.is_object() && is_known).then_some(value)
 }
 
-/// Returns the texts that were made of a prompt of the user's. Those that were made of other attachments are context,
-/// which is not part of the model view; and what Claude Code says of a prompt anyway is left to be wrapped.
+/// Returns the recorded texts of a prompt that is sent as the user's own words. Recorded texts of other attachments are
+/// context, which is not part of the model view. Texts that only wrap the prompt in the usual way are left out: the model view
+/// wraps it again.
 fn texts_of_human_turn<'a>(
     attachment: &Attachment<'a>,
     texts: Vec<Value<'a>>,
@@ -78,11 +87,7 @@ fn texts_of_human_turn<'a>(
     let Some(queued) = attachment.queued_command().filter(is_human_turn) else {
         return Vec::new();
     };
-    let is_usual = |text: &str| {
-        let words = text.strip_prefix(QUEUED).and_then(|rest| rest.strip_prefix(&*queued.text()));
-        words.is_some_and(|words| words.starts_with("\n\n"))
-    };
-    if matches!(texts[..], [text] if is_usual(&Content::new(Some(text)).text()))
+    if matches!(texts[..], [text] if is_usual_wrapping(&Content::new(Some(text)).text(), &queued))
         && images_of_prompt(queued).is_empty()
     {
         return Vec::new();
@@ -90,11 +95,17 @@ fn texts_of_human_turn<'a>(
     texts.into_iter().map(|text| (text, kind_of_text(text))).collect()
 }
 
+/// Returns whether a text is what Claude Code usually writes around a queued prompt.
+fn is_usual_wrapping(text: &str, queued: &QueuedCommand<'_>) -> bool {
+    let after_prompt = text.strip_prefix(QUEUED).and_then(|rest| rest.strip_prefix(&*queued.text()));
+    after_prompt.is_some_and(|rest| rest.starts_with("\n\n"))
+}
+
 fn kind_of_text(text: Value<'_>) -> BlockKind {
     text.as_str().map_or_else(|| BlockKind::of_block(text).0, BlockKind::of_text)
 }
 
-/// Returns the images of a queued prompt; its text is made up.
+/// Returns the images of a queued prompt. Its text is generated anew for each request.
 fn images_of_prompt(queued: QueuedCommand<'_>) -> Vec<(Value<'_>, BlockKind)> {
     let blocks =
         queued.prompt().value().filter(|prompt| prompt.is_array()).into_iter().flat_map(Value::items);
@@ -102,8 +113,8 @@ fn images_of_prompt(queued: QueuedCommand<'_>) -> Vec<(Value<'_>, BlockKind)> {
     kinds.filter(|(_, kind)| *kind == BlockKind::Image).collect()
 }
 
-/// Returns the images of a file that was read for the user: the file itself, or the output of a notebook's cells. Claude Code
-/// sends each as an image block, which is spelled only when it is shown.
+/// Returns the images of an attached file: the file itself, or the output of a notebook's cells. Claude Code sends each as an
+/// image block; that block is only built when it is shown.
 fn images_of_file<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKind)> {
     if attachment.kind() != AttachmentKind::File {
         return Vec::new();

@@ -1,16 +1,16 @@
-//! Ids as small numbers: each text is kept once.
+//! Interns ids: each is a small number, and its text is stored once.
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::place::Place;
+use crate::small_index::SmallIndex;
 
-/// A handle of an id within one session. Two handles are equal when the ids are.
+/// A handle of an id within one session. Two handles are equal if and only if the ids are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Id(Place);
+pub struct Id(SmallIndex);
 
 impl Id {
     fn at(index: usize) -> Self {
-        Self(Place::at(index))
+        Self(SmallIndex::new(index))
     }
 
     /// Returns the handle as an index from 0.
@@ -21,50 +21,50 @@ impl Id {
 
 /// All ids of a session.
 ///
-/// A session may have millions, and a table of them all would miss the processor's caches at every look. What an entry
-/// names mostly stands a few entries before it, so that a small table of the latest ids finds nearly everything; what
-/// it does not find gets a new handle, and [`Ids::firsts`] tells at the end which handles mean the same.
+/// A session may have millions of ids, and a hash table of all of them would miss the processor's caches at every lookup. An
+/// entry mostly refers to ids that occurred a few entries before, so a small cache of recent ids finds nearly all of them. An
+/// id that it does not find gets a new handle; at the end, [`IdInterner::first_handles`] tells which handles are the same id.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
-    /// All texts, one behind the other, as [`Packed`] has them.
+pub(super) struct IdInterner {
+    /// The bytes of all texts as [`PackedId`] stores them, without gaps.
     packed: Vec<u8>,
-    /// Where each ends.
+    /// The offset at which each text ends.
     ends: Vec<usize>,
-    /// The hash of each, until it is known which are the same.
+    /// The hash of each text, until `first_handles` has been called.
     hashes: Vec<u32>,
-    /// The latest id with its hash, by the lowest bits of that.
-    latest: Vec<Option<(u32, Id)>>,
-    /// Secret, so that nobody can write a transcript all of whose ids have the same hash.
+    /// Recent ids with their hashes, by the lowest bits of the hash.
+    cache: Vec<Option<(u32, Id)>>,
+    /// A hasher with a random key, so that nobody can construct a transcript in which all ids have the same hash.
     hasher: RandomState,
 }
 
-/// How many of the latest ids are found at once: a power of two.
-const LATEST: u32 = 1024;
+/// The size of the cache; a power of two.
+const CACHE_SIZE: u32 = 1024;
 
-impl Ids {
-    /// Returns a handle for a text: the one that it has if it was interned lately.
+impl IdInterner {
+    /// Returns a handle for a text: the existing one if it is in the cache, and otherwise a new one.
     pub(super) fn intern(&mut self, text: &str) -> Id {
-        let packed = Packed::of(text);
+        let packed = PackedId::of(text);
         #[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
         let hash = self.hasher.hash_one(packed.bytes()) as u32;
-        let place = (hash % LATEST) as usize;
-        if let Some(&Some((latest_hash, id))) = self.latest.get(place)
-            && latest_hash == hash
+        let slot = (hash % CACHE_SIZE) as usize;
+        if let Some(&Some((cached_hash, id))) = self.cache.get(slot)
+            && cached_hash == hash
             && self.packed(id) == packed.bytes()
         {
             return id;
         }
         let id = Id::at(self.len());
-        self.latest.resize(LATEST as usize, None);
-        self.latest[place] = Some((hash, id));
+        self.cache.resize(CACHE_SIZE as usize, None);
+        self.cache[slot] = Some((hash, id));
         self.hashes.push(hash);
         self.packed.extend_from_slice(packed.bytes());
         self.ends.push(self.packed.len());
         id
     }
 
-    /// Returns for each handle, by its index, the first one that has the same text.
-    pub(super) fn firsts(&mut self) -> Vec<Id> {
+    /// Returns, for each handle by its index, the first handle with the same text.
+    pub(super) fn first_handles(&mut self) -> Vec<Id> {
         let mut firsts: Vec<Id> = (0..self.len()).map(Id::at).collect();
         let hashes = std::mem::take(&mut self.hashes);
         let mut by_hash: Vec<(u32, Id)> = hashes.into_iter().zip(firsts.iter().copied()).collect();
@@ -82,13 +82,13 @@ impl Ids {
         firsts
     }
 
-    /// Returns the first handle of a text, if it stands anywhere.
+    /// Returns the first handle of a text, if it was interned.
     pub(super) fn get(&self, text: &str) -> Option<Id> {
-        let packed = Packed::of(text);
+        let packed = PackedId::of(text);
         (0..self.len()).map(Id::at).find(|&id| self.packed(id) == packed.bytes())
     }
 
-    /// Returns how many handles there are.
+    /// Returns the number of handles.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -106,7 +106,7 @@ impl Ids {
 
 /// The texts of all ids of a session, by handle.
 #[derive(Clone, Copy, Debug)]
-pub struct IdTexts<'a>(&'a Ids);
+pub struct IdTexts<'a>(&'a IdInterner);
 
 impl IdTexts<'_> {
     /// Returns the text of an id.
@@ -118,25 +118,26 @@ impl IdTexts<'_> {
     }
 }
 
-/// A text as it is kept. UUIDs, which nearly all are, take 16 bytes and a mark that no text begins with.
-enum Packed<'a> {
+/// The stored form of a text. A UUID, as nearly all ids are, takes 16 bytes after a marker byte that no text begins with.
+enum PackedId<'a> {
     Uuid([u8; 17]),
     Other(&'a str),
 }
 
-/// No byte of any text.
+/// The marker byte: it never occurs in UTF-8.
 const UUID: u8 = 0xFF;
 
-impl<'a> Packed<'a> {
-    /// Packs a UUID if it is spelled as the client does: lower case, five groups.
+impl<'a> PackedId<'a> {
+    /// Packs a text. Only UUIDs in the spelling of Claude Code (lower case, five groups) are packed as such, so that the
+    /// spelling of others is not lost.
     fn of(text: &'a str) -> Self {
-        uuid(text.as_bytes()).map_or(Packed::Other(text), Packed::Uuid)
+        uuid(text.as_bytes()).map_or(PackedId::Other(text), PackedId::Uuid)
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Packed::Uuid(bytes) => bytes,
-            Packed::Other(text) => text.as_bytes(),
+            PackedId::Uuid(bytes) => bytes,
+            PackedId::Other(text) => text.as_bytes(),
         }
     }
 }
@@ -159,11 +160,11 @@ fn spell_uuid(bytes: &[u8]) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// Where the pairs of digits and the dashes of a UUID stand.
+/// The offsets of the pairs of digits and of the dashes in a UUID.
 const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
-/// What each byte is worth as a lower-case digit; too much if it is none.
+/// The value of each byte as a lower-case hexadecimal digit; 16 for other bytes.
 const DIGIT: [u8; 256] = {
     let mut worth = [16; 256];
     let mut digit = 0;
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn equal_texts_get_equal_handles_and_others_do_not() {
-        let mut ids = Ids::default();
+        let mut ids = IdInterner::default();
         let texts = [
             "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55",
             "3E11A6B4-93C1-4D41-9F0C-2A6F0F9F7A55",
@@ -195,7 +196,7 @@ mod tests {
             ids.intern(&format!("id {number}"));
         }
         let again = texts.map(|text| ids.intern(text));
-        let firsts = ids.firsts();
+        let firsts = ids.first_handles();
         assert_eq!(handles.map(|id| firsts[id.index()]), handles);
         assert_eq!(again.map(|id| firsts[id.index()]), handles);
         assert_eq!((firsts.len(), firsts[firsts.len() - 7].index()), (ids.len(), ids.len() - 7));

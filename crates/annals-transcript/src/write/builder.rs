@@ -1,4 +1,4 @@
-//! How a recorder is opened.
+//! Opens recorders.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::fs::{Disk, RealDisk};
 use super::{Envelope, Error, Options, Recorder, Sync, Target};
 
-/// Opens a [`Recorder`]. Everything but the target has a default.
+/// Opens a [`Recorder`]. Everything except the target has a default.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RecorderBuilder {
@@ -22,7 +22,7 @@ impl RecorderBuilder {
         Self { disk: Arc::new(RealDisk), target, envelope: Envelope::default(), options: Options::default() }
     }
 
-    /// Sets the fields that are written into every message.
+    /// Sets the fields that the recorder writes into every message.
     pub fn envelope(self, envelope: Envelope) -> Self {
         Self { envelope, ..self }
     }
@@ -32,25 +32,25 @@ impl RecorderBuilder {
         Self { options, ..self }
     }
 
-    /// Sets when written lines are made to survive a loss of power.
+    /// Sets when written lines are synced to disk.
     pub fn sync(mut self, sync: Sync) -> Self {
         self.options.sync = sync;
         self
     }
 
-    /// Sets how many bytes are kept in memory before they are written.
+    /// Sets how many bytes may wait in memory before the recorder writes them.
     pub fn buffer(mut self, bytes: usize) -> Self {
         self.options.buffer = bytes;
         self
     }
 
-    /// Sets how long to wait for other processes that write to the same session.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.options.patience = patience;
+    /// Sets how long to wait for a lock that another process holds.
+    pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.options.lock_timeout = lock_timeout;
         self
     }
 
-    /// Sets a lock file that is taken, shared, during each write and before the transcript's own lock.
+    /// Sets a lock file that the recorder locks, shared, during each write and before the transcript's own lock.
     pub fn session_lock(mut self, path: PathBuf) -> Self {
         self.options.session_lock = Some(path);
         self

@@ -1,4 +1,4 @@
-//! Drafts: entries as a caller gives them, before the recorder fills in what the client would write.
+//! Drafts: entries as a caller gives them, before the recorder adds the fields that Claude Code writes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use crate::json::{Value, quote};
 use crate::session::NO_ENTRY;
 use crate::{Entry, Problem};
 
-/// An entry to be recorded: a JSON object with a `type`, and what else the caller knows.
+/// An entry to be recorded: a JSON object with a `type` and any other fields that the caller knows.
 ///
-/// Fields that the client writes and the caller leaves out are filled in when the draft is recorded; all others are
-/// kept as given, byte for byte but for line breaks between them.
+/// The recorder adds the fields that Claude Code writes and the caller left out. It keeps all given fields byte for byte;
+/// only line breaks between them are removed.
 ///
 /// ```
 /// use annals_transcript::write::Draft;
@@ -30,20 +30,20 @@ pub struct Draft {
     pub(super) kind: Kind,
     pub(super) id: Option<String>,
     pub(super) parent: Parent,
-    /// Whether it is a `compact_boundary`, which begins a chain of its own.
+    /// Whether it is a `compact_boundary`, which has no parent.
     pub(super) boundary: bool,
-    /// Whether it names the call that it answers.
+    /// Whether it is a tool result that names the entry with its call.
     pub(super) answers: bool,
 }
 
-/// What an entry hangs on.
+/// The parent of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Parent {
     /// The last entry of the conversation.
     Last,
-    /// Nothing.
+    /// None.
     Nothing,
-    /// This entry.
+    /// The entry with this id.
     Entry(String),
 }
 
@@ -56,39 +56,39 @@ pub enum DraftError {
     NotAnObject(String),
     /// A field is missing.
     #[error("`{0}` is missing")]
-    Missing(&'static str),
-    /// A field is not what it has to be.
+    MissingField(&'static str),
+    /// A field has a value that Claude Code cannot read.
     #[error("`{field}` must be {expected}")]
-    Wrong {
+    InvalidField {
         /// The field.
         field: &'static str,
-        /// What it has to be.
+        /// The values that are valid.
         expected: &'static str,
     },
-    /// It names a parent that is nowhere.
+    /// The parent that it names does not exist.
     #[error("there is no entry `{0}` that it could hang on")]
     NoParent(String),
-    /// It names a parent that nothing hangs on.
+    /// The parent that it names is not a message.
     #[error("nothing can hang on `{0}`: it is not a message")]
     NotAMessage(String),
-    /// Its id is taken by an entry that says something else.
+    /// Another entry with other content has its id.
     #[error("there is another entry with the uuid `{0}` and other content")]
-    Taken(String),
+    IdTaken(String),
     /// It is longer than a line may be.
     #[error("it has {length} bytes, more than the {limit} that a line may have")]
     TooLong {
         /// Its length.
         length: usize,
-        /// The most that is written.
+        /// The longest line that the recorder writes.
         limit: usize,
     },
-    /// It is a subagent's, and the recorder is not.
+    /// It belongs to a subagent, but the recorder writes to a session's own transcript.
     #[error("it is a subagent's entry (`isSidechain`): record it with the agent's id")]
     Sidechain,
 }
 
 impl Draft {
-    /// Reads a draft and checks that the client could read it back.
+    /// Parses a draft and checks that Claude Code could read it.
     pub fn parse(bytes: &[u8]) -> Result<Self, DraftError> {
         std::str::from_utf8(bytes).map_err(|error| DraftError::NotAnObject(error.to_string()))?;
         serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|error| not_json(&error))?;
@@ -103,7 +103,7 @@ impl Draft {
             Some(value) if value.is_null() => Parent::Nothing,
             Some(_) => text("parentUuid").map_or(Parent::Nothing, Parent::Entry),
         };
-        // A result hangs on the call that it answers.
+        // The parent of a tool result is the entry with the call.
         let answered = text("sourceToolAssistantUUID").filter(|_| entry.kind() == Kind::User);
         let answers = answered.is_some();
         let parent = match (parent, answered) {
@@ -116,19 +116,19 @@ impl Draft {
         Ok(Self { json, kind, id, parent, boundary, answers })
     }
 
-    /// Returns what it is.
+    /// Returns the kind of entry.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns its id, if the caller gave one.
+    /// Returns the id, if the caller gave one.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// Returns the draft with an entry to hang on.
+    /// Sets the parent.
     #[must_use]
-    pub fn hanging_on(mut self, parent: &str) -> Self {
+    pub fn with_parent(mut self, parent: &str) -> Self {
         self.parent = Parent::Entry(parent.to_owned());
         self
     }
@@ -141,19 +141,21 @@ impl Draft {
         self.json.len()
     }
 
-    /// Returns whether an entry on disk says the same, but for what depends on where and when it is recorded.
-    pub(super) fn says_the_same_as(&self, recorded: Value<'_>) -> bool {
-        let (said, there) = (members(self.body()), members(recorded));
-        said.iter()
-            .filter(|(key, _)| !PLACE_AND_TIME.contains(&&***key))
-            .all(|(key, value)| there.get(key).is_some_and(|there| is_same(*value, *there, DEEPEST)))
+    /// Returns whether a recorded entry has all fields of the draft with the same values, apart from those that depend on
+    /// where and when it was recorded.
+    pub(super) fn has_same_content_as(&self, recorded: Value<'_>) -> bool {
+        let (given, recorded) = (members(self.body()), members(recorded));
+        given
+            .iter()
+            .filter(|(key, _)| !CONTEXT_FIELDS.contains(&&***key))
+            .all(|(key, value)| recorded.get(key).is_some_and(|other| is_same(*value, *other, MAX_DEPTH)))
     }
 }
 
-/// How deep two values are compared; what lies deeper has to be the same byte for byte.
-const DEEPEST: usize = 128;
+/// Values nested deeper than this are the same only if their bytes are.
+const MAX_DEPTH: usize = 128;
 
-/// Returns whether two values mean the same, whatever their spelling.
+/// Returns whether two values are equal as JSON, however they are spelled.
 fn is_same(one: Value<'_>, other: Value<'_>, depth: usize) -> bool {
     if one.bytes() == other.bytes() {
         return true;
@@ -162,7 +164,7 @@ fn is_same(one: Value<'_>, other: Value<'_>, depth: usize) -> bool {
         return false;
     }
     if let (Some(one), Some(other)) = (one.as_str(), other.as_str()) {
-        // What cannot be decoded cannot be compared but by its bytes, which differ.
+        // Text that cannot be decoded is compared by its bytes, and those differ.
         let text = one.decode();
         return !text.contains(char::REPLACEMENT_CHARACTER) && text == other.decode();
     }
@@ -178,19 +180,19 @@ fn is_same(one: Value<'_>, other: Value<'_>, depth: usize) -> bool {
                 .all(|(key, value)| other.get(key).is_some_and(|there| is_same(*value, *there, depth - 1)));
     }
     match (one.as_f64(), other.as_f64()) {
-        // Beyond what a float tells apart, digits count.
+        // Larger numbers may be different and still round to the same float.
         (Some(one), Some(other)) => one.abs() < 9e15 && one.to_bits() == other.to_bits(),
         _ => false,
     }
 }
 
-/// Returns the members of an object by their keys; of several, the last.
+/// Returns the members of an object by key. The last of several members with the same key counts.
 fn members(object: Value<'_>) -> BTreeMap<Cow<'_, str>, Value<'_>> {
     object.members().map(|(key, value)| (key.decode(), value)).collect()
 }
 
-/// Fields that say where and when an entry stands, not what it says.
-const PLACE_AND_TIME: [&str; 12] = [
+/// Fields that depend on where and when an entry is recorded, not on its content.
+const CONTEXT_FIELDS: [&str; 12] = [
     "agentId",
     "parentUuid",
     "logicalParentUuid",
@@ -205,103 +207,104 @@ const PLACE_AND_TIME: [&str; 12] = [
     "gitBranch",
 ];
 
-/// Drafts of what the client records.
+/// Drafts of the entries that Claude Code records.
 impl Draft {
-    /// A prompt.
+    /// Returns a prompt.
     pub fn user(text: &str) -> Self {
-        Self::made("user", &[("message", json!({"role": "user", "content": text}))])
+        Self::build("user", &[("message", json!({"role": "user", "content": text}))])
     }
 
-    /// One part of a reply: lines of the same reply share its id.
+    /// Returns one block of a reply. All lines of a reply have the same reply id.
     pub fn assistant(reply: &str, block: &Json) -> Self {
         let message = json!({"id": reply, "type": "message", "role": "assistant", "content": [block]});
-        Self::made("assistant", &[("message", message)])
+        Self::build("assistant", &[("message", message)])
     }
 
-    /// The title that the user gave the session.
+    /// Returns the title that the user gave the session.
     pub fn title(title: &str) -> Self {
-        Self::made("custom-title", &[("customTitle", json!(title))])
+        Self::build("custom-title", &[("customTitle", json!(title))])
     }
 
-    /// The user's tag; an empty one takes it away.
+    /// Returns the user's tag; an empty tag removes the earlier one.
     pub fn tag(tag: &str) -> Self {
-        Self::made("tag", &[("tag", json!(tag))])
+        Self::build("tag", &[("tag", json!(tag))])
     }
 
-    /// The input mode.
+    /// Returns the input mode.
     pub fn mode(mode: &str) -> Self {
-        Self::made("mode", &[("mode", json!(mode))])
+        Self::build("mode", &[("mode", json!(mode))])
     }
 
-    /// A prompt entering or leaving the queue: `enqueue`, `dequeue`, `remove`, `popAll`.
+    /// Returns a record that a prompt entered or left the queue: `enqueue`, `dequeue`, `remove` or `popAll`.
     pub fn queue_operation(operation: &str, content: Option<&str>) -> Self {
         let content = content.map(|content| ("content", json!(content)));
         let fields: Vec<_> = [("operation", json!(operation))].into_iter().chain(content).collect();
-        Self::made("queue-operation", &fields)
+        Self::build("queue-operation", &fields)
     }
 
-    /// Which file backups stand for the state before a message; an update replaces an earlier one of that message.
+    /// Returns the file backups from before a message. An update replaces the earlier snapshot of the same message.
     pub fn file_history(message: &str, backups: &Json, time: Timestamp, update: bool) -> Self {
-        let time = spell_time(time);
+        let time = format_time(time);
         let snapshot = json!({"messageId": message, "trackedFileBackups": backups, "timestamp": time});
         let fields =
             [("messageId", json!(message)), ("snapshot", snapshot), ("isSnapshotUpdate", json!(update))];
-        Self::made("file-history-snapshot", &fields)
+        Self::build("file-history-snapshot", &fields)
     }
 
-    /// Which lines of which files the session wrote.
+    /// Returns a record of the lines that the session wrote, file by file.
     pub fn attribution(fields: &[(&str, Json)]) -> Self {
-        Self::made("attribution-snapshot", fields)
+        Self::build("attribution-snapshot", fields)
     }
 
-    /// Tool results whose content was replaced in the model's context.
+    /// Returns a record of tool results whose content was replaced in the model's context.
     pub fn content_replacement(replacements: &Json) -> Self {
-        Self::made("content-replacement", &[("replacements", replacements.clone())])
+        Self::build("content-replacement", &[("replacements", replacements.clone())])
     }
 
-    /// The newest prompt, and the entry that the conversation ends with.
+    /// Returns the last prompt and the leaf of the conversation.
     pub fn last_prompt(prompt: &str, leaf: &str) -> Self {
-        Self::made("last-prompt", &[("lastPrompt", json!(prompt)), ("leafUuid", json!(leaf))])
+        Self::build("last-prompt", &[("lastPrompt", json!(prompt)), ("leafUuid", json!(leaf))])
     }
 
-    /// Says that no earlier `last-prompt` counts, as the client does when a conversation goes on from an older entry.
+    /// Returns a `last-prompt` that cancels the earlier ones, as Claude Code writes it when a conversation continues from an
+    /// older entry.
     pub(super) fn no_last_prompt() -> Self {
-        Self::made("last-prompt", &[("leafUuid", json!(NO_ENTRY)), ("explicit", json!(true))])
+        Self::build("last-prompt", &[("leafUuid", json!(NO_ENTRY)), ("explicit", json!(true))])
     }
 
-    /// A pull request that belongs to the session.
+    /// Returns a link to a pull request of the session.
     pub fn pr_link(number: u64, url: &str, repository: &str) -> Self {
         let fields =
             [("prNumber", json!(number)), ("prUrl", json!(url)), ("prRepository", json!(repository))];
-        Self::made("pr-link", &fields)
+        Self::build("pr-link", &fields)
     }
 
-    fn made(kind: &str, fields: &[(&str, Json)]) -> Self {
+    fn build(kind: &str, fields: &[(&str, Json)]) -> Self {
         let members: Vec<_> = [("type", json!(kind))].iter().chain(fields).map(member).collect();
         Self::parse(format!("{{{}}}", members.join(",")).as_bytes()).expect("drafts made here are sound")
     }
 }
 
-/// Spells a member; in an object made by `serde_json` the order would be that of the alphabet.
+/// Returns a member as JSON. Members are joined by hand because `serde_json` would sort them by key.
 fn member((key, value): &(&str, Json)) -> String {
     format!("{}:{value}", quote(key))
 }
 
-/// A compaction: what came before is replaced by a summary, but for the messages that are kept.
+/// A compaction: a summary replaces everything before it except the messages that are kept.
 #[derive(Clone, Debug, Default)]
 pub struct Compaction {
     /// `manual` or `auto`.
     pub trigger: String,
-    /// The size of the conversation before.
+    /// The number of tokens in the conversation before the compaction.
     pub tokens_before: Option<u64>,
-    /// What stands for the conversation.
+    /// The text that replaces the conversation.
     pub summary: String,
-    /// The messages that stay in the conversation behind the summary, in order.
+    /// The ids of the messages that stay in the conversation after the summary, in order.
     pub kept: Vec<String>,
 }
 
 impl Compaction {
-    /// Returns the boundary and the summary, of which the second is to have the id given.
+    /// Returns the boundary and the summary; `summary` is the id of the latter.
     pub(super) fn drafts(&self, summary: &str) -> Vec<Draft> {
         let mut metadata = json!({"trigger": self.trigger});
         if let Some(tokens) = self.tokens_before {
@@ -325,26 +328,26 @@ impl Compaction {
             ("isVisibleInTranscriptOnly", json!(true)),
             ("isCompactSummary", json!(true)),
         ];
-        vec![Draft::made("system", &boundary), Draft::made("user", &summary)]
+        vec![Draft::build("system", &boundary), Draft::build("user", &summary)]
     }
 }
 
-/// What the client writes into every message: where and by whom it was recorded.
+/// The fields that Claude Code writes into every message to say where it was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Envelope {
     /// The working directory.
     pub cwd: String,
-    /// The version of the program that records.
+    /// The version of the recording program.
     pub version: String,
     /// How the program was started, such as `cli`.
     pub entrypoint: String,
-    /// The branch that is checked out; empty outside a repository.
+    /// The git branch that is checked out; empty outside a repository.
     pub git_branch: String,
 }
 
-/// Where an entry is to stand.
+/// The values of the fields that the recorder adds to a draft.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct RecorderFields<'a> {
     pub(super) session: &'a str,
     pub(super) agent: Option<&'a str>,
     pub(super) envelope: &'a Envelope,
@@ -355,49 +358,49 @@ pub(super) struct Place<'a> {
 }
 
 impl Draft {
-    /// Adds the line that is recorded for the draft: the caller's fields, and those of the client that are missing.
-    pub(super) fn render(&self, place: &Place<'_>, out: &mut Vec<u8>) {
+    /// Writes the line for the draft to `out`: the caller's fields and the added ones.
+    pub(super) fn render(&self, added: &RecorderFields<'_>, out: &mut Vec<u8>) {
         let mut line = LineWriter { out, empty: true };
         line.out.push(b'{');
         let has = |key: &str| self.body().get(key).is_some();
-        let linked = self.kind.joins_chain();
-        if linked {
-            line.member("parentUuid", &optional(place.parent));
+        let is_linked = self.kind.joins_chain();
+        if is_linked {
+            line.member("parentUuid", &optional(added.parent));
             if self.boundary && !has("logicalParentUuid") {
-                line.member("logicalParentUuid", &optional(place.logical_parent));
+                line.member("logicalParentUuid", &optional(added.logical_parent));
             }
-            line.member("isSidechain", if place.agent.is_some() { "true" } else { "false" });
-            if let Some(agent) = place.agent {
+            line.member("isSidechain", if added.agent.is_some() { "true" } else { "false" });
+            if let Some(agent) = added.agent {
                 line.member("agentId", &quote(agent));
             }
         }
-        if !linked && let Some(name) = self.body().get("type") {
-            // Those who look for records at the end of a file expect their type first.
+        if !is_linked && let Some(name) = self.body().get("type") {
+            // Claude Code searches the end of a file for records by their beginning, which is the type.
             line.raw_member(b"type", name.bytes());
         }
         for (key, value) in self.body().members() {
-            let decided = match &*key.decode() {
-                "type" => !linked,
-                "parentUuid" | "isSidechain" => linked,
-                "agentId" => linked && place.agent.is_some(),
+            let is_added = match &*key.decode() {
+                "type" => !is_linked,
+                "parentUuid" | "isSidechain" => is_linked,
+                "agentId" => is_linked && added.agent.is_some(),
                 "sessionId" => true,
                 _ => false,
             };
-            if !decided {
+            if !is_added {
                 line.raw_member(key.raw(), value.bytes());
             }
         }
-        let time = quote(&spell_time(place.time));
-        if linked {
-            let id = place.id.map(quote).expect("entries of a chain are given an id");
-            let envelope = place.envelope;
+        let time = quote(&format_time(added.time));
+        if is_linked {
+            let id = added.id.map(quote).expect("entries of a chain are given an id");
+            let envelope = added.envelope;
             for (key, value) in [
                 ("uuid", id),
                 ("timestamp", time),
                 ("userType", quote("external")),
                 ("entrypoint", quote(&envelope.entrypoint)),
                 ("cwd", quote(&envelope.cwd)),
-                ("sessionId", quote(place.session)),
+                ("sessionId", quote(added.session)),
                 ("version", quote(&envelope.version)),
                 ("gitBranch", quote(&envelope.git_branch)),
             ] {
@@ -409,16 +412,16 @@ impl Draft {
             if matches!(self.kind, Kind::QueueOperation | Kind::PrLink) && !has("timestamp") {
                 line.member("timestamp", &time);
             }
-            if names_its_session(self.kind) || has("sessionId") {
-                line.member("sessionId", &quote(place.session));
+            if has_session_id(self.kind) || has("sessionId") {
+                line.member("sessionId", &quote(added.session));
             }
         }
         line.out.extend_from_slice(b"}\n");
     }
 }
 
-/// Returns whether a record says which session it belongs to.
-fn names_its_session(kind: Kind) -> bool {
+/// Returns whether Claude Code writes the session's id into records of a kind.
+fn has_session_id(kind: Kind) -> bool {
     !matches!(kind, Kind::FileHistorySnapshot | Kind::FileHistoryDelta | Kind::Summary | Kind::ForkContextRef)
 }
 
@@ -446,53 +449,52 @@ fn optional(id: Option<&str>) -> String {
     id.map_or_else(|| "null".to_owned(), quote)
 }
 
-/// Spells a time as the client does: UTC, with milliseconds.
-pub(super) fn spell_time(time: Timestamp) -> String {
+/// Formats a time as Claude Code does: UTC, with milliseconds.
+pub(super) fn format_time(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-/// Checks that fields that the client reads are what it expects.
+/// Checks that the fields that Claude Code reads have values that it can read.
 fn check(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
-    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
     match body.get("type").map(Value::as_text) {
-        None => return Err(DraftError::Missing("type")),
-        Some(name) if name.as_ref().is_none_or(|name| name.is_empty()) => return wrong("type", "a name"),
+        None => return Err(DraftError::MissingField("type")),
+        Some(name) if name.as_ref().is_none_or(|name| name.is_empty()) => return invalid("type", "a name"),
         Some(_) => {}
     }
     if body.get("uuid").is_some_and(|id| id.as_text().is_none_or(|id| id.is_empty() || id == NO_ENTRY)) {
-        return wrong("uuid", "the id of an entry");
+        return invalid("uuid", "the id of an entry");
     }
     if body.get("parentUuid").is_some_and(|id| !id.is_null() && id.as_str().is_none()) {
-        return wrong("parentUuid", "the id of an entry, or null");
+        return invalid("parentUuid", "the id of an entry, or null");
     }
     if kind.joins_chain() {
         if body
             .get("timestamp")
-            .is_some_and(|time| !time.as_text().is_some_and(|time| is_clients_time(&time)))
+            .is_some_and(|time| !time.as_text().is_some_and(|time| is_claude_code_time(&time)))
         {
-            return wrong("timestamp", "a time such as 2026-01-31T12:00:00.000Z");
+            return invalid("timestamp", "a time such as 2026-01-31T12:00:00.000Z");
         }
         if body.get("isSidechain").is_some_and(|flag| flag.as_bool().is_none()) {
-            return wrong("isSidechain", "true or false");
+            return invalid("isSidechain", "true or false");
         }
     }
     match kind {
         Kind::User | Kind::Assistant => check_message(body, kind),
         Kind::Attachment if !body.get("attachment").is_some_and(Value::is_object) => {
-            wrong("attachment", "an object")
+            invalid("attachment", "an object")
         }
-        Kind::System if body.text("subtype").is_none() => wrong("subtype", "a name"),
+        Kind::System if body.text("subtype").is_none() => invalid("subtype", "a name"),
         Kind::System if body.present("compactMetadata").is_some_and(|value| !value.is_object()) => {
-            wrong("compactMetadata", "an object")
+            invalid("compactMetadata", "an object")
         }
         Kind::System if body.present("content").is_some_and(|value| value.as_str().is_none()) => {
-            wrong("content", "text")
+            invalid("content", "text")
         }
         _ => check_record(body, kind),
     }
 }
 
-/// Checks the fields of records that the client reads without looking.
+/// Checks the fields of records: Claude Code reads them without checking their types.
 fn check_record(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     let texts: &[&'static str] = match kind {
         Kind::CustomTitle => &["customTitle"],
@@ -511,101 +513,110 @@ fn check_record(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     };
     for &field in texts {
         match body.get(field) {
-            None => return Err(DraftError::Missing(field)),
+            None => return Err(DraftError::MissingField(field)),
             Some(value) if value.as_str().is_none() => {
-                return Err(DraftError::Wrong { field, expected: "text" });
+                return Err(DraftError::InvalidField { field, expected: "text" });
             }
             Some(_) => {}
         }
     }
-    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
     match kind {
         Kind::FileHistorySnapshot if !body.get("snapshot").is_some_and(Value::is_object) => {
-            wrong("snapshot", "an object")
+            invalid("snapshot", "an object")
         }
         Kind::LastPrompt if body.present("leafUuid").is_some_and(|leaf| leaf.as_str().is_none()) => {
-            wrong("leafUuid", "the id of an entry")
+            invalid("leafUuid", "the id of an entry")
         }
         Kind::LastPrompt if body.present("lastPrompt").is_some_and(|prompt| prompt.as_str().is_none()) => {
-            wrong("lastPrompt", "text")
+            invalid("lastPrompt", "text")
         }
         Kind::ContentReplacement if !body.get("replacements").is_some_and(Value::is_array) => {
-            wrong("replacements", "a list")
+            invalid("replacements", "a list")
         }
         _ => Ok(()),
     }
 }
 
-/// Returns whether a time is spelled so that the client, which is JavaScript, reads it.
-fn is_clients_time(text: &str) -> bool {
-    let is_like = |text: &str, shape: &str| {
-        let same =
-            |(byte, shape): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
-        text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(same)
-    };
+fn invalid(field: &'static str, expected: &'static str) -> Result<(), DraftError> {
+    Err(DraftError::InvalidField { field, expected })
+}
+
+/// Returns whether a text is a time in a format that Claude Code, which is JavaScript, reads on every system.
+fn is_claude_code_time(text: &str) -> bool {
     let Some((second, rest)) = text.split_at_checked(19) else { return false };
     let fraction =
         rest.strip_prefix('.').map_or(0, |rest| 1 + rest.bytes().take_while(u8::is_ascii_digit).count());
     let zone = &rest[fraction..];
-    is_like(second, "0000-00-00T00:00:00")
+    has_format(second, "0000-00-00T00:00:00")
         && fraction != 1
-        && (zone == "Z" || is_like(zone, "+00:00") || is_like(zone, "-00:00"))
+        && (zone == "Z" || has_format(zone, "+00:00") || has_format(zone, "-00:00"))
         && text.parse::<Timestamp>().is_ok()
 }
 
+/// Returns whether a text has a digit wherever `format` has a zero, and is the same everywhere else.
+fn has_format(text: &str, format: &str) -> bool {
+    let fits = |(byte, model): (u8, u8)| if model == b'0' { byte.is_ascii_digit() } else { byte == model };
+    text.len() == format.len() && text.bytes().zip(format.bytes()).all(fits)
+}
+
 fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
-    let wrong = |field, expected| Err(DraftError::Wrong { field, expected });
-    let Some(message) = body.get("message") else { return Err(DraftError::Missing("message")) };
+    let Some(message) = body.get("message") else { return Err(DraftError::MissingField("message")) };
     if !message.is_object() {
-        return wrong("message", "an object");
+        return invalid("message", "an object");
     }
     let expected = kind.name().expect("messages have a name");
     if message.get("role").is_some_and(|role| role.as_text().as_deref() != Some(expected)) {
-        return wrong("message.role", if kind == Kind::User { "`user`" } else { "`assistant`" });
+        return invalid("message.role", if kind == Kind::User { "`user`" } else { "`assistant`" });
     }
-    let Some(content) = message.get("content") else { return Err(DraftError::Missing("message.content")) };
+    let Some(content) = message.get("content") else {
+        return Err(DraftError::MissingField("message.content"));
+    };
     if content.as_str().is_some() {
         return Ok(());
     }
     if !content.is_array() || content.items().next().is_none() {
-        return wrong("message.content", "text, or a list of blocks");
+        return invalid("message.content", "text, or a list of blocks");
     }
     content.items().try_for_each(check_block)
 }
 
-/// Checks what a request could not go without.
+/// Checks a content block: Claude Code relies on these fields.
 fn check_block(block: Value<'_>) -> Result<(), DraftError> {
-    let wrong = |expected| Err(DraftError::Wrong { field: "message.content", expected });
     let is_text = |key| block.get(key).is_some_and(|value| value.as_str().is_some());
     match block.text("type").as_deref() {
-        None => wrong("text, or a list of blocks that each have a `type`"),
-        Some("text") if !is_text("text") => wrong("a list in which every `text` block has a `text`"),
+        None => invalid("message.content", "text, or a list of blocks that each have a `type`"),
+        Some("text") if !is_text("text") => {
+            invalid("message.content", "a list in which every `text` block has a `text`")
+        }
         Some("thinking") if !is_text("thinking") => {
-            wrong("a list in which every `thinking` block has a `thinking`")
+            invalid("message.content", "a list in which every `thinking` block has a `thinking`")
         }
         Some("tool_use")
             if !is_text("id") || !is_text("name") || !block.get("input").is_some_and(Value::is_object) =>
         {
-            wrong("a list in which every `tool_use` block has an `id`, a `name` and an `input`")
+            invalid(
+                "message.content",
+                "a list in which every `tool_use` block has an `id`, a `name` and an `input`",
+            )
         }
         Some("tool_result") if !is_text("tool_use_id") => {
-            wrong("a list in which every `tool_result` block has a `tool_use_id`")
+            invalid("message.content", "a list in which every `tool_result` block has a `tool_use_id`")
         }
         Some(_) => Ok(()),
     }
 }
 
-/// Says why bytes are not JSON, and where: callers know the line, if it is one.
+/// Returns the error for bytes that are not JSON, with the offset of the problem. Callers add the line number.
 pub(super) fn not_json(error: &serde_json::Error) -> DraftError {
     let (text, column) = (error.to_string(), error.column());
-    let place = format!(" at line 1 column {column}");
-    DraftError::NotAnObject(match text.strip_suffix(&place) {
+    let position = format!(" at line 1 column {column}");
+    DraftError::NotAnObject(match text.strip_suffix(&position) {
         Some(problem) => format!("{problem}, at byte {column}"),
         None => text,
     })
 }
 
-/// Returns the JSON without line breaks, which can stand between its tokens only.
+/// Returns JSON without line breaks. In valid JSON they occur only between tokens, where they have no meaning.
 pub(super) fn on_one_line(json: &[u8]) -> Vec<u8> {
     let json = json.trim_ascii();
     if memchr::memchr2(b'\n', b'\r', json).is_none() {

@@ -1,11 +1,11 @@
-//! Why something could not be recorded.
+//! Errors of the writer.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::draft::DraftError;
 
-/// An error of the writer. Whatever was in the file before is still there.
+/// An error of the writer. All lines that were in the file before are still there.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<ErrorKind>);
@@ -45,12 +45,12 @@ impl Error {
         Self(Box::new(kind))
     }
 
-    /// Returns a function that says what could not be done, and where.
+    /// Returns a function that adds the failed operation and the path to an error of the disk.
     pub(crate) fn disk(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::new(ErrorKind::Disk { doing, path: path.to_owned(), source })
     }
 
-    /// Returns the number of the draft that was refused, counted from 1 within its batch or log.
+    /// Returns the number of the refused draft within its batch or log, counted from 1.
     pub fn draft(&self) -> Option<usize> {
         match *self.0 {
             ErrorKind::Draft { number, .. } | ErrorKind::Log { number, .. } => Some(number),
@@ -66,27 +66,27 @@ impl Error {
         }
     }
 
-    /// Returns whether somebody else writes to the file.
+    /// Returns whether another process writes to the file.
     pub fn is_busy(&self) -> bool {
         matches!(*self.0, ErrorKind::Locked { .. } | ErrorKind::Changed { .. })
     }
 
-    /// Returns whether a log was refused because nothing is in it.
+    /// Returns whether a log was refused because it is empty.
     pub fn is_empty_log(&self) -> bool {
         matches!(*self.0, ErrorKind::EmptyLog)
     }
 
-    /// Returns whether the file may not be opened.
+    /// Returns whether permission to open the file is missing.
     pub fn is_forbidden(&self) -> bool {
         matches!(&*self.0, ErrorKind::Disk { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Returns whether the file is not there.
+    /// Returns whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(&*self.0, ErrorKind::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Returns whether the entry asked for is not there.
+    /// Returns whether the requested entry does not exist.
     pub fn is_no_entry(&self) -> bool {
         matches!(*self.0, ErrorKind::NoEntry { .. })
     }

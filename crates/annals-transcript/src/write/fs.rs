@@ -1,4 +1,4 @@
-//! What the writer asks of a disk. Tests put a disk that fails in its place.
+//! The operations on files that annals uses to change anything. Tests replace the disk by one that fails.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
@@ -8,56 +8,56 @@ use std::time::SystemTime;
 
 use crate::file_state::FileState;
 
-/// The operations on files and folders by which annals changes anything.
+/// A file system. Every change that annals makes goes through this trait.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// Opens a file for reading and appending, and makes it if it is not there: readable by its owner alone.
+    /// Opens a file for reading and appending; creates it, readable only by its owner, if it is missing.
     fn open_or_create(&self, path: &Path) -> io::Result<Box<dyn Handle>>;
-    /// Opens a file that is there, for reading and appending.
+    /// Opens an existing file for reading and appending.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Handle>>;
-    /// Makes an empty file, in place of one that may be there, with the permissions of another or its owner's alone.
+    /// Creates an empty file or empties an existing one. It gets the permissions of `like`, or is readable only by its owner.
     fn create(&self, path: &Path, like: Option<&Path>) -> io::Result<Box<dyn Handle>>;
-    /// Makes a folder and those above it that are missing, open to their owner alone.
+    /// Creates a folder and its missing parents, accessible only by their owner.
     fn create_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes one folder, open to its owner alone; fails with `AlreadyExists` if the name is taken.
+    /// Creates one folder, accessible only by its owner; fails with `AlreadyExists` if the name is taken.
     fn create_new_folder(&self, path: &Path) -> io::Result<()>;
-    /// Gives a file or folder another name, in place of a file that may be there.
+    /// Renames a file or folder; replaces an existing file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file or folder another name; fails with `AlreadyExists` if the name is taken.
+    /// Renames a file or folder; fails with `AlreadyExists` if the name is taken.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name, a hard link; fails with `AlreadyExists` if the name is taken.
+    /// Creates a hard link to a file; fails with `AlreadyExists` if the name is taken.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Makes a symbolic link that leads to `target`.
+    /// Creates a symbolic link to `target`.
     fn symlink(&self, target: &Path, path: &Path) -> io::Result<()>;
-    /// Sets the permissions and the time of the last change of a file or folder.
+    /// Sets the permissions and the modification time of a file or folder.
     fn set_attributes(&self, path: &Path, permissions: Permissions, modified: SystemTime) -> io::Result<()>;
     /// Removes a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
-    /// Makes names given, changed and removed in a folder survive a loss of power.
+    /// Syncs a folder, so that files created, renamed and removed in it survive a loss of power.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
 /// An open file.
 pub trait Handle: Read + Seek + fmt::Debug + Send {
-    /// Writes at the end of the file, as one operation; returns how many bytes found room.
+    /// Appends to the file in one operation; returns the number of bytes written.
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Cuts the file off.
+    /// Truncates the file.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
-    /// Makes what was written survive a loss of power.
+    /// Syncs the file, so that its content survives a loss of power.
     fn sync(&mut self) -> io::Result<()>;
-    /// Takes the file for this process among all that do the same, until the handle is dropped; returns whether it
-    /// was free.
+    /// Locks the file exclusively until the handle is dropped; returns whether the lock was free. The lock is advisory: it
+    /// only affects processes that lock the file as well.
     fn try_lock(&mut self) -> io::Result<bool>;
-    /// Takes the file together with others that do the same, but with nobody who took it by `try_lock`.
+    /// Locks the file shared: others may lock it shared as well, but not exclusively.
     fn try_lock_shared(&mut self) -> io::Result<bool>;
-    /// Gives back what was taken, before the handle is dropped.
+    /// Releases the lock before the handle is dropped.
     fn unlock(&mut self) -> io::Result<()>;
     /// Returns the state of the file.
     fn state(&self) -> io::Result<FileState>;
 }
 
-/// The disk of the machine.
+/// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
@@ -122,7 +122,7 @@ impl Disk for RealDisk {
                 file.set_modified(modified)?;
                 file.set_permissions(permissions)
             }
-            // The permissions that it has do not let it be opened; those that it gets may.
+            // The current permissions do not allow opening it, but the new ones may.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 fs::set_permissions(path, permissions)?;
                 File::open(path)?.set_modified(modified)
@@ -140,18 +140,18 @@ impl Disk for RealDisk {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        // Windows has no such thing: a folder cannot be opened as a file.
+        // On Windows, a folder cannot be opened as a file.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 }
 
-/// Renames in one operation of the system that fails if the new name is taken; `Unsupported` where there is none.
+/// Renames in one system call that fails if the new name is taken; returns `Unsupported` where there is no such call.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(|error| match error {
-        // Some file systems know no flags.
+        // Some file systems do not support the flag.
         Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => io::ErrorKind::Unsupported.into(),
         error => error.into(),
     })
@@ -162,8 +162,8 @@ fn rename_without_replacing(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Renames by operations that every file system has: a folder never takes the place of one that is not empty, and a hard
-/// link never that of a file.
+/// Renames with operations that every file system has. It relies on two rules of the system: renaming a folder fails if
+/// the target is a folder that is not empty, and a hard link never replaces a file.
 fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
     if to.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -192,16 +192,17 @@ fn permissions(path: &Path) -> Option<Permissions> {
     Some(fs::metadata(path).ok()?.permissions())
 }
 
-/// A file of the machine.
+/// An open file of the operating system.
 #[derive(Debug)]
 struct RealHandle {
     file: File,
     path: PathBuf,
-    /// What is locked instead of the file, where a lock would keep others from reading it.
+    /// The file that is locked instead, on systems where a lock would prevent others from reading the file itself.
     lock: Option<File>,
 }
 
-/// On Windows a lock binds everybody, the client too. There a file in the user's temporary folder stands for it.
+/// Opens the file to lock instead of the file at a path. On Windows locks are mandatory and would stop Claude Code as well,
+/// so annals locks a file in the user's temporary folder there.
 fn lock_file(path: &Path) -> io::Result<Option<File>> {
     if cfg!(unix) {
         return Ok(None);
@@ -218,7 +219,7 @@ impl Handle for RealHandle {
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        // A file open for appending cannot be cut off on Windows.
+        // On Windows, a file that is open for appending cannot be truncated.
         if cfg!(windows) {
             return OpenOptions::new().write(true).open(&self.path)?.set_len(length);
         }
@@ -230,11 +231,11 @@ impl Handle for RealHandle {
     }
 
     fn try_lock(&mut self) -> io::Result<bool> {
-        was_free(self.lock.as_ref().unwrap_or(&self.file).try_lock())
+        is_acquired(self.lock.as_ref().unwrap_or(&self.file).try_lock())
     }
 
     fn try_lock_shared(&mut self) -> io::Result<bool> {
-        was_free(self.lock.as_ref().unwrap_or(&self.file).try_lock_shared())
+        is_acquired(self.lock.as_ref().unwrap_or(&self.file).try_lock_shared())
     }
 
     fn unlock(&mut self) -> io::Result<()> {
@@ -246,7 +247,7 @@ impl Handle for RealHandle {
     }
 }
 
-fn was_free(locked: Result<(), TryLockError>) -> io::Result<bool> {
+fn is_acquired(locked: Result<(), TryLockError>) -> io::Result<bool> {
     match locked {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -266,11 +267,11 @@ impl Seek for RealHandle {
     }
 }
 
-/// An open file as something to write to, at its end.
+/// Implements [`Write`] for an open file by appending to it.
 #[derive(Debug)]
-pub struct Appending<'a>(pub &'a mut dyn Handle);
+pub struct AppendWriter<'a>(pub &'a mut dyn Handle);
 
-impl Write for Appending<'_> {
+impl Write for AppendWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.append(bytes)
     }
@@ -284,13 +285,13 @@ impl Write for Appending<'_> {
 mod tests {
     use super::*;
 
-    /// Both ways to rename: by the system's own operation, and by those that every file system has.
-    const WAYS: [fn(&Path, &Path) -> io::Result<()>; 2] =
+    /// Both ways to rename: with one system call, and with operations that every file system has.
+    const RENAMES: [fn(&Path, &Path) -> io::Result<()>; 2] =
         [|from, to| RealDisk.rename_new(from, to), rename_if_free];
 
     #[test]
     fn a_new_name_never_takes_the_place_of_an_old_one() {
-        for rename in WAYS {
+        for rename in RENAMES {
             let folder = tempfile::tempdir().unwrap();
             let path = |name: &str| folder.path().join(name);
             let is_taken = |from: &str, to: &str| {

@@ -1,4 +1,4 @@
-//! New ids.
+//! Generates ids.
 
 use uuid::{Builder, Uuid};
 
@@ -7,30 +7,30 @@ pub fn new_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// How many random bytes an id has.
+/// The number of random bytes in an id.
 const LENGTH: usize = 16;
 
-/// For how many ids the system is asked for random bytes at once.
-const AT_ONCE: usize = 256;
+/// Random bytes are requested from the system for this many ids at once.
+const BATCH: usize = 256;
 
-/// New ids for the entries of a batch. The system is asked for the randomness of many at once, since that costs more than all
-/// else that is done for a short entry. What is left over is dropped with the batch: a process that forks must not use it twice.
+/// Generates ids for the entries of a batch. It requests random bytes for many ids at once, because the request costs more than
+/// all other work for a short entry. Unused bytes are dropped with the batch: a process that forks must not use them twice.
 #[derive(Debug)]
 pub(super) struct NewIds {
     random: Vec<u8>,
-    /// How many ids there may still be, but for those that `random` suffices for.
+    /// The number of ids that may still be needed beyond those that `random` suffices for.
     left: usize,
 }
 
 impl NewIds {
-    /// Prepares so many ids; any more are made one by one.
+    /// Prepares for `count` ids; further ones are generated one by one.
     pub(super) fn at_most(count: usize) -> Self {
         Self { random: Vec::new(), left: count }
     }
 
     pub(super) fn next_id(&mut self) -> String {
         if self.random.is_empty() {
-            self.ask();
+            self.refill();
         }
         match self.random.split_last_chunk::<LENGTH>() {
             Some((rest, &bytes)) => {
@@ -41,8 +41,8 @@ impl NewIds {
         }
     }
 
-    fn ask(&mut self) {
-        let count = self.left.min(AT_ONCE);
+    fn refill(&mut self) {
+        let count = self.left.min(BATCH);
         self.left -= count;
         self.random.resize(count * LENGTH, 0);
         if getrandom::fill(&mut self.random).is_err() {
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn ids_are_random_and_none_comes_twice() {
-        let mut ids = NewIds::at_most(2 * AT_ONCE + 3);
-        let made: HashSet<String> = (0..2 * AT_ONCE + 10).map(|_| ids.next_id()).collect();
-        assert_eq!(made.len(), 2 * AT_ONCE + 10);
+        let mut ids = NewIds::at_most(2 * BATCH + 3);
+        let made: HashSet<String> = (0..2 * BATCH + 10).map(|_| ids.next_id()).collect();
+        assert_eq!(made.len(), 2 * BATCH + 10);
         let is_random = |id: &String| Uuid::parse_str(id).unwrap().get_version_num() == 4;
         assert!(made.iter().all(is_random));
     }

@@ -1,29 +1,29 @@
-//! Appending whole lines to a file that others may append to as well.
+//! Appends whole lines to a file that other processes may append to at the same time.
 
 use std::io;
 
 use super::fs::Handle;
 
-/// Lines that are written together.
+/// Lines that are written in one operation.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     bytes: Vec<u8>,
-    /// Where each line ends.
+    /// The offset in `bytes` at which each line ends.
     ends: Vec<usize>,
 }
 
-/// How far writing came.
+/// How many lines were written.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// How many lines are on disk, whole.
+    /// The number of complete lines on disk.
     pub(super) lines: usize,
-    /// Where the first line begins, if all stand in one piece behind each other.
+    /// The offset of the first line, if all lines follow each other without a gap.
     pub(super) start: Option<u64>,
     pub(super) result: io::Result<()>,
 }
 
 impl Lines {
-    /// Adds a line, which `write` ends in a newline.
+    /// Adds a line; `write` writes it together with its newline.
     pub(super) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.ends.push(self.bytes.len());
@@ -35,13 +35,13 @@ impl Lines {
         self.ends.iter().zip(starts).map(|(&end, start)| &self.bytes[start..end])
     }
 
-    /// Writes the lines at the end of a file, in one operation if the disk takes them so.
+    /// Appends the lines to a file, in one operation if the disk accepts all bytes at once.
     ///
-    /// With `heal`, the file ends in a line without newline: ours begin on a new one. If only a part finds room, the
-    /// rest follows, unless somebody else has written behind that part: then the broken line is written again, whole,
-    /// on a new line.
+    /// With `heal`, the file ends in a line without newline, so a newline is written first. If the disk accepts only a part
+    /// of the bytes, the rest is written next. If another process has appended in between, the incomplete line is written
+    /// again, on a new line.
     pub(super) fn append_to(&self, file: &mut dyn Handle, heal: bool) -> Progress {
-        let mut writing = Writing { lines: self, done: 0, heal, start: None, in_one_piece: true };
+        let mut writing = AppendOperation { lines: self, done: 0, heal, start: None, in_one_piece: true };
         let result = loop {
             if writing.done == self.bytes.len() {
                 break Ok(());
@@ -55,9 +55,10 @@ impl Lines {
     }
 }
 
-struct Writing<'a> {
+/// The state of [`Lines::append_to`].
+struct AppendOperation<'a> {
     lines: &'a Lines,
-    /// How many bytes are on disk.
+    /// The number of bytes on disk.
     done: usize,
     /// Whether a newline has to be written first.
     heal: bool,
@@ -65,7 +66,7 @@ struct Writing<'a> {
     in_one_piece: bool,
 }
 
-impl Writing<'_> {
+impl AppendOperation<'_> {
     fn step(&mut self, file: &mut dyn Handle) -> io::Result<()> {
         let rest = &self.lines.bytes[self.done..];
         let written =
@@ -82,7 +83,7 @@ impl Writing<'_> {
     }
 }
 
-/// Writes what fits; that nothing does is an error.
+/// Writes as many bytes as the disk accepts; it is an error if it accepts none.
 fn append(file: &mut dyn Handle, bytes: &[u8]) -> io::Result<usize> {
     loop {
         match file.append(bytes) {

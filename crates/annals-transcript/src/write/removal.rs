@@ -1,4 +1,4 @@
-//! Taking an entry out of a transcript, so that the rest still hangs together.
+//! Removes an entry from a transcript and relinks the entries that refer to it.
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -9,21 +9,21 @@ use crate::json::{Value, quote};
 use crate::line::Reader;
 use crate::{Entry, patch};
 
-/// An entry to be taken out, and what depends on it.
+/// An entry to be removed, and what depends on it.
 #[derive(Debug)]
 pub(super) struct Removal<'i> {
     id: &'i str,
-    /// What it hangs on.
+    /// Its parent.
     parent: Option<String>,
-    /// What comes before it behind a compaction that keeps it, and the line of that compaction.
-    kept_behind: Option<(u64, String)>,
-    /// What hangs on it.
+    /// If a compaction keeps the entry: the line of that compaction, and the message that comes before the entry after it.
+    preserved_after: Option<(u64, String)>,
+    /// The ids of its children.
     children: Vec<String>,
-    /// Whether another entry names it.
-    is_named: bool,
-    /// Where it stands, if it is the last line of the file and the only one of its id.
+    /// Whether another entry refers to it.
+    is_referenced: bool,
+    /// Its offset, if it is the last line of the file and the only one with its id.
     last_line_at: Option<u64>,
-    /// Whether it begins a compaction.
+    /// Whether it is a compaction boundary.
     pub(super) is_boundary: bool,
 }
 
@@ -33,9 +33,9 @@ impl<'i> Removal<'i> {
         let mut removal = Self {
             id,
             parent: None,
-            kept_behind: None,
+            preserved_after: None,
             children: Vec::new(),
-            is_named: false,
+            is_referenced: false,
             last_line_at: None,
             is_boundary: false,
         };
@@ -44,39 +44,39 @@ impl<'i> Removal<'i> {
         while let Some(entry) = reader.read()? {
             let begins_line = std::mem::replace(&mut is_behind_newline, entry.ends_in_newline());
             removal.last_line_at = None;
-            if removal.is_meant(&entry) {
+            if removal.is_target(&entry) {
                 found += 1;
                 removal.is_boundary |= entry.head().is_boundary();
                 removal.parent = entry.head().parent.map(|parent| parent.decode().into_owned());
                 let has_its_line = found == 1 && begins_line && entry.ends_in_newline();
                 removal.last_line_at = has_its_line.then_some(entry.at().offset);
-            } else if removal.names_it(&entry) {
-                removal.is_named = true;
-                let behind = removal.before_it_in(&entry).map(|id| (entry.at().line, id));
-                removal.kept_behind = behind.or(removal.kept_behind);
-                let hangs_on_it = entry.head().parent.is_some_and(|parent| parent == *id);
-                let child = entry.head().id.filter(|_| hangs_on_it);
+            } else if removal.refers_to_target(&entry) {
+                removal.is_referenced = true;
+                let behind = removal.predecessor_in(&entry).map(|id| (entry.at().line, id));
+                removal.preserved_after = behind.or(removal.preserved_after);
+                let is_child = entry.head().parent.is_some_and(|parent| parent == *id);
+                let child = entry.head().id.filter(|_| is_child);
                 removal.children.extend(child.map(|child| child.decode().into_owned()));
             }
         }
-        // An entry may name itself in a circle.
+        // In a damaged file an entry may be its own parent.
         removal.parent = removal.parent.filter(|parent| parent != id);
         Ok((found > 0).then_some(removal))
     }
 
-    /// Returns where the file can be cut to take the entry out, if nothing depends on it.
+    /// Returns the offset at which the file can be truncated to remove the entry, if nothing depends on it.
     pub(super) fn cut_at(&self) -> Option<u64> {
-        self.last_line_at.filter(|_| !self.is_named)
+        self.last_line_at.filter(|_| !self.is_referenced)
     }
 
-    /// Copies a transcript without the entry. The newline of a line that it shares with others stays.
+    /// Copies a transcript without the entry. If the entry shares its line with others, the newline stays.
     pub(super) fn copy(&self, source: impl Read, out: &mut dyn Write) -> io::Result<()> {
         let mut reader = Reader::new(source);
         let mut is_behind_newline = true;
         while let Some(entry) = reader.read()? {
             let begins_line = std::mem::replace(&mut is_behind_newline, entry.ends_in_newline());
-            if !self.is_meant(&entry) {
-                out.write_all(&self.relinked(&entry))?;
+            if !self.is_target(&entry) {
+                out.write_all(&self.with_new_links(&entry))?;
             } else if !begins_line {
                 out.write_all(&entry.bytes()[entry.bytes().trim_ascii_end().len()..])?;
             }
@@ -84,18 +84,18 @@ impl<'i> Removal<'i> {
         Ok(())
     }
 
-    fn is_meant(&self, entry: &Entry<'_>) -> bool {
+    fn is_target(&self, entry: &Entry<'_>) -> bool {
         entry.head().id.is_some_and(|id| id == *self.id)
     }
 
-    fn names_it(&self, entry: &Entry<'_>) -> bool {
+    fn refers_to_target(&self, entry: &Entry<'_>) -> bool {
         let head = entry.head();
         let links = [head.parent, head.logical_parent, head.leaf];
         links.into_iter().flatten().any(|link| link == *self.id)
-            || head.is_boundary() && self.is_kept_by(entry)
+            || head.is_boundary() && self.is_preserved_by(entry)
     }
 
-    fn is_kept_by(&self, entry: &Entry<'_>) -> bool {
+    fn is_preserved_by(&self, entry: &Entry<'_>) -> bool {
         let metadata = entry.body().and_then(|body| body.get("compactMetadata"));
         let part = |key: &str| metadata.and_then(|metadata| metadata.get(key));
         let (messages, segment) = (part("preservedMessages"), part("preservedSegment"));
@@ -105,56 +105,57 @@ impl<'i> Removal<'i> {
         lists.chain(ends).chain(anchor).any(|id| id == self.id)
     }
 
-    /// Returns the message that comes before the entry behind a compaction: the one kept before it, or the anchor.
-    fn before_it_in(&self, entry: &Entry<'_>) -> Option<String> {
+    /// Returns the message that comes before the entry after a compaction: the one kept before it, or the anchor.
+    fn predecessor_in(&self, entry: &Entry<'_>) -> Option<String> {
         let kept = entry.body()?.get("compactMetadata")?.get("preservedMessages")?;
         let ids: Vec<_> = kept.texts("uuids").collect();
-        let place = ids.iter().position(|id| *id == self.id)?;
-        let before = place.checked_sub(1).map(|place| ids[place].clone().into_owned());
+        let index = ids.iter().position(|id| *id == self.id)?;
+        let before = index.checked_sub(1).map(|index| ids[index].clone().into_owned());
         before.or_else(|| kept.text("anchorUuid").map(Cow::into_owned))
     }
 
-    /// Returns what takes the place of the entry for one that names it.
-    fn stand_in(&self, for_entry: &Entry<'_>) -> Option<&str> {
-        match &self.kept_behind {
+    /// Returns the id that an entry should name instead of the removed one.
+    fn replacement(&self, for_entry: &Entry<'_>) -> Option<&str> {
+        match &self.preserved_after {
             Some((line, id)) if for_entry.at().line > *line => Some(id),
             _ => self.parent.as_deref(),
         }
     }
 
-    /// Returns an entry in which what named the one that is gone names what takes its place.
-    fn relinked<'e>(&self, entry: &Entry<'e>) -> Cow<'e, [u8]> {
-        if !self.names_it(entry) {
+    /// Returns the bytes of an entry with all references to the removed one replaced.
+    fn with_new_links<'e>(&self, entry: &Entry<'e>) -> Cow<'e, [u8]> {
+        if !self.refers_to_target(entry) {
             return Cow::Borrowed(entry.bytes());
         }
         let mut line = entry.bytes().to_vec();
         let mut set = |key: &str, value: &str| {
-            // A line that holds several objects stays as it is: the client loses what is behind the first anyway.
+            // A line with several objects stays as it is: Claude Code loses those after the first anyway.
             if let Ok(changed) = patch::set(&line, key, value) {
                 line = changed;
             }
         };
-        let stand_in = self.stand_in(entry);
-        let parent = stand_in.map_or_else(|| "null".to_owned(), quote);
+        let replacement = self.replacement(entry);
+        let parent = replacement.map_or_else(|| "null".to_owned(), quote);
         let head = entry.head();
         for (key, link) in [("parentUuid", head.parent), ("logicalParentUuid", head.logical_parent)] {
             if link.is_some_and(|link| link == *self.id) {
                 set(key, &parent);
             }
         }
-        if stand_in.is_some() && head.leaf.is_some_and(|leaf| leaf == *self.id) {
+        if replacement.is_some() && head.leaf.is_some_and(|leaf| leaf == *self.id) {
             set("leafUuid", &parent);
         }
         let metadata = entry.body().and_then(|body| body.get("compactMetadata"));
-        if head.is_boundary() && self.is_kept_by(entry) {
-            let metadata = metadata.and_then(|metadata| self.kept_without(metadata));
+        if head.is_boundary() && self.is_preserved_by(entry) {
+            let metadata = metadata.and_then(|metadata| self.metadata_without_target(metadata));
             set("compactMetadata", &metadata.unwrap_or_else(|| "{}".to_owned()));
         }
         Cow::Owned(line)
     }
 
-    /// Returns what a compaction keeps, without the entry: the client takes all that is named, or nothing at all.
-    fn kept_without(&self, metadata: Value<'_>) -> Option<String> {
+    /// Returns the metadata of a compaction without the entry. Claude Code keeps either all messages that are listed or, if one
+    /// of them is missing, none.
+    fn metadata_without_target(&self, metadata: Value<'_>) -> Option<String> {
         let mut metadata: Map<String, Json> = serde_json::from_slice(metadata.bytes()).ok()?;
         let mut kept: Option<Vec<String>> = None;
         if let Some(messages) = metadata.get_mut("preservedMessages") {
@@ -168,7 +169,7 @@ impl<'i> Removal<'i> {
             kept = list.map(|list| list.iter().filter_map(Json::as_str).map(str::to_owned).collect());
         }
         if let Some(segment) = metadata.get_mut("preservedSegment") {
-            // Without a list, what hung on the entry is the next of the run.
+            // Without a list, the child of the entry is the next message of the segment.
             let (first, last) = match &kept {
                 Some(kept) => (kept.first(), kept.last()),
                 None => (self.children.first(), self.parent.as_ref()),

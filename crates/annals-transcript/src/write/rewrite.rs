@@ -1,4 +1,18 @@
-//! Replacing whole files, or not at all.
+//! Replaces whole files, or leaves them as they were.
+//!
+//! ```
+//! use annals_transcript::write::fs::RealDisk;
+//! use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, RemovalMethod};
+//! use std::time::Duration;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("session.jsonl");
+//! std::fs::write(&path, "{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\",\"parentUuid\":\"a\"}\n")?;
+//! let method = rewrite::remove_entry(&RealDisk, &path, "a", REWRITE_LIMIT, Duration::from_secs(1))?;
+//! assert_eq!(method, RemovalMethod::Rewrite);
+//! assert_eq!(std::fs::read_to_string(&path)?, "{\"type\":\"user\",\"uuid\":\"b\",\"parentUuid\":null}\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::fs;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -7,30 +21,36 @@ use std::time::Duration;
 
 use super::draft::{not_json, on_one_line};
 use super::error::{Error, ErrorKind};
-use super::fs::{Appending, Disk, Handle};
+use super::fs::{AppendWriter, Disk, Handle};
 use super::removal::Removal;
-use super::{DraftError, Open, Options, lock};
+use super::{DraftError, OpenMode, Options, lock};
 use crate::file_state::FileState;
 use crate::json::Value;
 
-/// Puts a new file in the place of another: written beside it, synced, and then renamed. Until then nothing has changed.
+/// Replaces a file: writes a temporary file beside it, syncs it and renames it. Before the rename nothing has changed.
 pub fn replace(
     disk: &dyn Disk,
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let _claim = claim(disk, path)?;
-    put(disk, path, Place::Any, |out| write(out).map_err(Error::disk("write", path)), || Ok(()))
+    let _lock = lock_temporary_file(disk, path)?;
+    write_and_rename(
+        disk,
+        path,
+        IfExists::Replace,
+        |out| write(out).map_err(Error::disk("write", path)),
+        || Ok(()),
+    )
 }
 
-/// Puts in the place of a small file what `change` makes of it, or of nothing if it is not there. Of several who do so
-/// at once, each sees what the one before made.
+/// Replaces the content of a small file by what `change` returns; `change` gets `None` if there is no file, and returns
+/// `None` to leave everything as it is. Processes that update the same file at the same time run one after the other.
 pub fn update(
     disk: &dyn Disk,
     path: &Path,
     change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
 ) -> Result<(), Error> {
-    let _claim = claim(disk, path)?;
+    let _lock = lock_temporary_file(disk, path)?;
     let there = match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         read => Some(read.map_err(Error::disk("read", path))?),
@@ -38,36 +58,36 @@ pub fn update(
     match change(there.as_deref()) {
         Some(new) => {
             let write = |out: &mut dyn Write| out.write_all(&new).map_err(Error::disk("write", path));
-            put(disk, path, Place::Any, write, || Ok(()))
+            write_and_rename(disk, path, IfExists::Replace, write, || Ok(()))
         }
-        None => disk.remove_file(&beside(path)).map_err(Error::disk("remove", &beside(path))),
+        None => disk.remove_file(&temporary_path(path)).map_err(Error::disk("remove", &temporary_path(path))),
     }
 }
 
-/// Takes a file for us among all annals processes, until the handle is dropped.
-pub fn hold(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
-    lock(disk, path, Open::IfThere, Options::default().patience)
+/// Locks an existing transcript against all other annals processes, until the handle is dropped.
+pub fn lock_transcript(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
+    lock(disk, path, OpenMode::Existing, Options::default().lock_timeout)
 }
 
-/// Takes the place beside a file in which its successor is written: no two of us write one at the same time.
-fn claim(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
-    let beside = beside(path);
-    if beside.is_symlink() {
-        // Not ours, and what it leads to is somebody else's.
-        disk.remove_file(&beside).map_err(Error::disk("remove", &beside))?;
+/// Creates and locks the temporary file of a path, so that only one process at a time writes it.
+fn lock_temporary_file(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
+    let temporary = temporary_path(path);
+    if temporary.is_symlink() {
+        // annals does not create links here, and must not write to the file that this one points to.
+        disk.remove_file(&temporary).map_err(Error::disk("remove", &temporary))?;
     }
-    lock_empty(disk, &beside).inspect_err(|error| {
+    lock_empty(disk, &temporary).inspect_err(|error| {
         if !error.is_busy() {
-            let _ = disk.remove_file(&beside);
+            let _ = disk.remove_file(&temporary);
         }
     })
 }
 
-/// Makes and locks a file. One that an interruption left is removed, not written to: it may have another name by now, under
-/// which it is needed.
+/// Creates and locks an empty file. A file that an interrupted process left is removed, not written to: it may be a hard
+/// link to the finished file.
 fn lock_empty(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
     loop {
-        let file = lock(disk, path, Open::OrCreate, Options::default().patience)?;
+        let file = lock(disk, path, OpenMode::OrCreate, Options::default().lock_timeout)?;
         if file.state().map_err(Error::disk("read", path))?.length == 0 {
             return Ok(file);
         }
@@ -75,149 +95,158 @@ fn lock_empty(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Handle>, Error> {
     }
 }
 
-/// Removes what an interrupted [`replace`] left beside a file, unless somebody is writing it right now.
-pub fn remove_abandoned(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
-    let beside = beside(path);
-    if !beside.exists() {
+/// Removes the temporary file that an interrupted [`replace`] left beside a file, unless another process is writing it.
+pub fn remove_temporary_file(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+    let temporary = temporary_path(path);
+    if !temporary.exists() {
         return Ok(());
     }
-    let _claim = lock(disk, &beside, Open::IfThere, Duration::ZERO)?;
-    disk.remove_file(&beside).map_err(Error::disk("remove", &beside))
+    let _lock = lock(disk, &temporary, OpenMode::Existing, Duration::ZERO)?;
+    disk.remove_file(&temporary).map_err(Error::disk("remove", &temporary))
 }
 
-/// Removes what an interruption left beside a file that the caller holds.
-pub fn remove_left(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
+/// Removes what an interrupted process left beside a file that the caller has locked.
+pub fn remove_leftovers(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
     remove_second_name(disk, path)?;
-    remove_abandoned(disk, path)
+    remove_temporary_file(disk, path)
 }
 
-/// Removes the name under which a file was written, if an interruption left it: where a file gets its name by a link, it
-/// has both for a moment. The caller holds the file, so that nobody else is just giving it its name.
+/// Removes the temporary name of a finished file, if an interrupted process left it: on some file systems a file is renamed
+/// by a hard link, and has both names for a moment. The caller has locked the file, so no other process is renaming it.
 fn remove_second_name(disk: &dyn Disk, path: &Path) -> Result<(), Error> {
-    let beside = beside(path);
-    let identity =
-        |path: &Path| Ok(FileState::of(path).map_err(Error::disk("read", path))?.map(|it| it.identity));
-    match identity(&beside)? {
-        Some(left) if identity(path)? == Some(left) => {
-            disk.remove_file(&beside).map_err(Error::disk("remove", &beside))
+    let temporary = temporary_path(path);
+    match identity(&temporary)? {
+        Some(leftover) if identity(path)? == Some(leftover) => {
+            disk.remove_file(&temporary).map_err(Error::disk("remove", &temporary))
         }
         _ => Ok(()),
     }
 }
 
-/// What may be where a file is put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// A file, which is replaced, or nothing.
-    Any,
-    /// Nothing: a file that has appeared meanwhile is somebody else's and stays.
-    Free,
+/// Returns the identity of the file at a path, if there is one.
+fn identity(path: &Path) -> Result<Option<(u64, u64)>, Error> {
+    Ok(FileState::of(path).map_err(Error::disk("read", path))?.map(|state| state.identity))
 }
 
-/// Writes the successor of a file and, if `still` agrees at the last moment, puts it in its place.
-fn put<E: From<Error>>(
+/// What happens to a file that already has the name of a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IfExists {
+    /// The new file replaces it.
+    Replace,
+    /// It stays, and the operation fails: another process has created it in the meantime.
+    Fail,
+}
+
+/// Writes the temporary file of a path and renames it. `confirm` is called just before the rename and can prevent it.
+fn write_and_rename<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
-    place: Place,
+    if_exists: IfExists,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
-    still: impl FnOnce() -> Result<(), E>,
+    confirm: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
-    let beside = beside(path);
+    let temporary = temporary_path(path);
     let written = (|| {
-        let failed = || Error::disk("write", &beside);
-        let mut file = disk.create(&beside, Some(path)).map_err(failed())?;
-        let mut out = BufWriter::with_capacity(256 * 1024, Appending(&mut *file));
+        let failed = || Error::disk("write", &temporary);
+        let mut file = disk.create(&temporary, Some(path)).map_err(failed())?;
+        let mut out = BufWriter::with_capacity(256 * 1024, AppendWriter(&mut *file));
         write(&mut out)?;
         out.flush().map_err(failed())?;
         drop(out);
         file.sync().map_err(failed())?;
         drop(file);
-        still()?;
-        let renamed = match place {
-            Place::Any => disk.rename(&beside, path),
-            Place::Free => disk.rename_new(&beside, path),
+        confirm()?;
+        let renamed = match if_exists {
+            IfExists::Replace => disk.rename(&temporary, path),
+            IfExists::Fail => disk.rename_new(&temporary, path),
         };
         Ok(renamed.map_err(Error::disk("replace", path))?)
     })();
     if written.is_err() {
-        // What is left of it is harmless, and overwritten by the next attempt.
-        let _ = disk.remove_file(&beside);
+        // If this fails, the temporary file stays, which is harmless: the next attempt removes it.
+        let _ = disk.remove_file(&temporary);
         return written;
     }
-    // The new file is in place. If this fails, a loss of power may bring the old one back, whole.
+    // If this fails, the old file may come back after a loss of power, but complete.
     let _ = disk.sync_folder(path.parent().unwrap_or(Path::new(".")));
     Ok(())
 }
 
-/// Returns the file that a link leads to, which is the one to replace.
-fn real(path: &Path) -> PathBuf {
+/// Returns the file that a symbolic link points to: that file is replaced, not the link.
+fn resolve_links(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns the name under which a file is written before it takes its place: hidden, and no transcript's.
-fn beside(path: &Path) -> PathBuf {
+/// Returns the path of the temporary file: hidden, and without the extension of a transcript.
+fn temporary_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.annals"))
 }
 
-/// How an entry was taken out.
+/// How an entry is removed from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removed {
-    /// It was the last line: the file was cut.
-    Cut,
-    /// The file was written anew without it.
-    Rewritten,
+pub enum RemovalMethod {
+    /// The entry is the last line: the file is truncated.
+    Truncate,
+    /// A file without the entry replaces the old one.
+    Rewrite,
 }
 
-/// The largest file that is rewritten to take an entry out, unless the caller says otherwise.
+/// The usual limit for the size of a file that is rewritten to remove an entry.
 pub const REWRITE_LIMIT: u64 = 50 * 1024 * 1024;
 
-/// Takes the entry with an id out of a transcript.
+/// Removes the entry with an id from a transcript.
 ///
-/// What hung on it hangs on what it hung on itself, so that the conversation goes on as if it had never been said; a
-/// compaction that kept it keeps it no longer. All other entries keep their bytes.
+/// The children of the entry get its parent, so that the conversation continues as if the entry had never been there; a
+/// compaction that kept the entry no longer does. All other entries keep their bytes.
 ///
-/// The caller makes sure that the client does not write to the session. That the file grew meanwhile is noticed, and
-/// then nothing is changed.
+/// The caller makes sure that Claude Code does not write to the session. If the file grows nevertheless, nothing is changed
+/// and the error says so.
 pub fn remove_entry(
     disk: &dyn Disk,
     path: &Path,
     id: &str,
     limit: u64,
-    patience: Duration,
-) -> Result<Removed, Error> {
-    let path = &real(path);
-    let mut file = lock(disk, path, Open::IfThere, patience)?;
+    lock_timeout: Duration,
+) -> Result<RemovalMethod, Error> {
+    let path = &resolve_links(path);
+    let mut file = lock(disk, path, OpenMode::Existing, lock_timeout)?;
     let failed = || Error::disk("read", path);
     let before = file.state().map_err(failed())?;
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let removal = plan_removal(&mut *file, path, id, before.length, limit)?;
     if let Some(start) = removal.cut_at().filter(|_| !has_other_names(path)) {
-        unchanged(path, Some(before))?;
+        ensure_unchanged(path, Some(before))?;
         file.truncate(start).map_err(Error::disk("cut", path))?;
         file.sync().map_err(Error::disk("sync", path))?;
-        return Ok(Removed::Cut);
+        return Ok(RemovalMethod::Truncate);
     }
     file.seek(SeekFrom::Start(0)).map_err(failed())?;
     let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
     remove_second_name(disk, path)?;
-    let _claim = claim(disk, path)?;
-    put(disk, path, Place::Any, |out| copy(out).map_err(failed()), || unchanged(path, Some(before)))?;
-    Ok(Removed::Rewritten)
+    let _lock = lock_temporary_file(disk, path)?;
+    write_and_rename(
+        disk,
+        path,
+        IfExists::Replace,
+        |out| copy(out).map_err(failed()),
+        || ensure_unchanged(path, Some(before)),
+    )?;
+    Ok(RemovalMethod::Rewrite)
 }
 
-/// Says how [`remove_entry`] would take an entry out, or why it would not.
-pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<Removed, Error> {
+/// Returns how [`remove_entry`] would remove an entry, or the error that it would return.
+pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<RemovalMethod, Error> {
     let failed = || Error::disk("read", path);
     let file = fs::File::open(path).map_err(failed())?;
     let length = file.metadata().map_err(failed())?.len();
     let removal = plan_removal(file, path, id, length, limit)?;
     let is_cut = removal.cut_at().is_some() && !has_other_names(path);
-    Ok(if is_cut { Removed::Cut } else { Removed::Rewritten })
+    Ok(if is_cut { RemovalMethod::Truncate } else { RemovalMethod::Rewrite })
 }
 
-/// Returns whether a file has other names (hard links): cutting it would cut what others keep under those, such as an entry
-/// of the trash or a backup.
+/// Returns whether a file has other names (hard links), such as a trash entry or a backup: truncating it would truncate
+/// those as well.
 fn has_other_names(path: &Path) -> bool {
     #[cfg(unix)]
     let names = path.metadata().map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
@@ -245,21 +274,21 @@ fn plan_removal<'i>(
     Ok(removal)
 }
 
-/// Makes sure that a file is as it was, or still is not there.
-fn unchanged(path: &Path, before: Option<FileState>) -> Result<(), Error> {
+/// Returns an error if a file was changed, created or removed since its state was read.
+fn ensure_unchanged(path: &Path, before: Option<FileState>) -> Result<(), Error> {
     if FileState::of(path).map_err(Error::disk("read", path))? == before {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Changed { path: path.to_owned() }))
 }
 
-/// Replaces a transcript by a log from elsewhere, all of it or nothing; returns how many entries it has.
+/// Replaces a transcript by a log from another place, completely or not at all; returns the number of entries.
 ///
-/// Entries are JSON objects, written as they are, one a line. If the log breaks off or holds anything else, the file stays
-/// as it was. So it does if the log is empty, unless that is allowed; objects without members are no entries in this
-/// respect, because servers answer so when they have nothing.
+/// Entries are JSON objects and are written unchanged, one per line. If the log ends with an error or has anything else in
+/// it, the file stays as it was. It also stays if the log is empty, unless `allow_empty` is set; a log of objects without
+/// members counts as empty, because that is what servers return when they have nothing.
 ///
-/// `keep_old` is called when all of the log is on disk, just before it takes the place of a file that is there.
+/// `keep_old` is called when the whole log is on disk, just before it replaces an existing file.
 pub fn hydrate<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
@@ -276,7 +305,7 @@ pub fn hydrate<E: From<Error>>(
     Ok(count)
 }
 
-/// Replaces a transcript by the bytes of a source, all of it or nothing. `keep_old` is called as in [`hydrate`].
+/// Replaces a transcript by the bytes of a source, completely or not at all. `keep_old` is called as in [`hydrate`].
 pub fn replace_by_copy<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
@@ -287,37 +316,36 @@ pub fn replace_by_copy<E: From<Error>>(
     replace_transcript(disk, path, copy, keep_old)
 }
 
-/// Replaces a transcript, or creates it, all of it or nothing. `keep_old` is called when all of the new content is on disk, just
-/// before it takes the place of a file that is there.
+/// Replaces or creates a transcript, completely or not at all. `keep_old` is called as in [`hydrate`].
 fn replace_transcript<E: From<Error>>(
     disk: &dyn Disk,
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
     keep_old: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
-    let path = &real(path);
+    let path = &resolve_links(path);
     let folder = path.parent().unwrap_or(Path::new("."));
     if !folder.is_dir() {
         disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
     }
     let before = FileState::of(path).map_err(Error::disk("read", path))?;
-    let patience = Options::default().patience;
-    let _file = before.map(|_| lock(disk, path, Open::IfThere, patience)).transpose()?;
+    let lock_timeout = Options::default().lock_timeout;
+    let _file = before.map(|_| lock(disk, path, OpenMode::Existing, lock_timeout)).transpose()?;
     if before.is_some() {
         remove_second_name(disk, path)?;
     }
-    let _claim = claim(disk, path)?;
-    let place = if before.is_some() { Place::Any } else { Place::Free };
-    put(disk, path, place, write, || -> Result<(), E> {
+    let _lock = lock_temporary_file(disk, path)?;
+    let if_exists = if before.is_some() { IfExists::Replace } else { IfExists::Fail };
+    write_and_rename(disk, path, if_exists, write, || -> Result<(), E> {
         if before.is_some() {
             keep_old()?;
         }
-        Ok(unchanged(path, before)?)
+        Ok(ensure_unchanged(path, before)?)
     })
 }
 
-/// Reads a log as [`hydrate`] would; returns how many entries it has.
-pub fn rehearse(
+/// Reads and checks a log as [`hydrate`] would, without writing; returns the number of entries.
+pub fn rehearse_hydrate(
     path: &Path,
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     allow_empty: bool,
@@ -344,7 +372,7 @@ fn copy_log(
     if is_empty && !allow_empty {
         return Err(Error::new(ErrorKind::EmptyLog));
     }
-    // A single object without a type is what servers answer to say why there is no log.
+    // Servers return a single object without a type to explain why there is no log.
     if number == 1 && !is_empty && !has_type {
         return Err(Error::new(ErrorKind::NotATranscript));
     }

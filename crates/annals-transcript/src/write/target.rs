@@ -1,4 +1,4 @@
-//! Where a recording goes.
+//! The transcript that a recorder writes to.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub struct Target {
     agent: Option<Agent>,
 }
 
-/// A subagent, with the folder that it shares with others of its group.
+/// A subagent, and the group that it belongs to, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
     id: String,
@@ -22,7 +22,7 @@ pub struct Agent {
 }
 
 impl Target {
-    /// Names the session of a project's folder, whether it is there yet or not.
+    /// Returns the transcript of a session in a project's folder. It need not exist yet.
     pub fn session(folder: &Path, session: &str) -> Result<Self, Error> {
         if !is_session_id(session) {
             return Err(bad_name("a session, which is a UUID", session));
@@ -30,7 +30,7 @@ impl Target {
         Ok(Self { folder: folder.to_owned(), session: session.to_owned(), agent: None })
     }
 
-    /// Names a subagent of the session.
+    /// Returns the transcript of a subagent of the session.
     #[must_use]
     pub fn with_agent(self, agent: Agent) -> Self {
         Self { agent: Some(agent), ..self }
@@ -46,12 +46,12 @@ impl Target {
         &self.folder
     }
 
-    /// Returns the subagent, if it is one's transcript.
+    /// Returns the subagent; `None` for a session's own transcript.
     pub fn agent(&self) -> Option<&Agent> {
         self.agent.as_ref()
     }
 
-    /// Returns where the transcript lies.
+    /// Returns the path of the transcript.
     pub fn path(&self) -> PathBuf {
         let paths = SessionPaths::new(&self.folder, &self.session);
         let Some(agent) = &self.agent else { return paths.transcript().to_owned() };
@@ -60,14 +60,14 @@ impl Target {
         folder.join(format!("agent-{}.jsonl", agent.id))
     }
 
-    /// Returns where the facts about the subagent lie; none for a session's own transcript.
+    /// Returns the path of the subagent's metadata file; `None` for a session's own transcript.
     pub fn sidecar(&self) -> Option<PathBuf> {
         self.agent.as_ref().map(|_| agent_meta(&self.path()))
     }
 }
 
 impl Agent {
-    /// Names a subagent.
+    /// Returns the subagent with an id, which must be usable as a file name.
     pub fn new(id: &str) -> Result<Self, Error> {
         if !is_plain(id) {
             return Err(bad_name("a subagent", id));
@@ -75,7 +75,7 @@ impl Agent {
         Ok(Self { id: id.to_owned(), group: None })
     }
 
-    /// Puts the subagent into a folder below the session's `subagents`, such as `workflows/wf_1`.
+    /// Puts the subagent into a group: a folder below the session's `subagents`, such as `workflows/wf_1`.
     pub fn in_group(self, group: &str) -> Result<Self, Error> {
         if !group.split('/').all(is_plain) {
             return Err(bad_name("a group of subagents", group));
@@ -83,18 +83,18 @@ impl Agent {
         Ok(Self { group: Some(group.split('/').collect()), ..self })
     }
 
-    /// Returns the folder that it shares with others.
+    /// Returns the folder of its group, below `subagents`.
     pub fn group(&self) -> Option<&Path> {
         self.group.as_deref()
     }
 
-    /// Returns its id.
+    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.id
     }
 }
 
-/// Returns whether a text can be a file's name everywhere, and leads nowhere else.
+/// Returns whether a text is a file name on every system and cannot lead out of its folder.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 100

@@ -155,7 +155,7 @@ fn each_message_hangs_on_the_one_before_and_nothing_on_progress() {
     assert_eq!((told.written, told.skipped, told.last.as_deref()), (4, 1, Some("c")));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "b < a", "p < b", "c < b"]);
-    let refused = recorder.append(vec![prompt("d").hanging_on("p")]).unwrap_err();
+    let refused = recorder.append(vec![prompt("d").with_parent("p")]).unwrap_err();
     assert_eq!(refused.reason(), Some(&DraftError::NotAMessage("p".into())));
 }
 
@@ -248,8 +248,8 @@ fn a_refused_draft_keeps_its_batch_out() {
     let other = draft(&json!({"type": "user", "uuid": "a", "message": {"content": "other words"}}));
     let side = draft(&json!({"type": "user", "isSidechain": true, "message": {"content": "x"}}));
     for (bad, reason) in [
-        (prompt("x").hanging_on("nowhere"), DraftError::NoParent("nowhere".into())),
-        (other, DraftError::Taken("a".into())),
+        (prompt("x").with_parent("nowhere"), DraftError::NoParent("nowhere".into())),
+        (other, DraftError::IdTaken("a".into())),
         (side, DraftError::Sidechain),
     ] {
         let error = recorder.append(vec![prompt("b"), bad.clone(), prompt("c")]).unwrap_err();
@@ -259,7 +259,7 @@ fn a_refused_draft_keeps_its_batch_out() {
     }
     let other = draft(&json!({"type": "user", "uuid": "y", "message": {"content": "other"}}));
     let (told, refused) =
-        recorder.append_sound(vec![prompt("y"), other, prompt("z").hanging_on("y")]).unwrap();
+        recorder.append_valid(vec![prompt("y"), other, prompt("z").with_parent("y")]).unwrap();
     assert_eq!((told.written, refused.len()), (2, 1));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "y < a", "z < y"]);
@@ -382,8 +382,8 @@ fn leaving_the_line_that_a_last_prompt_names_makes_it_void() {
         .unwrap();
     recorder.flush().unwrap();
     recorder.append(vec![reply("d")]).unwrap();
-    recorder.append(vec![prompt("e").hanging_on("b")]).unwrap();
-    recorder.append(vec![prompt("f").hanging_on("a")]).unwrap();
+    recorder.append(vec![prompt("e").with_parent("b")]).unwrap();
+    recorder.append(vec![prompt("f").with_parent("a")]).unwrap();
     recorder.flush().unwrap();
     assert_eq!(project.shape()[3..], ["last-prompt", "d < c", "last-prompt", "e < b", "f < a"]);
     let cleared = &project.lines()[5];
@@ -407,13 +407,13 @@ fn a_last_prompt_in_a_batch_counts_for_what_comes_behind_it() {
     let mut recorder = project.recorder();
     let named = |id: &str| Draft::last_prompt("x", id);
     let first =
-        vec![prompt("a"), reply("b"), prompt("c"), named("c"), prompt("d").hanging_on("b"), reply("e")];
+        vec![prompt("a"), reply("b"), prompt("c"), named("c"), prompt("d").with_parent("b"), reply("e")];
     recorder.append(first).unwrap();
     recorder.flush().unwrap();
     assert_eq!(conversation(&project), ["a", "b", "d", "e"]);
-    recorder.append(vec![prompt("f").hanging_on("c"), named("f")]).unwrap();
+    recorder.append(vec![prompt("f").with_parent("c"), named("f")]).unwrap();
     recorder.flush().unwrap();
-    recorder.append(vec![prompt("g").hanging_on("e")]).unwrap();
+    recorder.append(vec![prompt("g").with_parent("e")]).unwrap();
     recorder.flush().unwrap();
     assert_eq!(conversation(&project), ["a", "b", "d", "e", "g"]);
 }
@@ -606,4 +606,37 @@ fn recorders_side_by_side_lose_and_mix_nothing() {
             assert_eq!(line["parentUuid"], before["uuid"]);
         }
     }
+}
+
+#[test]
+fn drafts_of_records_have_the_fields_that_claude_code_writes() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let time = "2026-01-31T12:00:00Z".parse().unwrap();
+    let records = vec![
+        Draft::mode("plan"),
+        Draft::tag("tea"),
+        Draft::queue_operation("enqueue", Some("Later")),
+        Draft::file_history("a", &json!({}), time, true),
+        Draft::attribution(&[("files", json!([]))]),
+        Draft::content_replacement(&json!([{"kind": "tool-result"}])),
+        Draft::pr_link(7, "https://example.com/pull/7", "dev/tea"),
+    ];
+    recorder.append(vec![Draft::user("Hello")]).unwrap();
+    recorder.append(records).unwrap();
+    recorder.flush().unwrap();
+    let file = std::fs::read_to_string(project.path()).unwrap().replace(SESSION, "S");
+    let records: Vec<&str> = file.lines().skip(1).collect();
+    assert_eq!(
+        records,
+        [
+            r#"{"type":"mode","mode":"plan","sessionId":"S"}"#,
+            r#"{"type":"tag","tag":"tea","sessionId":"S"}"#,
+            r#"{"type":"queue-operation","operation":"enqueue","content":"Later","timestamp":"2026-01-31T12:00:00.003Z","sessionId":"S"}"#,
+            r#"{"type":"file-history-snapshot","messageId":"a","snapshot":{"messageId":"a","timestamp":"2026-01-31T12:00:00.000Z","trackedFileBackups":{}},"isSnapshotUpdate":true}"#,
+            r#"{"type":"attribution-snapshot","files":[],"sessionId":"S"}"#,
+            r#"{"type":"content-replacement","replacements":[{"kind":"tool-result"}],"sessionId":"S"}"#,
+            r#"{"type":"pr-link","prNumber":7,"prUrl":"https://example.com/pull/7","prRepository":"dev/tea","timestamp":"2026-01-31T12:00:00.007Z","sessionId":"S"}"#,
+        ]
+    );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use annals_transcript::write::Error;
 use annals_transcript::write::fs::{Disk, RealDisk};
-use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, Removed};
+use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, RemovalMethod};
 use testkit::faults::every_moment;
 
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -27,16 +27,16 @@ fn all_other_bytes_stay() {
     let c = "{\"type\":\"user\",\"uuid\":\"c\"}";
     let long = "{\"type\":\"user\",\n\n\"uuid\":\"long\"\n}";
     for (text, id, after, how) in [
-        (format!("{a}\n{b}\n"), "b", format!("{a}\n"), Removed::Cut),
-        (format!("{a}\n{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
-        (format!("{a}\r\n\0\n{b}\n{a}\n{{\"x"), "a", format!("\0\n{b}\n{{\"x"), Removed::Rewritten),
-        (format!("{a}{b}\r\n"), "b", format!("{a}\r\n"), Removed::Rewritten),
-        (format!("{a}{b}\n"), "a", format!("{b}\n"), Removed::Rewritten),
-        (format!("{a}\n{b}"), "b", format!("{a}\n"), Removed::Rewritten),
-        (format!("{long}{b}\n"), "b", format!("{long}\n"), Removed::Rewritten),
-        (format!("{long}{b}\n{c}\n"), "b", format!("{long}\n{c}\n"), Removed::Rewritten),
-        (format!("{long}{b}\n{c}\n"), "long", format!("{b}\n{c}\n"), Removed::Rewritten),
-        (format!("{a}\n{long}\n"), "long", format!("{a}\n"), Removed::Cut),
+        (format!("{a}\n{b}\n"), "b", format!("{a}\n"), RemovalMethod::Truncate),
+        (format!("{a}\n{b}\n"), "a", format!("{b}\n"), RemovalMethod::Rewrite),
+        (format!("{a}\r\n\0\n{b}\n{a}\n{{\"x"), "a", format!("\0\n{b}\n{{\"x"), RemovalMethod::Rewrite),
+        (format!("{a}{b}\r\n"), "b", format!("{a}\r\n"), RemovalMethod::Rewrite),
+        (format!("{a}{b}\n"), "a", format!("{b}\n"), RemovalMethod::Rewrite),
+        (format!("{a}\n{b}"), "b", format!("{a}\n"), RemovalMethod::Rewrite),
+        (format!("{long}{b}\n"), "b", format!("{long}\n"), RemovalMethod::Rewrite),
+        (format!("{long}{b}\n{c}\n"), "b", format!("{long}\n{c}\n"), RemovalMethod::Rewrite),
+        (format!("{long}{b}\n{c}\n"), "long", format!("{b}\n{c}\n"), RemovalMethod::Rewrite),
+        (format!("{a}\n{long}\n"), "long", format!("{a}\n"), RemovalMethod::Truncate),
     ] {
         let (_folder, path) = file(&text);
         assert_eq!(
@@ -133,8 +133,8 @@ fn compactions_are_not_taken_out_and_odd_ones_do_no_harm() {
 fn a_rehearsal_says_what_would_happen() {
     let (_folder, path) = file("{\"type\":\"user\",\"uuid\":\"a\"}\n{\"type\":\"user\",\"uuid\":\"b\"}\n");
     let rehearse = |id: &str, limit: u64| rewrite::rehearse_removal(&path, id, limit);
-    assert_eq!(rehearse("b", 1).unwrap(), Removed::Cut);
-    assert_eq!(rehearse("a", 1000).unwrap(), Removed::Rewritten);
+    assert_eq!(rehearse("b", 1).unwrap(), RemovalMethod::Truncate);
+    assert_eq!(rehearse("a", 1000).unwrap(), RemovalMethod::Rewrite);
     assert!(rehearse("a", 1).unwrap_err().is_too_large());
     assert!(rehearse("c", 1).unwrap_err().is_no_entry());
 }
@@ -219,7 +219,7 @@ fn an_empty_log_replaces_nothing_unless_that_is_allowed() {
             rewrite::hydrate::<Error>(&RealDisk, &path, log(empty), false, || panic!("nothing is replaced"))
                 .unwrap_err();
         assert!(error.is_empty_log(), "{error}");
-        assert!(rewrite::rehearse(&path, log(empty), false).unwrap_err().is_empty_log());
+        assert!(rewrite::rehearse_hydrate(&path, log(empty), false).unwrap_err().is_empty_log());
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -305,9 +305,9 @@ fn a_file_with_a_second_name_is_written_anew_and_the_second_name_keeps_all() {
     let line = |id: &str| format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null}}\n");
     fs::write(&path, line("a") + &line("b")).unwrap();
     fs::hard_link(&path, &kept).unwrap();
-    assert_eq!(rewrite::rehearse_removal(&path, "b", u64::MAX).unwrap(), Removed::Rewritten);
+    assert_eq!(rewrite::rehearse_removal(&path, "b", u64::MAX).unwrap(), RemovalMethod::Rewrite);
     let removed = rewrite::remove_entry(&RealDisk, &path, "b", u64::MAX, Duration::ZERO).unwrap();
-    assert_eq!(removed, Removed::Rewritten);
+    assert_eq!(removed, RemovalMethod::Rewrite);
     assert_eq!(fs::read_to_string(&path).unwrap(), line("a"));
     assert_eq!(fs::read_to_string(&kept).unwrap(), line("a") + &line("b"));
 }

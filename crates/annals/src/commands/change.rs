@@ -9,7 +9,7 @@ use annals_api::to_wire::change_result;
 use annals_engine::{Engine, HydrateOptions, Hydrated, Liveness, Log, Recording, TranscriptFile};
 use annals_proto::{ChangeResult, Operation};
 use annals_transcript::write::Options;
-use annals_transcript::write::rewrite::Removed;
+use annals_transcript::write::rewrite::RemovalMethod;
 
 use crate::args::{Global, Hydrate, OneSession, Rename, Safety, Tag, Tombstone};
 use crate::failure::Failure;
@@ -60,8 +60,8 @@ pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> R
         format!("would remove entry {} from {}", clean(&id), name(&file))
     } else {
         let how = match engine.remove_entry(&file, &id, limit, args.safety.force)? {
-            Removed::Cut => "the last line was cut off",
-            Removed::Rewritten => "the file was rewritten",
+            RemovalMethod::Truncate => "the last line was cut off",
+            RemovalMethod::Rewrite => "the file was rewritten",
         };
         format!("removed entry {} from {}: {how}", clean(&id), name(&file))
     };

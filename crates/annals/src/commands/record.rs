@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use annals_engine::{Engine, Meta, Recording};
 use annals_proto::RecordResult;
-use annals_transcript::write::{Agent, Appended, Draft, DraftError, Options, Recorder};
+use annals_transcript::write::{Agent, AppendSummary, Draft, DraftError, Options, Recorder};
 
 use crate::args::Record;
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
@@ -35,7 +35,7 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
                 if written > 0 {
                     output::json_line(
                         &mut out,
-                        &report(&recorder, Appended { written, ..Appended::default() }, 0),
+                        &report(&recorder, AppendSummary { written, ..AppendSummary::default() }, 0),
                     )?;
                     out.flush()?;
                 }
@@ -84,7 +84,7 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
     let number =
         |error: &annals_transcript::write::Error| error.draft().and_then(|draft| numbers.get(draft - 1));
     let appended = if keep_going {
-        let (appended, errors) = recorder.append_sound(drafts).map_err(Failure::record)?;
+        let (appended, errors) = recorder.append_valid(drafts).map_err(Failure::record)?;
         for error in &errors {
             refused += 1;
             let reason = error.reason().map_or_else(|| error.to_string(), ToString::to_string);
@@ -100,12 +100,12 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
     recorder.flush().map_err(Failure::record)?;
     // Records that wait for the first message are not written yet.
     let written = appended.written.saturating_sub(recorder.waiting());
-    Ok(report(recorder, Appended { written, ..appended }, refused))
+    Ok(report(recorder, AppendSummary { written, ..appended }, refused))
 }
 
 /// Returns what the caller is told about a batch.
-fn report(recorder: &Recorder, appended: Appended, refused: usize) -> RecordResult {
-    let Appended { written, skipped, last } = appended;
+fn report(recorder: &Recorder, appended: AppendSummary, refused: usize) -> RecordResult {
+    let AppendSummary { written, skipped, last } = appended;
     let target = recorder.target();
     let path = target.path().as_path().into();
     RecordResult { session: target.session_id().to_owned(), path, written, skipped, refused, last }

@@ -1,4 +1,4 @@
-//! Times in every spelling that JavaScript's `Date` reads, since Claude Code reads times with it.
+//! Parses times in every format that JavaScript's `Date` reads, because Claude Code uses it.
 //!
 //! There are two grammars. The first is that of ISO 8601, in which a date alone is in UTC and a date with a time but no
 //! zone is local. Everything else goes to a lenient one that JavaScript engines inherited from browsers: numbers, names
@@ -8,17 +8,17 @@ use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads a time as `new Date(text)` does; none if that gives an invalid date.
+/// Parses a time as `new Date(text)` does; returns `None` if that gives an invalid date.
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
-    match Iso::read(text) {
-        Some(moment) => moment.timestamp(),
-        None => Lenient::read(text)?.timestamp(),
+    match IsoParser::read(text) {
+        Some(fields) => fields.timestamp(),
+        None => LenientParser::read(text)?.timestamp(),
     }
 }
 
-/// What a text says, before it is checked.
+/// The fields of a date and time, before they are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Moment {
+struct DateFields {
     year: i64,
     month: i64,
     day: i64,
@@ -26,11 +26,11 @@ struct Moment {
     minute: i64,
     second: i64,
     millisecond: i64,
-    /// The distance from UTC in minutes; none is local time.
+    /// The offset from UTC in minutes; `None` is local time.
     offset: Option<i64>,
 }
 
-impl Moment {
+impl DateFields {
     fn timestamp(self) -> Option<Timestamp> {
         let ends_the_day = self.hour == 24 && (self.minute, self.second, self.millisecond) == (0, 0, 0);
         let is_valid = (1..=12).contains(&self.month)
@@ -53,45 +53,45 @@ impl Moment {
 }
 
 /// Reads ISO 8601 from left to right.
-struct Iso<'t>(&'t [u8]);
+struct IsoParser<'t>(&'t [u8]);
 
-impl Iso<'_> {
-    /// Returns what a text says; none if it does not begin as ISO 8601 does, so that the lenient grammar may try.
-    fn read(text: &str) -> Option<Moment> {
-        let mut rest = Iso(text.as_bytes());
+impl IsoParser<'_> {
+    /// Parses a text; returns `None` if it does not begin like ISO 8601, so that the lenient grammar is tried.
+    fn read(text: &str) -> Option<DateFields> {
+        let mut rest = IsoParser(text.as_bytes());
         let sign = rest.symbol(b"+-");
         let year = rest.digits(if sign.is_some() { 6 } else { 4 })?;
-        let mut moment = Moment {
+        let mut fields = DateFields {
             year: if sign == Some(b'-') { -year } else { year },
             month: 1,
             day: 1,
             offset: Some(0),
-            ..Moment::default()
+            ..DateFields::default()
         };
         if rest.symbol(b"-").is_some() {
-            moment.month = rest.digits(2)?;
+            fields.month = rest.digits(2)?;
             if rest.symbol(b"-").is_some() {
-                moment.day = rest.digits(2)?;
+                fields.day = rest.digits(2)?;
             }
         }
-        if rest.symbol(b"Tt").is_some() && rest.time(&mut moment).is_none() {
-            // What begins so is ISO 8601 or nothing.
-            return Some(Moment::default());
+        if rest.symbol(b"Tt").is_some() && rest.time(&mut fields).is_none() {
+            // A text that begins like this is not tried with the lenient grammar: the date is invalid.
+            return Some(DateFields::default());
         }
-        rest.0.is_empty().then_some(moment)
+        rest.0.is_empty().then_some(fields)
     }
 
-    fn time(&mut self, moment: &mut Moment) -> Option<()> {
-        moment.hour = self.digits(2)?;
+    fn time(&mut self, fields: &mut DateFields) -> Option<()> {
+        fields.hour = self.digits(2)?;
         self.symbol(b":")?;
-        moment.minute = self.digits(2)?;
+        fields.minute = self.digits(2)?;
         if self.symbol(b":").is_some() {
-            moment.second = self.digits(2)?;
+            fields.second = self.digits(2)?;
             if self.symbol(b".").is_some() {
-                moment.millisecond = self.fraction()?;
+                fields.millisecond = self.fraction()?;
             }
         }
-        moment.offset = match self.symbol(b"Zz+-") {
+        fields.offset = match self.symbol(b"Zz+-") {
             None => None,
             Some(b'+') => Some(self.zone()?),
             Some(b'-') => Some(-self.zone()?),
@@ -107,12 +107,12 @@ impl Iso<'_> {
         (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
     }
 
-    /// Reads the digits behind a point; those behind the third do not count.
+    /// Reads the digits after a point and ignores those after the third.
     fn fraction(&mut self) -> Option<i64> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at(count);
         self.0 = rest;
-        let digit = |place: usize| digits.get(place).map_or(0, |digit| i64::from(digit - b'0'));
+        let digit = |index: usize| digits.get(index).map_or(0, |digit| i64::from(digit - b'0'));
         (count > 0).then(|| digit(0) * 100 + digit(1) * 10 + digit(2))
     }
 
@@ -134,15 +134,15 @@ impl Iso<'_> {
     }
 }
 
-/// Collects what the lenient grammar finds.
+/// The fields that the lenient grammar has found so far.
 #[derive(Debug, Default)]
-struct Lenient {
+struct LenientParser {
     /// Numbers of the date, in order.
     numbers: Vec<i64>,
     /// Numbers of the time: hours, minutes, seconds, milliseconds.
     time: Vec<i64>,
     month: Option<i64>,
-    /// Whether `am` (false) or `pm` (true) was said.
+    /// Whether the text has `am` (false) or `pm` (true).
     afternoon: Option<bool>,
     /// The sign of the zone and its minutes.
     zone: Option<(i64, i64)>,
@@ -165,8 +165,8 @@ const ZONES: [(&str, i64); 11] = [
     ("pst", -480),
 ];
 
-impl Lenient {
-    fn read(text: &str) -> Option<Moment> {
+impl LenientParser {
+    fn read(text: &str) -> Option<DateFields> {
         let mut found = Self::default();
         let mut rest = text;
         let mut depth = 0_usize;
@@ -191,7 +191,7 @@ impl Lenient {
                 _ => {}
             }
         }
-        found.moment()
+        found.fields()
     }
 
     fn number(&mut self, digits: &str, behind: &str) -> Option<()> {
@@ -218,7 +218,7 @@ impl Lenient {
         Some(())
     }
 
-    /// Unknown words are passed over until a number was read.
+    /// Reads a word. Unknown words are ignored before the first number and invalid after it.
     fn word(&mut self, word: &str) -> Option<()> {
         let beginning = word.get(..3).unwrap_or(word);
         if let Some(month) = MONTHS.iter().position(|&name| name == beginning) {
@@ -235,9 +235,9 @@ impl Lenient {
         Some(())
     }
 
-    fn moment(self) -> Option<Moment> {
+    fn fields(self) -> Option<DateFields> {
         let is_day = |number: i64| (1..=31).contains(&number);
-        let number = |place: usize| self.numbers.get(place).copied().unwrap_or(1);
+        let number = |index: usize| self.numbers.get(index).copied().unwrap_or(1);
         let first = *self.numbers.first()?;
         let (year, month, day) = match self.month {
             Some(month) if is_day(first) => (number(1), month, first),
@@ -250,13 +250,13 @@ impl Lenient {
             50..=99 => year + 1900,
             year => year,
         };
-        let part = |place: usize| self.time.get(place).copied().unwrap_or(0);
+        let part = |index: usize| self.time.get(index).copied().unwrap_or(0);
         let hour = match self.afternoon {
             Some(_) if !(1..=12).contains(&part(0)) => return None,
             Some(afternoon) => part(0) % 12 + if afternoon { 12 } else { 0 },
             None => part(0),
         };
-        Some(Moment {
+        Some(DateFields {
             year,
             month,
             day,

@@ -1,4 +1,4 @@
-//! `assistant`: one content block of a reply, with what the reply cost.
+//! `assistant`: one content block of a reply, with its token counters.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ view!(entry:
     Assistant {
         /// Returns the request that the reply answers.
         request_id: text "requestId",
-        /// Returns the block's place in the reply.
+        /// Returns the index of the block in the reply.
         block_index: number "apiBlockIndex",
-        /// Returns the effort asked for.
+        /// Returns the requested effort.
         effort: text "effort",
-        /// Returns what went wrong, for replies that stand for an error.
+        /// Returns the error, if the reply reports one.
         error: text "error",
         /// Returns the HTTP status of that error.
         error_status: number "apiErrorStatus",
@@ -26,7 +26,7 @@ view!(entry:
         attribution_plugin: text "attributionPlugin",
         /// Returns the working directory.
         cwd: text "cwd",
-        /// Returns the client's version.
+        /// Returns the version of Claude Code.
         version: text "version",
     }
 );
@@ -37,7 +37,7 @@ impl<'a> Assistant<'a> {
         self.message()?.text("id")
     }
 
-    /// Returns the model's name; `<synthetic>` for replies that the client made up.
+    /// Returns the model's name; `<synthetic>` for replies that Claude Code wrote itself.
     pub fn model(&self) -> Option<Cow<'a, str>> {
         self.message()?.text("model")
     }
@@ -47,7 +47,7 @@ impl<'a> Assistant<'a> {
         self.message()?.text("stop_reason")
     }
 
-    /// Returns what the reply cost so far: the counters of its last line are the reply's.
+    /// Returns the token counters so far. Those of the last line are the counters of the whole reply.
     pub fn usage(&self) -> Option<Usage<'a>> {
         self.message()?.present("usage").map(Usage)
     }
@@ -74,13 +74,13 @@ view!(part:
         inference_geo: text "inference_geo",
         /// Returns the speed: `standard` or `fast`.
         speed: text "speed",
-        /// Returns the requests that the counters are the sum of. They repeat the totals: do not add them.
+        /// Returns the counters of each request. The other counters already include them: do not add them.
         iterations: value "iterations",
     }
 );
 
 impl<'a> Usage<'a> {
-    /// Returns the counters as found.
+    /// Returns the JSON value of the counters.
     pub fn value(&self) -> Value<'a> {
         self.0
     }

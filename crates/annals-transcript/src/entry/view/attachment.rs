@@ -1,4 +1,4 @@
-//! `attachment`: context that the client put in front of the model, and queued prompts.
+//! `attachment`: context that Claude Code added for the model, and queued prompts.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use crate::json::Value;
 view!(entry:
     /// Context for the model.
     Attachment {
-        /// Returns what the client told the model, piece by piece (from 2.1.3xx).
+        /// Returns the text that Claude Code sent to the model, in pieces (from 2.1.3xx).
         rendered: value "rendered",
-        /// Returns the role in which it was told.
+        /// Returns the role in which it was sent.
         rendered_role: text "renderedRole",
     }
 );
@@ -23,7 +23,7 @@ impl<'a> Attachment<'a> {
         self.0.present("attachment")
     }
 
-    /// Returns what kind of attachment it is.
+    /// Returns the kind of attachment.
     pub fn kind(&self) -> AttachmentKind {
         let name = self.payload().and_then(|payload| payload.text("type"));
         name.map_or(AttachmentKind::Other, |name| AttachmentKind::from_name(&name))
@@ -36,7 +36,7 @@ impl<'a> Attachment<'a> {
 }
 
 view!(part:
-    /// A prompt that was queued while a turn ran and was delivered in the middle of it.
+    /// A prompt that was queued while a turn was running and delivered in the middle of it.
     QueuedCommand {
         /// Returns the prompt: text, or blocks with images.
         prompt: content "prompt",
@@ -50,7 +50,7 @@ view!(part:
         run: text "runId",
         /// Returns when it was queued.
         queued_at: time "timestamp",
-        /// Returns whether the client injected it.
+        /// Returns whether Claude Code injected it.
         is_meta: flag "isMeta",
         /// Returns the ids of pasted images.
         image_paste_ids: value "imagePasteIds",
@@ -60,7 +60,7 @@ view!(part:
 );
 
 impl<'a> QueuedCommand<'a> {
-    /// Returns who it came from.
+    /// Returns the sender.
     pub fn origin(&self) -> Option<Origin<'a>> {
         self.0.present("origin").map(Origin)
     }
@@ -87,7 +87,7 @@ macro_rules! attachment_kinds {
             /// Every type with a name.
             pub const ALL: &[AttachmentKind] = &[$(AttachmentKind::$kind,)*];
 
-            /// Returns the type that a name spells.
+            /// Returns the type with a name.
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name => Self::$kind,)*
@@ -95,7 +95,7 @@ macro_rules! attachment_kinds {
                 }
             }
 
-            /// Returns the spelling; none for [`AttachmentKind::Other`].
+            /// Returns the name; `None` for [`AttachmentKind::Other`].
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$kind => Some($name),)*

@@ -1,4 +1,4 @@
-//! `progress`: what clients up to 2.1.81 wrote while a tool ran.
+//! `progress`: entries that versions up to 2.1.81 wrote while a tool was running.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use crate::json::Value;
 view!(entry:
     /// Progress of a tool or hook. Messages inside are copies of lines in the agent's own file.
     Progress {
-        /// Returns the call that it is about.
+        /// Returns the id of the call.
         tool_use_id: text "toolUseID",
-        /// Returns the call that started that one.
+        /// Returns the id of the call that started that one.
         parent_tool_use_id: text "parentToolUseID",
         /// Returns the payload.
         data: value "data",

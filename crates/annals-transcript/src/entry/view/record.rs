@@ -6,7 +6,7 @@ use super::view;
 use crate::json::Value;
 
 view!(entry:
-    /// A title written by clients up to 2.1.29, often for another session.
+    /// A title. Versions up to 2.1.29 wrote it, often for another session.
     Summary {
         /// Returns the title.
         summary: text "summary",
@@ -40,7 +40,7 @@ view!(entry:
 );
 
 view!(entry:
-    /// The user's tag; empty when it was taken away.
+    /// The user's tag; empty if it was removed.
     Tag {
         /// Returns the tag.
         tag: text "tag",
@@ -64,13 +64,13 @@ view!(entry:
 );
 
 view!(entry:
-    /// The newest prompt and the leaf that the conversation stands on.
+    /// The last prompt and the leaf of the conversation.
     LastPrompt {
-        /// Returns the prompt, cut at some 200 characters.
+        /// Returns the prompt, cut at about 200 characters.
         prompt: text "lastPrompt",
-        /// Returns the leaf; all zeroes clear earlier ones.
+        /// Returns the leaf; an id of zeros cancels earlier ones.
         leaf: text "leafUuid",
-        /// Returns whether the conversation is to end exactly there.
+        /// Returns whether the conversation has to end exactly there.
         explicit: flag "explicit",
     }
 );
@@ -150,13 +150,13 @@ impl<'a> FileHistoryDelta<'a> {
 view!(part:
     /// A copy of a file as it was.
     FileBackup {
-        /// Returns the file under `file-history/<session>/`; none when the tracked file did not exist.
+        /// Returns the file under `file-history/<session>/`; `None` if the tracked file did not exist.
         file_name: text "backupFileName",
         /// Returns the number of the version.
         version: number "version",
         /// Returns when it was made.
         made_at: time "backupTime",
-        /// Returns the folder that the file really lies in.
+        /// Returns the real folder of the file.
         real_parent: text "realParentDir",
     }
 );
@@ -167,7 +167,7 @@ view!(entry:
 );
 
 impl<'a> WorktreeState<'a> {
-    /// Returns the worktree; none after the session left it.
+    /// Returns the worktree; `None` after the session left it.
     pub fn worktree(&self) -> Option<Worktree<'a>> {
         self.0.present("worktreeSession").map(Worktree)
     }
@@ -250,20 +250,20 @@ view!(part:
 view!(entry:
     /// Tool results whose content the model no longer sees as it was.
     ContentReplacement {
-        /// Returns the subagent concerned; none for the main conversation.
+        /// Returns the subagent; `None` for the main conversation.
         agent_id: text "agentId",
     }
 );
 
 impl<'a> ContentReplacement<'a> {
-    /// Returns what was replaced, as found.
+    /// Returns the replacements as JSON values.
     pub fn replacements(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         self.0.get("replacements").into_iter().flat_map(Value::items)
     }
 }
 
 view!(entry:
-    /// Which parts of which files the session wrote. Its fields have not been seen: use the body.
+    /// The lines that the session wrote, file by file. Its fields are not known: use the body.
     AttributionSnapshot {}
 );
 
@@ -292,7 +292,7 @@ view!(entry:
     BridgeSession {
         /// Returns its id.
         bridge_session: text "bridgeSessionId",
-        /// Returns how far it has come.
+        /// Returns its last sequence number.
         last_sequence: number "lastSequenceNum",
     }
 );
@@ -306,7 +306,7 @@ view!(entry:
 );
 
 view!(entry:
-    /// The session goes on under another id.
+    /// The session continues under another id.
     ContinuedIn {
         /// Returns the other session.
         session: text "continuedInSessionId",

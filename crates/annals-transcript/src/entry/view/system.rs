@@ -1,4 +1,4 @@
-//! `system`: notices of the client, by subtype.
+//! `system`: notices of Claude Code, by subtype.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use super::view;
 use crate::json::Value;
 
 view!(entry:
-    /// A notice of the client.
+    /// A notice of Claude Code.
     System {
-        /// Returns `subtype` as written; clients before 2.0 wrote none.
+        /// Returns `subtype`; versions before 2.0 did not write it.
         subtype: text "subtype",
         /// Returns the text shown to the user.
         content: text "content",
         /// Returns `info`, `warning`, `error`, `suggestion` or `notice`.
         level: text "level",
-        /// Returns where a compaction came from.
+        /// Returns the last entry before a compaction.
         logical_parent: text "logicalParentUuid",
         /// Returns the tool call or hook that the notice is about.
         tool_use_id: text "toolUseID",
@@ -26,7 +26,7 @@ view!(entry:
         url: text "url",
         /// Returns the model that refused.
         original_model: text "originalModel",
-        /// Returns the model that went on.
+        /// Returns the model that continued instead.
         fallback_model: text "fallbackModel",
     }
 );
@@ -34,9 +34,9 @@ view!(entry:
 /// Every subtype of `system` that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemKind<'a> {
-    /// The conversation was compacted; what came before is out of the model's sight.
+    /// The conversation was compacted: the model no longer sees the messages before.
     CompactBoundary(CompactBoundary<'a>),
-    /// Old tool results were cleared; the chain goes on.
+    /// Old tool results were cleared; the chain continues.
     MicrocompactBoundary(MicrocompactBoundary<'a>),
     /// How long a turn took.
     TurnDuration,
@@ -46,13 +46,13 @@ pub enum SystemKind<'a> {
     ApiError(RetriedError<'a>),
     /// What happened while the user was away.
     AwaySummary,
-    /// A command that ran in the client, or its output.
+    /// A command that ran in Claude Code itself, or its output.
     LocalCommand,
     /// State of a remote session.
     BridgeStatus,
     /// A remark to the user.
     Informational,
-    /// A model refused and another went on.
+    /// A model refused and another one continued.
     ModelRefusalFallback,
     /// A scheduled task started.
     ScheduledTaskFire,
@@ -95,7 +95,7 @@ impl<'a> System<'a> {
         }
     }
 
-    /// Returns the metadata object; an empty one where it is missing, so that a boundary is still a boundary.
+    /// Returns the metadata object; an empty one if it is missing, so that a boundary without metadata is still a boundary.
     fn metadata(&self, key: &str) -> Value<'a> {
         self.0.present(key).unwrap_or(Value::trusted(b"{}"))
     }
@@ -118,23 +118,23 @@ view!(part:
 );
 
 impl<'a> CompactBoundary<'a> {
-    /// Returns the messages that stay in sight, by the ends of their run.
+    /// Returns the messages that the model still sees, as the first and last of a segment.
     pub fn preserved_segment(&self) -> Option<PreservedSegment<'a>> {
         self.0.present("preservedSegment").map(PreservedSegment)
     }
 
-    /// Returns the messages that stay in sight, one by one.
+    /// Returns the messages that the model still sees, as a list.
     pub fn preserved_messages(&self) -> Option<PreservedMessages<'a>> {
         self.0.present("preservedMessages").map(PreservedMessages)
     }
 }
 
 view!(part:
-    /// A run of messages that a compaction keeps.
+    /// A segment of messages that a compaction keeps.
     PreservedSegment {
         /// Returns the first kept message.
         head: text "headUuid",
-        /// Returns the message that the run is hung on.
+        /// Returns the message that becomes the parent of the first kept message.
         anchor: text "anchorUuid",
         /// Returns the last kept message.
         tail: text "tailUuid",
@@ -144,11 +144,11 @@ view!(part:
 view!(part:
     /// Messages that a compaction keeps.
     PreservedMessages {
-        /// Returns the message that they are hung on.
+        /// Returns the message that becomes the parent of the first kept message.
         anchor: text "anchorUuid",
         /// Returns the kept messages in order.
         ids: texts "uuids",
-        /// Returns these and all that belong to them.
+        /// Returns the kept messages and all entries that belong to them.
         all_ids: texts "allUuids",
     }
 );
@@ -174,9 +174,9 @@ view!(part:
     StopHookSummary {
         /// Returns how many hooks ran.
         hook_count: number "hookCount",
-        /// Returns what they said went wrong.
+        /// Returns their error messages.
         hook_errors: texts "hookErrors",
-        /// Returns whether a hook kept the turn from going on.
+        /// Returns whether a hook stopped the turn.
         prevented_continuation: flag "preventedContinuation",
         /// Returns the reason that a hook gave.
         stop_reason: text "stopReason",
@@ -195,7 +195,7 @@ impl<'a> StopHookSummary<'a> {
 view!(part:
     /// A failed request that is tried again.
     RetriedError {
-        /// Returns the error as found.
+        /// Returns the error as a JSON value.
         error: value "error",
         /// Returns what caused it.
         cause: value "cause",

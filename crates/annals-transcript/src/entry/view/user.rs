@@ -7,7 +7,7 @@ use crate::content::Content;
 use crate::json::Value;
 
 view!(entry:
-    /// A prompt, a tool result, or text that the client injected.
+    /// A prompt, a tool result, or text that Claude Code injected.
     User {
         /// Returns the prompt that the entry belongs to, tool results included (from 2.1.77).
         prompt_id: text "promptId",
@@ -19,11 +19,11 @@ view!(entry:
         cwd: text "cwd",
         /// Returns the branch, empty outside git.
         git_branch: text "gitBranch",
-        /// Returns the client's version.
+        /// Returns the version of Claude Code.
         version: text "version",
-        /// Returns how the client was started.
+        /// Returns how Claude Code was started.
         entrypoint: text "entrypoint",
-        /// Returns the entry that made the tool call which this one answers.
+        /// Returns the entry with the tool call that this result belongs to.
         source_assistant: text "sourceToolAssistantUUID",
         /// Returns the tool call that this text came with.
         source_tool_use: text "sourceToolUseID",
@@ -41,12 +41,12 @@ view!(entry:
 );
 
 impl<'a> User<'a> {
-    /// Returns who the message came from (from 2.1.119).
+    /// Returns the sender of the message (from 2.1.119).
     pub fn origin(&self) -> Option<Origin<'a>> {
         self.0.present("origin").map(Origin)
     }
 
-    /// Returns what the tool handed to the client beside the content block.
+    /// Returns the tool's own output, which Claude Code records beside the content block.
     pub fn tool_use_result(&self) -> Option<ToolUseResult<'a>> {
         self.0.present("toolUseResult").map(ToolUseResult::new)
     }
@@ -59,7 +59,7 @@ impl<'a> User<'a> {
 }
 
 view!(part:
-    /// Who a message came from.
+    /// The sender of a message.
     Origin {
         /// Returns `human`, `task-notification`, `peer`, `coordinator` …
         kind: text "kind",
@@ -102,7 +102,7 @@ impl<'a> ToolUseResult<'a> {
         if let Self::Object(object) = self { object.text("agentId") } else { None }
     }
 
-    /// Returns where output lies that was too long for the transcript.
+    /// Returns the file with the output, if it was too long for the transcript.
     pub fn spilled_output(self) -> Option<SpilledOutput<'a>> {
         let Self::Object(object) = self else { return None };
         let path = object.text("persistedOutputPath")?;
@@ -110,17 +110,17 @@ impl<'a> ToolUseResult<'a> {
     }
 }
 
-/// Output that lies in a file beside the transcript.
+/// Output in a file beside the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpilledOutput<'a> {
-    /// The file, by its path on the machine that wrote it: data from a stranger, and perhaps gone.
+    /// The path of the file on the machine that wrote it. It is not trustworthy, and the file may be gone.
     pub path: Cow<'a, str>,
-    /// How many bytes it held.
+    /// The size of the output in bytes.
     pub size: Option<u64>,
 }
 
 impl<'a> SpilledOutput<'a> {
-    /// Reads the notice that stands for spilled output in a tool result's text.
+    /// Reads the notice that replaces such output in the text of a tool result.
     ///
     /// ```
     /// # use annals_transcript::entry::view::SpilledOutput;

@@ -1,14 +1,14 @@
-//! Where something stands in a list, in four bytes: a session may have millions of entries.
+//! Indices into lists, in four bytes each: a session may have millions of entries.
 
 use std::num::NonZeroU32;
 
-/// An index. `Option<Place>` takes no more room than one.
+/// An index into a list. `Option<SmallIndex>` takes four bytes as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place(NonZeroU32);
+pub(crate) struct SmallIndex(NonZeroU32);
 
-impl Place {
-    /// Takes an index as one that is small enough; files with more entries than that do not exist.
-    pub(crate) fn at(index: usize) -> Self {
+impl SmallIndex {
+    /// Stores an index, which must be less than four billion: no transcript has so many entries.
+    pub(crate) fn new(index: usize) -> Self {
         let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
         Self(number.expect("a transcript has fewer than four billion entries"))
     }

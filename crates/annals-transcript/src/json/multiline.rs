@@ -1,24 +1,25 @@
-//! Objects that span lines, as `jq` and editors write them: read line by line, given up at the first line that cannot go on.
+//! Reads objects that span lines, as `jq` and editors write them, line by line. Reading stops at the first line that cannot
+//! continue the object.
 
-/// An object whose beginning was read.
+/// An object whose first lines were read.
 ///
-/// Only the grammar between values is followed, so that a sound line behind a torn one is recognised as what it is. The
-/// whole object is to be checked once it is closed.
+/// Only the grammar between values is checked: that is enough to tell that a valid line after a torn one does not continue
+/// it. The caller checks the whole object once it is closed.
 #[derive(Debug, Default)]
-pub(crate) struct Spanning {
-    /// What is open, outermost first.
+pub(crate) struct MultilineObject {
+    /// The open containers, outermost first.
     open: Vec<Container>,
     next: Expected,
 }
 
-/// What became of the object with a line.
+/// The state of the object after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It goes on in the next line.
+    /// It continues in the next line.
     Open,
-    /// It ends in this line, so many bytes behind its start.
+    /// It ends in this line, after this many bytes.
     Closed(usize),
-    /// The line does not go on with it.
+    /// The line does not continue it.
     Broken,
 }
 
@@ -41,12 +42,12 @@ enum Expected {
     CommaOrEnd,
 }
 
-/// Deeper objects are not followed. Of all lines that begin an object which is never closed, no more than this many can be
-/// followed at the same time, so that the work on hostile files stays linear.
-const DEEPEST: usize = 128;
+/// Objects that are nested deeper are not read as one. The limit keeps the work on hostile files linear: in a file of lines
+/// that each open an object and never close it, reading ahead from a line ends after this many lines.
+const MAX_DEPTH: usize = 128;
 
-impl Spanning {
-    /// Reads the next line of the object. The first one is that in which it begins.
+impl MultilineObject {
+    /// Reads the next line of the object, starting with the line in which the object begins.
     pub(crate) fn read(&mut self, line: &[u8]) -> Progress {
         let mut at = 0;
         while let Some(&byte) = line.get(at) {
@@ -84,10 +85,10 @@ impl Spanning {
     fn accepts_symbol(&mut self, symbol: u8) -> bool {
         match (symbol, self.next, self.open.last()) {
             (b'{', Expected::Value | Expected::ValueOrEnd, _) => {
-                self.opens(Container::Object, Expected::KeyOrEnd)
+                self.open_container(Container::Object, Expected::KeyOrEnd)
             }
             (b'[', Expected::Value | Expected::ValueOrEnd, Some(_)) => {
-                self.opens(Container::Array, Expected::ValueOrEnd)
+                self.open_container(Container::Array, Expected::ValueOrEnd)
             }
             (b'}', Expected::KeyOrEnd | Expected::CommaOrEnd, Some(Container::Object))
             | (b']', Expected::ValueOrEnd | Expected::CommaOrEnd, Some(Container::Array)) => {
@@ -95,26 +96,26 @@ impl Spanning {
                 self.next = Expected::CommaOrEnd;
                 true
             }
-            (b',', Expected::CommaOrEnd, Some(Container::Object)) => self.goes_on(Expected::Key),
+            (b',', Expected::CommaOrEnd, Some(Container::Object)) => self.expect(Expected::Key),
             (b':', Expected::Colon, _) | (b',', Expected::CommaOrEnd, Some(Container::Array)) => {
-                self.goes_on(Expected::Value)
+                self.expect(Expected::Value)
             }
             _ => false,
         }
     }
 
-    fn opens(&mut self, container: Container, next: Expected) -> bool {
+    fn open_container(&mut self, container: Container, next: Expected) -> bool {
         self.open.push(container);
-        self.goes_on(next) && self.open.len() <= DEEPEST
+        self.expect(next) && self.open.len() <= MAX_DEPTH
     }
 
-    fn goes_on(&mut self, next: Expected) -> bool {
+    fn expect(&mut self, next: Expected) -> bool {
         self.next = next;
         true
     }
 }
 
-/// Returns the length of a string with its quotes; none if it does not end in the line.
+/// Returns the length of a string with its quotes; `None` if it does not end in the line.
 fn string_length(text: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -126,7 +127,7 @@ fn string_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns how many bytes look like a number or a literal.
+/// Returns the number of bytes that look like a number or a literal.
 fn scalar_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')).count()
 }
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     fn read(lines: &[&str]) -> Vec<Progress> {
-        let mut object = Spanning::default();
+        let mut object = MultilineObject::default();
         lines.iter().map(|line| object.read(format!("{line}\n").as_bytes())).collect()
     }
 
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_line_does_not_go_on_with_a_torn_one() {
+    fn a_valid_line_does_not_continue_a_torn_one() {
         let sound = "{\"type\":\"user\",\"uuid\":\"a\"}";
         for torn in [
             "{",
@@ -178,6 +179,6 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let lines = vec!["{\"a\":"; 1000];
-        assert_eq!(read(&lines)[DEEPEST], Progress::Broken);
+        assert_eq!(read(&lines)[MAX_DEPTH], Progress::Broken);
     }
 }
