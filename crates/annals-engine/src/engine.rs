@@ -20,7 +20,7 @@ use crate::home::Home;
 use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
 use crate::lookup;
-use crate::prompts::{self, Ghost, Typed};
+use crate::prompts::{self, Ghost, PromptHistory};
 use crate::record::{self, Recording};
 use crate::report::{self, Report};
 use crate::rewrite::{self, HydrateOptions, Hydrated};
@@ -161,7 +161,7 @@ impl Engine {
 /// The history of prompts.
 impl Engine {
     /// Returns the prompts that were typed.
-    pub fn prompts(&self) -> Typed {
+    pub fn prompts(&self) -> PromptHistory {
         prompts::prompts(self)
     }
 

@@ -46,7 +46,7 @@ pub struct Pasted {
 
 /// What was typed, as far as it is known.
 #[derive(Debug, Default)]
-pub struct Typed {
+pub struct PromptHistory {
     /// The prompts, the newest first.
     pub prompts: Vec<Prompt>,
     /// What could not be read.
@@ -73,8 +73,8 @@ pub struct Ghost {
     pub prompts: usize,
 }
 
-pub(crate) fn prompts(engine: &Engine) -> Typed {
-    let mut typed = Typed::default();
+pub(crate) fn prompts(engine: &Engine) -> PromptHistory {
+    let mut typed = PromptHistory::default();
     for root in engine.roots().paths() {
         let path = root.join("history.jsonl");
         match typed.add(&path, &root.join("paste-cache")) {
@@ -89,7 +89,7 @@ pub(crate) fn prompts(engine: &Engine) -> Typed {
 }
 
 pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
-    let Typed { prompts, mut errors, .. } = engine.prompts();
+    let PromptHistory { prompts, mut errors, .. } = engine.prompts();
     let there = There::look(engine, &mut errors);
     let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
     for prompt in prompts.into_iter().rev() {
@@ -164,7 +164,7 @@ impl Ghost {
     }
 }
 
-impl Typed {
+impl PromptHistory {
     /// Adds the prompts of a history, in the order of its lines.
     fn add(&mut self, path: &Path, pasted: &Path) -> io::Result<()> {
         // Who opens a pipe waits for its writer.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, ProjectFilter, Prompt, Typed};
+use annals_engine::{Engine, ProjectFilter, Prompt, PromptHistory};
 use jiff::Timestamp;
 
 use crate::args::{Global, Prompts};
@@ -12,7 +12,7 @@ use crate::failure::{FAILED, Failure};
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<ExitCode, Failure> {
-    let Typed { mut prompts, errors, passed_over } = engine.prompts();
+    let PromptHistory { mut prompts, errors, passed_over } = engine.prompts();
     for error in &errors {
         output::complain(&error.to_string());
     }
