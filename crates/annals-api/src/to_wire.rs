@@ -5,7 +5,7 @@ mod utf8;
 mod word;
 
 use annals_engine::{
-    Finding, Forked, Ghost, Pasted, Project, Prompt, Relation, Report, RootSummary, SessionRow,
+    Finding, Forked, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow,
     TranscriptFile, Trashed,
 };
 use annals_proto as wire;
@@ -138,7 +138,7 @@ pub fn prompt(prompt: &Prompt) -> wire::Prompt {
     }
 }
 
-fn paste(pasted: &Pasted) -> wire::Paste {
+fn paste(pasted: &Paste) -> wire::Paste {
     wire::Paste { id: pasted.id.clone(), kind: pasted.kind.clone(), content: pasted.content.clone() }
 }
 

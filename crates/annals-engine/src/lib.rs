@@ -61,7 +61,7 @@ pub use home::Home;
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
 pub use live::{Doubt, LiveWriter, Liveness, ProcessView};
-pub use prompts::{Ghost, Pasted, Prompt, PromptHistory};
+pub use prompts::{Ghost, Paste, Prompt, PromptHistory};
 pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::Http;

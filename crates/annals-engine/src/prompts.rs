@@ -29,13 +29,13 @@ pub struct Prompt {
     /// The session; old lines name none.
     pub session: Option<String>,
     /// What was pasted, and stands in the words as a short mark only.
-    pub pasted: Vec<Pasted>,
+    pub pasted: Vec<Paste>,
 }
 
 /// Something pasted into a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Pasted {
+pub struct Paste {
     /// Its number in the prompt.
     pub id: String,
     /// What it is: `text`, `image`.
@@ -188,7 +188,7 @@ impl Prompt {
         let time =
             line.number("timestamp").and_then(|ms| Timestamp::from_millisecond(ms.try_into().ok()?).ok());
         let pasted =
-            line.get("pastedContents").into_iter().flat_map(Value::members).map(|(key, value)| Pasted {
+            line.get("pastedContents").into_iter().flat_map(Value::members).map(|(key, value)| Paste {
                 id: key.decode().into_owned(),
                 kind: value.text("type").map(String::from),
                 content: value
