@@ -31,7 +31,7 @@ pub struct Selection {
     /// Folders that could not be read.
     pub errors: Vec<Error>,
     /// How many `.jsonl` files were passed over because they are other programs'.
-    pub passed_over: usize,
+    pub skipped: usize,
 }
 
 impl TranscriptFile {
@@ -158,7 +158,7 @@ impl Selection {
             if file.session.is_some() || file.agent.is_some() || !is_another_programs(path).unwrap_or(false) {
                 self.files.push(file);
             } else {
-                self.passed_over += 1;
+                self.skipped += 1;
             }
         });
     }
@@ -375,7 +375,7 @@ mod tests {
         let mut found = Selection::default();
         found.add_folder(root.path());
         assert_eq!(names(&found), ["agent-a1.jsonl", &main, "export.jsonl", "long.jsonl", "ruined.jsonl"]);
-        assert_eq!(found.passed_over, 3);
+        assert_eq!(found.skipped, 3);
     }
 
     #[test]

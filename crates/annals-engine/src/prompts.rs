@@ -52,7 +52,7 @@ pub struct PromptHistory {
     /// What could not be read.
     pub errors: Vec<Error>,
     /// How many lines were passed over because no prompt can be read in them.
-    pub passed_over: usize,
+    pub skipped: usize,
 }
 
 /// A session that the prompt history names and whose transcript is gone.
@@ -175,7 +175,7 @@ impl PromptHistory {
         while let Some(entry) = reader.read()? {
             match entry.body().and_then(|body| Prompt::of(body, pasted)) {
                 Some(prompt) => self.prompts.push(prompt),
-                None => self.passed_over += usize::from(entry.problem() != Some(Problem::Blank)),
+                None => self.skipped += usize::from(entry.problem() != Some(Problem::Blank)),
             }
         }
         Ok(())
