@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::write;
 
-use crate::live::{Doubt, LiveWriter};
+use crate::live::{LiveWriter, UnknownReason};
 
 /// An error of the engine. Content of transcripts is never the cause.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +44,8 @@ pub(crate) enum ErrorKind {
     Write { path: PathBuf, source: io::Error },
     #[error("{} was left alone: {writer}", path.display())]
     Live { path: PathBuf, writer: LiveWriter },
-    #[error("{} was left alone: {doubt}", path.display())]
-    PerhapsLive { path: PathBuf, doubt: Doubt },
+    #[error("{} was left alone: {reason}", path.display())]
+    LivenessUnknown { path: PathBuf, reason: UnknownReason },
     #[error("a title has to have words")]
     NoTitle,
     #[error("{} is not the transcript of a session where Claude Code would find it", path.display())]
@@ -122,9 +122,9 @@ impl Error {
     /// Returns whether nothing was done because somebody else writes to the session, or may do so.
     pub fn is_live(&self) -> bool {
         match &*self.0 {
-            ErrorKind::Live { .. } | ErrorKind::PerhapsLive { .. } | ErrorKind::ChangedWhileCopied { .. } => {
-                true
-            }
+            ErrorKind::Live { .. }
+            | ErrorKind::LivenessUnknown { .. }
+            | ErrorKind::ChangedWhileCopied { .. } => true,
             ErrorKind::Writer(error) => error.is_busy(),
             _ => false,
         }

@@ -60,7 +60,7 @@ pub use fork::{Fork, Forked};
 pub use home::Home;
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
-pub use live::{Doubt, LiveWriter, Liveness, ProcessView};
+pub use live::{LiveWriter, Liveness, ProcessView, UnknownReason};
 pub use prompts::{Ghost, Paste, Prompt, PromptHistory};
 pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]

@@ -32,7 +32,7 @@ pub enum Liveness {
     /// Somebody does.
     Live(LiveWriter),
     /// What would tell cannot be seen.
-    Unknown(Doubt),
+    Unknown(UnknownReason),
 }
 
 /// Somebody who writes to a session.
@@ -51,7 +51,7 @@ pub enum LiveWriter {
 /// Why it cannot be told whether a client has a session open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Doubt {
+pub enum UnknownReason {
     /// The client's registry of its processes, or a file in it, cannot be read.
     Unreadable {
         /// The folder or file.
@@ -75,12 +75,14 @@ impl fmt::Display for LiveWriter {
     }
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "it cannot be told whether Claude Code has it open: ")?;
         match self {
-            Doubt::Unreadable { path, reason } => write!(f, "cannot read {}: {reason}", path.display()),
-            Doubt::AnotherNamespace { pid } => {
+            UnknownReason::Unreadable { path, reason } => {
+                write!(f, "cannot read {}: {reason}", path.display())
+            }
+            UnknownReason::AnotherNamespace { pid } => {
                 write!(f, "process {pid} opened it and is not seen from the container that annals runs in")
             }
         }
@@ -136,7 +138,7 @@ impl Engine {
         match if force { Liveness::NotLive } else { self.liveness(file)? } {
             Liveness::NotLive => Ok(()),
             Liveness::Live(writer) => Err(Error::new(ErrorKind::Live { path, writer })),
-            Liveness::Unknown(doubt) => Err(Error::new(ErrorKind::PerhapsLive { path, doubt })),
+            Liveness::Unknown(reason) => Err(Error::new(ErrorKind::LivenessUnknown { path, reason })),
         }
     }
 
@@ -152,7 +154,7 @@ impl Engine {
                 Ok(note) if note.session != session => {}
                 Ok(note) if is_running(&note) => return Liveness::Live(LiveWriter::Client { pid: note.pid }),
                 Ok(note) if note.may_be_elsewhere(self.processes()) => {
-                    doubt = Some(Doubt::AnotherNamespace { pid: note.pid });
+                    doubt = Some(UnknownReason::AnotherNamespace { pid: note.pid });
                 }
                 Ok(_) => {}
                 Err(unreadable) => doubt = Some(unreadable),
@@ -183,7 +185,7 @@ impl Note {
 }
 
 /// Returns what the clients of a folder note, and what of it cannot be read. A folder that is not there has no notes.
-fn notes_in(root: &Path) -> Vec<Result<Note, Doubt>> {
+fn notes_in(root: &Path) -> Vec<Result<Note, UnknownReason>> {
     let folder = ConfigFolder::new(root).running();
     match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries.iter().filter_map(|entry| note(&entry.path()).transpose()).collect(),
@@ -192,16 +194,16 @@ fn notes_in(root: &Path) -> Vec<Result<Note, Doubt>> {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Doubt {
+fn unreadable(path: &Path, error: &io::Error) -> UnknownReason {
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
-    Doubt::Unreadable { path: path.to_owned(), reason }
+    UnknownReason::Unreadable { path: path.to_owned(), reason }
 }
 
 /// Reads a note; none if the file is something else, or gone meanwhile.
-fn note(path: &Path) -> Result<Option<Note>, Doubt> {
+fn note(path: &Path) -> Result<Option<Note>, UnknownReason> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(None);
     }
@@ -233,7 +235,9 @@ fn note(path: &Path) -> Result<Option<Note>, Doubt> {
     let written = modified.and_then(seconds).unwrap_or(u64::MAX);
     let is_its_own = |started: &u64| *started <= written.saturating_add(LEEWAY);
     match pid.and_then(start_of_process).filter(is_its_own) {
-        Some(_) => Err(Doubt::Unreadable { path: path.to_owned(), reason: "it is not complete".to_owned() }),
+        Some(_) => {
+            Err(UnknownReason::Unreadable { path: path.to_owned(), reason: "it is not complete".to_owned() })
+        }
         None => Ok(found),
     }
 }

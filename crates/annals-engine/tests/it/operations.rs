@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_engine::{
-    Doubt, Engine, Fork, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
-    TranscriptFile,
+    Engine, Fork, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
+    TranscriptFile, UnknownReason,
 };
 use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::{Disk, RealDisk};
@@ -823,7 +823,7 @@ fn a_registry_that_cannot_be_read_leaves_it_unknown_whether_a_session_is_live() 
         std::os::unix::fs::symlink("1.json", registry.join("1.json")).unwrap();
         let doubt = engine.liveness(&session(folder)).unwrap();
         assert!(
-            matches!(&doubt, Liveness::Unknown(Doubt::Unreadable { path, .. }) if path.ends_with("1.json"))
+            matches!(&doubt, Liveness::Unknown(UnknownReason::Unreadable { path, .. }) if path.ends_with("1.json"))
         );
     }
     engine.delete(&session(folder), true).unwrap();
