@@ -40,7 +40,7 @@ pub enum Liveness {
 #[non_exhaustive]
 pub enum LiveWriter {
     /// A client that has the session open.
-    Client {
+    ClaudeCode {
         /// Its process.
         pid: u32,
     },
@@ -69,7 +69,7 @@ pub enum UnknownReason {
 impl fmt::Display for LiveWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LiveWriter::Client { pid } => write!(f, "Claude Code has it open (process {pid})"),
+            LiveWriter::ClaudeCode { pid } => write!(f, "Claude Code has it open (process {pid})"),
             LiveWriter::Unknown => write!(f, "it is growing"),
         }
     }
@@ -152,7 +152,9 @@ impl Engine {
         for note in notes_in(root.root()) {
             match note {
                 Ok(note) if note.session != session => {}
-                Ok(note) if is_running(&note) => return Liveness::Live(LiveWriter::Client { pid: note.pid }),
+                Ok(note) if is_running(&note) => {
+                    return Liveness::Live(LiveWriter::ClaudeCode { pid: note.pid });
+                }
                 Ok(note) if note.may_be_elsewhere(self.processes()) => {
                     doubt = Some(UnknownReason::AnotherNamespace { pid: note.pid });
                 }

@@ -850,7 +850,7 @@ fn a_client_is_live_while_its_own_process_runs() {
         ("1.key", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\",\"startedAt\":{now}}}"), false),
     ] {
         fs::write(registry.join(name), &note).unwrap();
-        let expected = if live { Liveness::Live(LiveWriter::Client { pid }) } else { Liveness::NotLive };
+        let expected = if live { Liveness::Live(LiveWriter::ClaudeCode { pid }) } else { Liveness::NotLive };
         let engine = real(folder).with_processes(HOST);
         assert_eq!(engine.liveness(&session(folder)).unwrap(), expected, "{note}");
         let deleted = engine.delete(&session(folder), false);
