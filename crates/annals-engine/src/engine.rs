@@ -174,8 +174,8 @@ impl Engine {
 /// Sessions that are open elsewhere.
 impl Engine {
     /// Returns the Claude Code that has a session open, by its registry of running processes.
-    pub fn live_client(&self, file: &TranscriptFile) -> Option<LiveWriter> {
-        live::live_client(self, file)
+    pub fn registered_writer(&self, file: &TranscriptFile) -> Option<LiveWriter> {
+        live::registered_writer(self, file)
     }
 
     /// Returns the ids of the sessions that are open in Claude Code.

@@ -110,7 +110,7 @@ impl ProcessView {
     }
 }
 
-pub(crate) fn live_client(engine: &Engine, file: &TranscriptFile) -> Option<LiveWriter> {
+pub(crate) fn registered_writer(engine: &Engine, file: &TranscriptFile) -> Option<LiveWriter> {
     match engine.registered(file) {
         Liveness::Live(writer) => Some(writer),
         Liveness::NotLive | Liveness::Unknown(_) => None,

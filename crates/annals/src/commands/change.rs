@@ -136,7 +136,7 @@ fn fetch_log(_address: &str) -> io::Result<Log> {
 
 /// Warns if Claude Code has the session open, and of what it may do then.
 fn warn_if_open(engine: &Engine, file: &TranscriptFile, risk: &str) {
-    if let Some(process) = engine.live_client(file) {
+    if let Some(process) = engine.registered_writer(file) {
         output::note(&format!("note: {process}; {risk}"));
     }
 }
