@@ -15,7 +15,7 @@ use crate::belongings::{self, Belonging};
 use crate::catalog::ListOptions;
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
-use crate::fork::{self, Fork, Forked};
+use crate::fork::{self, Fork, ForkOptions};
 use crate::home::Home;
 use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
@@ -228,8 +228,8 @@ impl Engine {
     }
 
     /// Copies a session. The copied entries get new ids and name the session and the entry that they come from.
-    pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
-        fork::fork(self, file, fork)
+    pub fn fork(&self, file: &TranscriptFile, options: &ForkOptions) -> Result<Fork, Error> {
+        fork::fork(self, file, options)
     }
 
     /// Returns the id of the one entry whose id begins with a text.

@@ -22,7 +22,7 @@ use crate::title::{own_target, side_folder};
 
 /// What a fork is to be.
 #[derive(Clone, Debug, Default)]
-pub struct Fork {
+pub struct ForkOptions {
     /// The last message that is copied, by the beginning of its id; all are, if there is none.
     pub up_to: Option<String>,
     /// The title of the copy; that of the original with `(fork)` behind it, if there is none.
@@ -33,7 +33,7 @@ pub struct Fork {
 
 /// A fork that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forked {
+pub struct Fork {
     /// The new session.
     pub session: String,
     /// Its transcript.
@@ -44,13 +44,13 @@ pub struct Forked {
     pub entries: usize,
 }
 
-pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
+pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, options: &ForkOptions) -> Result<Fork, Error> {
     let _session = engine.take_shared(file)?;
     let target = own_target(file)?;
     let session = new_id();
     let snapshot = engine.snapshot(file.clone())?;
-    let last = fork.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
-    let title = match fork.title.as_deref().map(str::trim) {
+    let last = options.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
+    let title = match options.title.as_deref().map(str::trim) {
         Some("") => return Err(Error::new(ErrorKind::NoTitle)),
         Some(title) => title.to_owned(),
         None => format!("{} (fork)", name_of(file)),
@@ -58,7 +58,7 @@ pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, fork: &Fork) -> Resul
     let paths = SessionPaths::new(target.folder(), &session);
     let (path, folder) = (paths.transcript().to_owned(), paths.folder());
     let made = (|| {
-        if fork.with_side_files {
+        if options.with_side_files {
             engine.copy_side_files(file, &session, &folder)?;
         }
         let entries = engine.copy_transcript(&snapshot, &session, &path, last, Some(&title))?;
@@ -71,7 +71,7 @@ pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, fork: &Fork) -> Resul
         Ok(entries)
     })();
     match made {
-        Ok(entries) => Ok(Forked { session, path, title, entries }),
+        Ok(entries) => Ok(Fork { session, path, title, entries }),
         Err(error) => {
             // What was begun is nobody's.
             for begun in [Some(path), Some(folder), file_history(file, &session)].into_iter().flatten() {

@@ -56,7 +56,7 @@ pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
 #[cfg(feature = "follow")]
 pub use follow::{Event, FollowOptions, Follower};
-pub use fork::{Fork, Forked};
+pub use fork::{Fork, ForkOptions};
 pub use home::Home;
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};

@@ -1,6 +1,6 @@
 //! Methods that change sessions: titles, tags, copies, the trash.
 
-use annals_engine::{Fork, TranscriptFile};
+use annals_engine::{ForkOptions, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Operation};
 
 use super::{Api, session_id};
@@ -36,7 +36,7 @@ impl Api {
     pub(super) fn fork(&self, params: &wire::ForkParams) -> Result<wire::ForkResult, Error> {
         let title = params.title.as_deref().map(|title| name("title", title)).transpose()?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
-        let fork = Fork {
+        let fork = ForkOptions {
             up_to: params.up_to.clone(),
             title: title.map(str::to_owned),
             with_side_files: params.with_side_files.unwrap_or_default(),

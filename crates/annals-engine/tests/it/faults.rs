@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_engine::{Engine, Fork, HydrateOptions, Meta};
+use annals_engine::{Engine, ForkOptions, HydrateOptions, Meta};
 use annals_transcript::write::fs::Disk;
 use annals_transcript::write::{Agent, Target};
 use testkit::faults::{Fault, FaultyDisk, TwoDevices, every_fault, every_moment};
@@ -315,7 +315,7 @@ fn removing_for_good_survives_any_fault_and_nothing_half_removed_comes_back() {
 
 #[test]
 fn forking_survives_any_fault_and_leaves_the_original_alone() {
-    let wish = Fork { title: Some("Copy".into()), with_side_files: true, ..Fork::default() };
+    let wish = ForkOptions { title: Some("Copy".into()), with_side_files: true, ..ForkOptions::default() };
     let fork =
         |disk, folder: &Path| engine(folder, disk).fork(&session(folder), &wish).map_err(|e| e.to_string());
     let whole = |folder: &Path, id: &str, context: &str| {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_engine::{
-    Engine, Fork, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
+    Engine, ForkOptions, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
     TranscriptFile, UnknownReason,
 };
 use annals_transcript::project::{folder_name, resolve};
@@ -908,8 +908,8 @@ fn an_agent_of_whom_nothing_is_known_is_not_described() {
 fn a_fork_has_words_for_a_title() {
     let world = world();
     let folder = world.path();
-    let fork = Fork { title: Some("  ".into()), ..Fork::default() };
+    let fork = ForkOptions { title: Some("  ".into()), ..ForkOptions::default() };
     assert!(real(folder).fork(&session(folder), &fork).is_err());
-    let fork = Fork { title: Some(" 茶 ".into()), ..Fork::default() };
+    let fork = ForkOptions { title: Some(" 茶 ".into()), ..ForkOptions::default() };
     assert_eq!(real(folder).fork(&session(folder), &fork).unwrap().title, "茶");
 }
