@@ -23,7 +23,7 @@ use crate::lookup;
 use crate::prompts::{self, Ghost, PromptHistory};
 use crate::record::{self, Recording};
 use crate::report::{self, Report};
-use crate::rewrite::{self, HydrateOptions, Hydrated};
+use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
 use crate::snapshot::Snapshot;
 use crate::subagent::{self, Meta, Subagent};
@@ -261,7 +261,7 @@ impl Engine {
         target: &Target,
         log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
         options: HydrateOptions,
-    ) -> Result<Hydrated, Error> {
+    ) -> Result<HydrateOutcome, Error> {
         rewrite::hydrate(self, target, log, options)
     }
 

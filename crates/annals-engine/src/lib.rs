@@ -67,7 +67,7 @@ pub use record::{FORMAT_VERSION, Recording};
 pub use remote::Http;
 pub use remote::Remote;
 pub use report::Report;
-pub use rewrite::{HydrateOptions, Hydrated, Log};
+pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};

@@ -24,7 +24,7 @@ pub struct HydrateOptions {
 
 /// A session that was replaced, or made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hydrated {
+pub struct HydrateOutcome {
     /// How many entries it has.
     pub entries: usize,
     /// The entry of the trash that has what was there before.
@@ -70,7 +70,7 @@ pub(crate) fn hydrate(
     target: &Target,
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     options: HydrateOptions,
-) -> Result<Hydrated, Error> {
+) -> Result<HydrateOutcome, Error> {
     let file = TranscriptFile::at(&target.path());
     if file.path.exists() {
         engine.ensure_at_rest(&file, options.force)?;
@@ -84,7 +84,7 @@ pub(crate) fn hydrate(
     match rewrite::hydrate(&**engine.disk(), &file.path, log, options.allow_empty, keep_old) {
         Ok(entries) => {
             let replaced = replaced.map(|kept| kept.complete(engine)).transpose()?;
-            Ok(Hydrated { entries, replaced })
+            Ok(HydrateOutcome { entries, replaced })
         }
         Err(error) => {
             // Nothing was replaced. If this fails, too, the trash has a copy too many.
