@@ -6,7 +6,7 @@ mod word;
 
 use annals_engine::{
     Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow, TranscriptFile,
-    Trashed,
+    TrashEntry,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -220,7 +220,7 @@ pub fn fork_result(fork: &Fork, from: &TranscriptFile) -> wire::ForkResult {
 }
 
 /// Returns an entry of the trash.
-pub fn trash_entry(trashed: &Trashed) -> wire::TrashEntry {
+pub fn trash_entry(trashed: &TrashEntry) -> wire::TrashEntry {
     wire::TrashEntry {
         session: trashed.session.clone(),
         entry: trashed.entry.clone(),

@@ -29,7 +29,7 @@ use crate::snapshot::Snapshot;
 use crate::subagent::{self, Meta, Subagent};
 use crate::symlink_guard::SymlinkGuard;
 use crate::title;
-use crate::trash::{self, Trashed};
+use crate::trash::{self, TrashEntry};
 
 /// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
 #[derive(Clone, Debug)]
@@ -286,12 +286,12 @@ impl Engine {
 
     /// Moves a session with everything that belongs to it to a new entry of the trash. If that fails, the session stays
     /// where it is.
-    pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
+    pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
         trash::delete(self, file, force)
     }
 
     /// Returns the entries of the trash, most recently deleted first.
-    pub fn trashed(&self) -> Vec<Trashed> {
+    pub fn trashed(&self) -> Vec<TrashEntry> {
         trash::trashed(self)
     }
 
@@ -302,27 +302,27 @@ impl Engine {
 
     /// Finds a session in the trash by its id, the beginning of it, or its title: its newest entry unless `entry` names one.
     /// Entries of other config folders, whose sessions may have the same id, are found only if these folders have none.
-    pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
+    pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<TrashEntry, Error> {
         trash::in_trash(self, selector, entry)
     }
 
     /// Returns whether a session in the trash was deleted from one of these config folders.
-    pub fn has_place_for(&self, trashed: &Trashed) -> bool {
+    pub fn has_place_for(&self, trashed: &TrashEntry) -> bool {
         trash::has_place_for(self, trashed)
     }
 
     /// Fails unless an entry can be restored: all of it is there, and no other file is in its place.
-    pub fn ensure_restorable(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub fn ensure_restorable(&self, trashed: &TrashEntry) -> Result<(), Error> {
         trash::ensure_restorable(self, trashed)
     }
 
     /// Moves an entry of the trash back to where it was. If another file is there by now, nothing is moved.
-    pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
+    pub fn restore(&self, trashed: &TrashEntry) -> Result<PathBuf, Error> {
         trash::restore(self, trashed)
     }
 
     /// Fails unless an entry can be restored in place of the transcript on disk.
-    pub fn ensure_replaceable(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub fn ensure_replaceable(&self, trashed: &TrashEntry) -> Result<(), Error> {
         trash::ensure_replaceable(self, trashed)
     }
 
@@ -330,12 +330,12 @@ impl Engine {
     /// or `None` if there was no transcript on disk. The restored entry stays in the trash: a program that had the file open
     /// when it was replaced may still append to it. Only an entry that holds a transcript and nothing else can be restored
     /// in this way: `hydrate` makes such entries, because it leaves the side files of a session where they are.
-    pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Option<Trashed>, Error> {
+    pub fn restore_over(&self, trashed: &TrashEntry, force: bool) -> Result<Option<TrashEntry>, Error> {
         trash::restore_over(self, trashed, force)
     }
 
     /// Removes an entry from the trash for good.
-    pub fn purge(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub fn purge(&self, trashed: &TrashEntry) -> Result<(), Error> {
         trash::purge(self, trashed)
     }
 

@@ -75,4 +75,4 @@ pub use subagent::{Meta, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
-pub use trash::Trashed;
+pub use trash::TrashEntry;

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 use crate::remote::Remote;
 use crate::snapshot::Snapshot;
-use crate::trash::Trashed;
+use crate::trash::TrashEntry;
 
 /// How a session is replaced.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +28,7 @@ pub struct HydrateOutcome {
     /// How many entries it has.
     pub entries: usize,
     /// The entry of the trash that has what was there before.
-    pub replaced: Option<Trashed>,
+    pub replaced: Option<TrashEntry>,
 }
 
 pub(crate) fn entry_id(file: &TranscriptFile, beginning: &str) -> Result<String, Error> {

@@ -29,7 +29,7 @@ use crate::belongings::size;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::children;
-use entry::{Entry, MANIFEST, Name, Stage};
+use entry::{EntryFolder, MANIFEST, Name, Stage};
 
 pub(crate) use delete::{delete, purge};
 pub(crate) use restore::{ensure_replaceable, ensure_restorable, finish_interrupted, restore, restore_over};
@@ -39,7 +39,7 @@ const COPY: &str = "copy";
 
 /// An entry of the trash: a session as it was deleted at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trashed {
+pub struct TrashEntry {
     /// The session.
     pub session: String,
     /// Which of the session's entries it is. Later entries have ids that sort behind earlier ones.
@@ -58,10 +58,10 @@ pub struct Trashed {
     pub is_unfinished: bool,
 }
 
-impl From<Entry> for Trashed {
-    fn from(entry: Entry) -> Self {
+impl From<EntryFolder> for TrashEntry {
+    fn from(entry: EntryFolder) -> Self {
         let is_unfinished = entry.name.stage == Stage::Moving;
-        let Entry { name, folder, manifest } = entry;
+        let EntryFolder { name, folder, manifest } = entry;
         Self {
             session: manifest.session,
             entry: name.id,
@@ -75,8 +75,8 @@ impl From<Entry> for Trashed {
     }
 }
 
-pub(crate) fn trashed(engine: &Engine) -> Vec<Trashed> {
-    let mut found: Vec<_> = engine.entries().map(Trashed::from).collect();
+pub(crate) fn trashed(engine: &Engine) -> Vec<TrashEntry> {
+    let mut found: Vec<_> = engine.entries().map(TrashEntry::from).collect();
     found.sort_by(|a, b| b.deleted_at.cmp(&a.deleted_at).then_with(|| a.session.cmp(&b.session)));
     found
 }
@@ -85,8 +85,9 @@ pub(crate) fn unreadable_entries(engine: &Engine) -> Vec<PathBuf> {
     let trash = engine.home().trash();
     let kept = entry::names(&trash).filter(|name| name.stage != Stage::Purging);
     // An operation that goes on may have renamed the folder since it was listed, so it is looked for again.
-    let is_unreadable =
-        |name: &Name| Entry::read(&trash, name.clone()).is_none() && name.folder(&trash, name.stage).exists();
+    let is_unreadable = |name: &Name| {
+        EntryFolder::read(&trash, name.clone()).is_none() && name.folder(&trash, name.stage).exists()
+    };
     let unreadable = kept.filter(|name| is_unreadable(name) && is_unreadable(name));
     let folders = unreadable.map(|name| (name.stage, name.folder(&trash, name.stage)));
     // The folder of an entry that is just being made holds nothing but the manifest that is being written.
@@ -101,7 +102,7 @@ pub(crate) fn unreadable_entries(engine: &Engine) -> Vec<PathBuf> {
     folders.filter(|folder| !is_begun(folder)).map(|(_, folder)| folder).collect()
 }
 
-pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
+pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> Result<TrashEntry, Error> {
     let mut found = engine.trashed_as(selector);
     if let Some(entry) = entry.filter(|_| !found.is_empty()) {
         found.retain(|trashed| trashed.entry == entry);
@@ -124,7 +125,7 @@ pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> 
     }
 }
 
-pub(crate) fn has_place_for(engine: &Engine, trashed: &Trashed) -> bool {
+pub(crate) fn has_place_for(engine: &Engine, trashed: &TrashEntry) -> bool {
     let root = resolved_root(&trashed.transcript);
     engine.roots().projects().any(|projects| {
         // `projects` itself may be a link, so that a session lies below another folder than the config folder.
@@ -135,13 +136,13 @@ pub(crate) fn has_place_for(engine: &Engine, trashed: &Trashed) -> bool {
 }
 
 impl Engine {
-    fn entries(&self) -> impl Iterator<Item = Entry> + use<> {
+    fn entries(&self) -> impl Iterator<Item = EntryFolder> + use<> {
         let trash = self.home().trash();
         let names = entry::names(&trash).filter(|name| name.stage != Stage::Purging);
-        names.filter_map(move |name| Entry::read(&trash, name))
+        names.filter_map(move |name| EntryFolder::read(&trash, name))
     }
 
-    fn trashed_as(&self, selector: &str) -> Vec<Trashed> {
+    fn trashed_as(&self, selector: &str) -> Vec<TrashEntry> {
         let mut found = self.trashed();
         found.retain(|trashed| {
             selector.len() >= 4 && trashed.session.starts_with(selector)
@@ -151,21 +152,22 @@ impl Engine {
     }
 
     /// Returns the entry with an id, at whatever stage it is now.
-    fn entry(&self, trashed: &Trashed) -> Result<Entry, Error> {
-        let is_it = |entry: &Entry| entry.name.session == trashed.session && entry.name.id == trashed.entry;
+    fn entry(&self, trashed: &TrashEntry) -> Result<EntryFolder, Error> {
+        let is_it =
+            |entry: &EntryFolder| entry.name.session == trashed.session && entry.name.id == trashed.entry;
         let selector = trashed.session.clone();
         self.entries().find(is_it).ok_or_else(|| Error::new(ErrorKind::NotInTrash { selector }))
     }
 
     /// Renames the folder of an entry for its next stage.
-    fn set_stage(&self, name: Name, stage: Stage) -> Result<Entry, Error> {
+    fn set_stage(&self, name: Name, stage: Stage) -> Result<EntryFolder, Error> {
         let trash = self.home().trash();
         let (from, to) = (name.folder(&trash, name.stage), name.folder(&trash, stage));
         self.disk().rename_new(&from, &to).map_err(|source| Error::write(&to, source))?;
         // If this fails, a loss of power may bring the earlier stage back, which is as good.
         let _ = self.disk().sync_folder(&trash);
         let selector = name.session.clone();
-        Entry::read(&trash, Name { stage, ..name })
+        EntryFolder::read(&trash, Name { stage, ..name })
             .ok_or_else(|| Error::new(ErrorKind::NotInTrash { selector }))
     }
 

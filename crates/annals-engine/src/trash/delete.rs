@@ -9,8 +9,8 @@ use annals_transcript::project::resolve;
 use annals_transcript::write::rewrite;
 use jiff::{SignedDuration, Timestamp};
 
-use super::entry::{self, Entry, MANIFEST, Manifest, Name, Stage};
-use super::{COPY, Trashed};
+use super::entry::{self, EntryFolder, MANIFEST, Manifest, Name, Stage};
+use super::{COPY, TrashEntry};
 use crate::belongings::{belongings, size};
 use crate::catalog::listed_title;
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ use crate::files::{TranscriptFile, ends};
 use crate::index_file;
 use crate::title::own_target;
 
-pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
+pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
     engine.ensure_at_rest(file, force)?;
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.clone().ok_or_else(not_a_session)?;
@@ -41,13 +41,13 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
     let entry = engine.new_entry(file, items, size)?;
     let moved =
         engine.move_in(&entry, file).and_then(|()| engine.set_stage(entry.name.clone(), Stage::Complete));
-    moved.map(Trashed::from).inspect_err(|_| {
+    moved.map(TrashEntry::from).inspect_err(|_| {
         // What cannot be put back now is put back by the next operation on the session.
         let _ = engine.put_back(&entry);
     })
 }
 
-pub(crate) fn purge(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
+pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> {
     let _session = engine.take_alone(&trashed.transcript, &trashed.session)?;
     engine.discard(trashed)
 }
@@ -55,14 +55,14 @@ pub(crate) fn purge(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
 /// The version of a transcript that was put into the trash before another one takes its place.
 #[derive(Debug)]
 pub(crate) struct KeptVersion {
-    pub(crate) trashed: Trashed,
+    pub(crate) trashed: TrashEntry,
     /// The replaced file and its copy, if the trash has a copy and not a second name of the file.
     copied: Option<(File, PathBuf)>,
 }
 
 impl KeptVersion {
     /// Copies what others appended to the file until it was replaced.
-    pub(crate) fn complete(self, engine: &Engine) -> Result<Trashed, Error> {
+    pub(crate) fn complete(self, engine: &Engine) -> Result<TrashEntry, Error> {
         if let Some((mut file, copy)) = self.copied {
             engine.copy_rest(&mut file, &copy).map_err(|source| Error::write(&copy, source))?;
         }
@@ -81,7 +81,7 @@ impl Engine {
         })
     }
 
-    fn keep_in(&self, entry: &Entry, original: &Path) -> Result<KeptVersion, Error> {
+    fn keep_in(&self, entry: &EntryFolder, original: &Path) -> Result<KeptVersion, Error> {
         let item = entry.transcript().expect("the transcript was given");
         // A second name keeps also what others append until the very moment in which the file is replaced.
         let copied = match self.disk().link(original, &item.place) {
@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Removes an entry. The caller holds the lock of the session.
-    pub(crate) fn discard(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub(crate) fn discard(&self, trashed: &TrashEntry) -> Result<(), Error> {
         let name = self.entry(trashed)?.name;
         let folder = name.folder(&self.home().trash(), Stage::Purging);
         self.set_stage(name, Stage::Purging)?;
@@ -107,12 +107,13 @@ impl Engine {
     }
 
     /// Makes the folder of an entry, with a manifest that is synced. Of one session no two entries have the same time.
-    fn new_entry(&self, file: &TranscriptFile, items: Vec<PathBuf>, size: u64) -> Result<Entry, Error> {
+    fn new_entry(&self, file: &TranscriptFile, items: Vec<PathBuf>, size: u64) -> Result<EntryFolder, Error> {
         let session = file.session.clone().unwrap_or_default();
         let trash = self.home().trash();
         let earlier = entry::names(&trash).filter(|name| name.session == session);
         let a_moment = SignedDuration::from_millis(1);
-        let after = |name: Name| Entry::read(&trash, name)?.manifest.deleted_at.checked_add(a_moment).ok();
+        let after =
+            |name: Name| EntryFolder::read(&trash, name)?.manifest.deleted_at.checked_add(a_moment).ok();
         let after_last = earlier.filter_map(after).max();
         let mut manifest = Manifest {
             title: listed_title(&file.path).map(|title| title.text),
@@ -133,7 +134,7 @@ impl Engine {
             match self.disk().create_new_folder(&folder) {
                 Ok(()) if !is_taken => {
                     let written = self.write_manifest(&folder, &manifest);
-                    let entry = Entry { name, folder, manifest };
+                    let entry = EntryFolder { name, folder, manifest };
                     return written.map(|()| entry);
                 }
                 Ok(()) => self.remove_all(&folder)?,
@@ -156,7 +157,7 @@ impl Engine {
         })
     }
 
-    fn move_in(&self, entry: &Entry, file: &TranscriptFile) -> Result<(), Error> {
+    fn move_in(&self, entry: &EntryFolder, file: &TranscriptFile) -> Result<(), Error> {
         for item in entry.items() {
             if Some(item.path) == entry.manifest.items.last().map(PathBuf::as_path) {
                 index_file::remove(self, file)?;

@@ -81,13 +81,13 @@ pub(super) fn names(trash: &Path) -> impl Iterator<Item = Name> + use<> {
 
 /// An entry of the trash.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct EntryFolder {
     pub(super) name: Name,
     pub(super) folder: PathBuf,
     pub(super) manifest: Manifest,
 }
 
-impl Entry {
+impl EntryFolder {
     /// Reads an entry; none if its manifest is not there or cannot be read.
     pub(super) fn read(trash: &Path, name: Name) -> Option<Self> {
         let folder = name.folder(trash, name.stage);

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::write::{Access, rewrite};
 
-use super::entry::{self, Entry, MANIFEST, Stage};
+use super::entry::{self, EntryFolder, MANIFEST, Stage};
 use super::transfer::{Comparison, compare, is_writable};
-use super::{COPY, Trashed, resolved_root};
+use super::{COPY, TrashEntry, resolved_root};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, children};
 use crate::index_file;
 
-pub(crate) fn ensure_restorable(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
+pub(crate) fn ensure_restorable(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> {
     ensure_entry_restorable(&engine.entry(trashed)?)
 }
 
-pub(crate) fn restore(engine: &Engine, trashed: &Trashed) -> Result<PathBuf, Error> {
+pub(crate) fn restore(engine: &Engine, trashed: &TrashEntry) -> Result<PathBuf, Error> {
     let _session = engine.lock_session(&trashed.session, Access::Exclusive)?;
     let mut entry = engine.entry(trashed)?;
     ensure_confined(&entry)?;
@@ -46,9 +46,9 @@ pub(crate) fn restore(engine: &Engine, trashed: &Trashed) -> Result<PathBuf, Err
 
 pub(crate) fn restore_over(
     engine: &Engine,
-    trashed: &Trashed,
+    trashed: &TrashEntry,
     force: bool,
-) -> Result<Option<Trashed>, Error> {
+) -> Result<Option<TrashEntry>, Error> {
     let file = TranscriptFile {
         path: trashed.transcript.clone(),
         session: Some(trashed.session.clone()),
@@ -74,7 +74,7 @@ pub(crate) fn restore_over(
     replaced.map(|kept| kept.complete(engine)).transpose()
 }
 
-pub(crate) fn ensure_replaceable(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
+pub(crate) fn ensure_replaceable(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> {
     let entry = engine.entry(trashed)?;
     let item = replaceable(&entry)?;
     File::open(&item.place).map(drop).map_err(|source| Error::read(&item.place, source))
@@ -96,7 +96,7 @@ fn exists(path: &Path) -> bool {
 impl Engine {
     /// Moves the items that a failed restore has put back, and that were not on disk before it, to the entry again. The entry
     /// is complete if it has all its items then and none of these is left on disk.
-    fn return_to_trash(&self, entry: &Entry, absent: &[entry::Item<'_>]) -> Result<(), Error> {
+    fn return_to_trash(&self, entry: &EntryFolder, absent: &[entry::Item<'_>]) -> Result<(), Error> {
         for item in absent.iter().filter(|item| exists(item.path) && !exists(&item.place)) {
             self.move_new(item.path, &item.place, &entry.folder.join(COPY))?;
         }
@@ -137,15 +137,15 @@ impl Engine {
         self.interrupted(transcript, session).next().is_some()
     }
 
-    fn interrupted(&self, transcript: &Path, session: &str) -> impl Iterator<Item = Entry> {
+    fn interrupted(&self, transcript: &Path, session: &str) -> impl Iterator<Item = EntryFolder> {
         let trash = self.home().trash();
         let names = entry::names(&trash)
             .filter(move |name| name.session == session && name.stage == Stage::Moving)
             .collect::<Vec<_>>();
-        let entries = names.into_iter().filter_map(move |name| Entry::read(&trash, name));
+        let entries = names.into_iter().filter_map(move |name| EntryFolder::read(&trash, name));
         // A manifest that names other paths is left to people: it must not keep others from working with the session.
         // So is one of another root, which may not even be there now.
-        entries.filter(Entry::is_confined).filter(move |entry| {
+        entries.filter(EntryFolder::is_confined).filter(move |entry| {
             entry.transcript().is_some_and(|item| resolved_root(item.path) == resolved_root(transcript))
         })
     }
@@ -153,7 +153,7 @@ impl Engine {
     /// Moves the items of an entry back to where they belong and removes the entry. What is on disk already, all of it or
     /// as the beginning of a file that has grown since, is removed from the entry. If something else stands in the place
     /// of an item, that item stays in the entry, which is complete then; the path is returned.
-    pub(super) fn put_back(&self, entry: &Entry) -> Result<Option<PathBuf>, Error> {
+    pub(super) fn put_back(&self, entry: &EntryFolder) -> Result<Option<PathBuf>, Error> {
         let in_the_way = |item: &entry::Item<'_>| in_the_way(&item.place, item.path, Accept::Beginnings);
         let another_transcript = entry.transcript().and_then(|item| in_the_way(&item));
         let mut left = another_transcript;
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// Puts the session back into `sessions-index.json`, unless the index names it already.
-    fn restore_index_entry(&self, entry: &Entry) -> Result<(), Error> {
+    fn restore_index_entry(&self, entry: &EntryFolder) -> Result<(), Error> {
         match (entry.transcript(), &entry.manifest.index_entry) {
             (Some(item), Some(index_entry)) => {
                 index_file::restore(self, item.path, &entry.manifest.session, index_entry)
@@ -187,8 +187,8 @@ impl Engine {
 
     /// Removes the folder of an entry whose items are all on disk. If there is anything else in it, which a damaged manifest
     /// does not name, the entry stays and is complete.
-    fn remove_emptied(&self, entry: &Entry) -> Result<(), Error> {
-        let Entry { name, folder, .. } = entry;
+    fn remove_emptied(&self, entry: &EntryFolder) -> Result<(), Error> {
+        let EntryFolder { name, folder, .. } = entry;
         self.remove_all(&folder.join(COPY))?;
         let left = children(folder).map_err(|source| Error::read(folder, source))?;
         if left.iter().any(|path| path.file_name().is_some_and(|name| name != MANIFEST)) {
@@ -266,7 +266,7 @@ impl Engine {
     }
 }
 
-fn ensure_entry_restorable(entry: &Entry) -> Result<(), Error> {
+fn ensure_entry_restorable(entry: &EntryFolder) -> Result<(), Error> {
     ensure_confined(entry)?;
     let transcript = transcript_of(entry)?;
     if !exists(&transcript.place) && !exists(transcript.path) {
@@ -279,12 +279,12 @@ fn ensure_entry_restorable(entry: &Entry) -> Result<(), Error> {
 }
 
 /// Returns the transcript of an entry; one whose manifest names none cannot be restored.
-fn transcript_of(entry: &Entry) -> Result<entry::Item<'_>, Error> {
+fn transcript_of(entry: &EntryFolder) -> Result<entry::Item<'_>, Error> {
     entry.transcript().ok_or_else(|| half_purged(entry))
 }
 
 /// Returns the transcript of an entry that holds nothing else.
-fn replaceable(entry: &Entry) -> Result<entry::Item<'_>, Error> {
+fn replaceable(entry: &EntryFolder) -> Result<entry::Item<'_>, Error> {
     ensure_confined(entry)?;
     let item = transcript_of(entry)?;
     if entry.manifest.items.len() > 1 {
@@ -293,11 +293,11 @@ fn replaceable(entry: &Entry) -> Result<entry::Item<'_>, Error> {
     Ok(item)
 }
 
-fn half_purged(entry: &Entry) -> Error {
+fn half_purged(entry: &EntryFolder) -> Error {
     Error::new(ErrorKind::HalfPurged { session: entry.manifest.session.clone() })
 }
 
-fn ensure_confined(entry: &Entry) -> Result<(), Error> {
+fn ensure_confined(entry: &EntryFolder) -> Result<(), Error> {
     let session = entry.manifest.session.clone();
     if entry.is_confined() { Ok(()) } else { Err(Error::new(ErrorKind::StrayManifest { session })) }
 }
