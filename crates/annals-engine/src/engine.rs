@@ -291,8 +291,8 @@ impl Engine {
     }
 
     /// Returns the entries of the trash, most recently deleted first.
-    pub fn trashed(&self) -> Vec<TrashEntry> {
-        trash::trashed(self)
+    pub fn trash_entries(&self) -> Vec<TrashEntry> {
+        trash::trash_entries(self)
     }
 
     /// Returns the folders in the trash whose manifests cannot be read. Their files stay there.

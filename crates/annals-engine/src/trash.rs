@@ -75,7 +75,7 @@ impl From<EntryFolder> for TrashEntry {
     }
 }
 
-pub(crate) fn trashed(engine: &Engine) -> Vec<TrashEntry> {
+pub(crate) fn trash_entries(engine: &Engine) -> Vec<TrashEntry> {
     let mut found: Vec<_> = engine.entries().map(TrashEntry::from).collect();
     found.sort_by(|a, b| b.deleted_at.cmp(&a.deleted_at).then_with(|| a.session.cmp(&b.session)));
     found
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     fn trashed_as(&self, selector: &str) -> Vec<TrashEntry> {
-        let mut found = self.trashed();
+        let mut found = self.trash_entries();
         found.retain(|trashed| {
             selector.len() >= 4 && trashed.session.starts_with(selector)
                 || trashed.title.as_deref() == Some(selector)

@@ -86,7 +86,7 @@ impl Api {
     }
 
     pub(super) fn trash(&self) -> wire::TrashResult {
-        let mut trashed = self.engine.trashed();
+        let mut trashed = self.engine.trash_entries();
         trashed.retain(|trashed| self.engine.has_place_for(trashed));
         wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trash_entry).collect() }
     }

@@ -67,11 +67,11 @@ fn what_is_written_after_a_deletion_was_interrupted_joins_the_rest() {
     interrupt_deletion(folder);
     let engine = real(folder);
     engine.rename(&session(folder), "Later").unwrap();
-    assert!(engine.trashed().is_empty(), "the next change puts everything back");
+    assert!(engine.trash_entries().is_empty(), "the next change puts everything back");
     let side = transcript(folder, SESSION).with_extension("");
     assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
     let again = engine.delete(&session(folder), true).unwrap();
-    assert_eq!((again.title.as_deref(), engine.trashed().len()), (Some("Later"), 1));
+    assert_eq!((again.title.as_deref(), engine.trash_entries().len()), (Some("Later"), 1));
     engine.restore(&again).unwrap();
     assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
     assert_eq!(engine.session("Later".as_ref()).unwrap().session.as_deref(), Some(SESSION));
@@ -90,7 +90,7 @@ fn lines_that_are_appended_after_a_deletion_was_interrupted_are_kept() {
     let longer = fs::read_to_string(&path).unwrap() + &message("new", None, SESSION, "");
     fs::write(&path, &longer).unwrap();
     let trashed = real(folder).delete(&session(folder), true).unwrap();
-    assert_eq!(real(folder).trashed().len(), 1);
+    assert_eq!(real(folder).trash_entries().len(), 1);
     real(folder).restore(&trashed).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), longer);
     assert!(path.with_extension("").join("tool-results/x.txt").is_file());
@@ -139,10 +139,10 @@ fn entries_of_older_versions_are_listed_and_restored() {
         fs::write(new.join("manifest.json"), manifest).unwrap();
         fs::rename(new, old).unwrap();
         let trashed = engine.in_trash(SESSION, Some(id)).unwrap();
-        assert!(trashed.size > 100 && engine.trashed() == [trashed.clone()]);
+        assert!(trashed.size > 100 && engine.trash_entries() == [trashed.clone()]);
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), *made());
-        assert!(engine.trashed().is_empty());
+        assert!(engine.trash_entries().is_empty());
     }
 }
 
@@ -171,7 +171,7 @@ fn every_deletion_makes_an_entry_that_can_be_restored_by_its_id() {
         fs::remove_file(transcript(folder, SESSION)).unwrap();
         fs::remove_file(folder.join("root/projects/-p/agent-old.jsonl")).ok();
     }
-    assert!(engine.trashed().is_empty());
+    assert!(engine.trash_entries().is_empty());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_session_that_is_deleted_twice_is_in_the_trash_twice() {
     let first = engine.delete(&session(folder), false).unwrap();
     fs::write(transcript(folder, SESSION), message("second", None, SESSION, "")).unwrap();
     let second = engine.delete(&session(folder), true).unwrap();
-    assert_eq!(engine.trashed().len(), 2);
+    assert_eq!(engine.trash_entries().len(), 2);
     assert_eq!(engine.in_trash(&SESSION[..4], None).unwrap(), second);
     engine.purge(&second).unwrap();
     engine.restore(&engine.in_trash(SESSION, Some(&first.entry)).unwrap()).unwrap();
@@ -330,7 +330,7 @@ fn sessions_of_one_project_are_restored_from_another_disk_at_the_same_time() {
     for id in &ids {
         assert!(fs::read_to_string(transcript(folder, id)).unwrap() == text(id), "{id}");
     }
-    assert!(one.trashed().is_empty());
+    assert!(one.trash_entries().is_empty());
 }
 
 /// A copy keeps the permissions of a folder, which may forbid to remove what is in it.
@@ -368,7 +368,7 @@ fn a_folder_that_cannot_be_emptied_stays_where_it_is() {
         result => assert!(!may_remove && result.is_err()),
     }
     assert_eq!(tree(&folder.join("root")), before);
-    assert!(engine.trashed().is_empty());
+    assert!(engine.trash_entries().is_empty());
     engine.rename(&session(folder), "Still at work").unwrap();
     fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
 }
@@ -443,7 +443,7 @@ fn a_manifest_that_leads_elsewhere_is_refused_and_blocks_nothing() {
         fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
         fs::write(transcript(folder, SESSION), message(FIRST, None, SESSION, "")).unwrap();
         engine.rename(&session(folder), "Still at work").unwrap();
-        engine.purge(&engine.trashed()[0]).unwrap();
+        engine.purge(&engine.trash_entries()[0]).unwrap();
         fs::remove_dir_all(folder.join("root")).unwrap();
         make(folder);
     }
@@ -542,7 +542,7 @@ fn files_of_an_entry_that_its_manifest_does_not_name_stay_in_the_trash() {
         fs::write(entry.join("manifest.json"), manifest.to_string()).unwrap();
         // As if it had been interrupted.
         fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
-        let restored = engine.restore(&engine.trashed()[0]);
+        let restored = engine.restore(&engine.trash_entries()[0]);
         assert_eq!(restored.is_ok(), names_transcript, "{restored:?}");
         let all = tree(folder);
         for (path, content) in belongings() {
@@ -569,7 +569,7 @@ fn deletions_at_the_end_of_the_calendar_find_a_free_entry() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, message(FIRST, None, SESSION, "")).unwrap();
     }
-    assert_eq!(engine.trashed().len(), 4);
+    assert_eq!(engine.trash_entries().len(), 4);
 }
 
 #[test]
@@ -611,7 +611,7 @@ fn a_restore_that_fails_moves_back_to_the_trash_what_it_moved() {
         let before = (tree(&folder.join("root")), tree(&folder.join("home/trash")));
         engine.restore(&trashed).unwrap_err();
         assert_eq!((tree(&folder.join("root")), tree(&folder.join("home/trash"))), before);
-        assert!(!engine.trashed()[0].is_unfinished);
+        assert!(!engine.trash_entries()[0].is_unfinished);
         fs::remove_file(&todos).unwrap();
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), *made());
@@ -644,7 +644,7 @@ fn a_transcript_that_was_replaced_is_swapped_back_with_its_place_in_the_index() 
     let swapped = engine.restore_over(&replaced, true).unwrap().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), old);
     assert_eq!(fs::read_to_string(&index).unwrap(), with_session);
-    let entries: Vec<_> = engine.trashed().into_iter().map(|trashed| trashed.entry).collect();
+    let entries: Vec<_> = engine.trash_entries().into_iter().map(|trashed| trashed.entry).collect();
     assert_eq!(entries, [swapped.entry.clone(), replaced.entry], "both versions are in the trash");
     engine.restore_over(&swapped, true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"user\"}\n");

@@ -187,7 +187,7 @@ fn title_in_list(trashed: &TrashEntry) -> String {
 
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let (here, elsewhere): (Vec<_>, Vec<_>) =
-        engine.trashed().into_iter().partition(|trashed| engine.has_place_for(trashed));
+        engine.trash_entries().into_iter().partition(|trashed| engine.has_place_for(trashed));
     let (all, now) = (here, Timestamp::now());
     let mut out = output::stdout();
     let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);
