@@ -307,8 +307,8 @@ impl Engine {
     }
 
     /// Returns whether a session in the trash was deleted from one of these config folders.
-    pub fn has_place_for(&self, trashed: &TrashEntry) -> bool {
-        trash::has_place_for(self, trashed)
+    pub fn is_from_roots(&self, trashed: &TrashEntry) -> bool {
+        trash::is_from_roots(self, trashed)
     }
 
     /// Fails unless an entry can be restored: all of it is there, and no other file is in its place.

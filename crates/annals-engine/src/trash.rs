@@ -111,8 +111,8 @@ pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> 
             return Err(Error::new(ErrorKind::NoTrashEntry { selector, entry }));
         }
     }
-    if found.iter().any(|trashed| engine.has_place_for(trashed)) {
-        found.retain(|trashed| engine.has_place_for(trashed));
+    if found.iter().any(|trashed| engine.is_from_roots(trashed)) {
+        found.retain(|trashed| engine.is_from_roots(trashed));
     }
     match &found[..] {
         [] => Err(Error::new(ErrorKind::NotInTrash { selector: selector.to_owned() })),
@@ -125,7 +125,7 @@ pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> 
     }
 }
 
-pub(crate) fn has_place_for(engine: &Engine, trashed: &TrashEntry) -> bool {
+pub(crate) fn is_from_roots(engine: &Engine, trashed: &TrashEntry) -> bool {
     let root = resolved_root(&trashed.transcript);
     engine.roots().projects().any(|projects| {
         // `projects` itself may be a link, so that a session lies below another folder than the config folder.

@@ -71,7 +71,7 @@ impl Api {
 
     pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::ChangeResult, Error> {
         let trashed = self.engine.in_trash(session_id(&params.session_id)?, params.entry.as_deref())?;
-        if !self.engine.has_place_for(&trashed) {
+        if !self.engine.is_from_roots(&trashed) {
             return Err(Error::new(
                 ErrorCode::NotFound,
                 "the session was deleted from another config folder",
@@ -87,7 +87,7 @@ impl Api {
 
     pub(super) fn trash(&self) -> wire::TrashResult {
         let mut trashed = self.engine.trash_entries();
-        trashed.retain(|trashed| self.engine.has_place_for(trashed));
+        trashed.retain(|trashed| self.engine.is_from_roots(trashed));
         wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trash_entry).collect() }
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn ensure_replaceable(engine: &Engine, trashed: &TrashEntry) -> Resul
 
 pub(crate) fn finish_interrupted(engine: &Engine, selector: &str) -> Result<bool, Error> {
     let mut interrupted = engine.trashed_as(selector);
-    interrupted.retain(|trashed| trashed.is_unfinished && engine.has_place_for(trashed));
+    interrupted.retain(|trashed| trashed.is_unfinished && engine.is_from_roots(trashed));
     for trashed in &interrupted {
         engine.take_alone(&trashed.transcript, &trashed.session)?;
     }

@@ -65,7 +65,7 @@ fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<TrashEntry>, Failur
         found => found?,
     };
     let on_disk = engine.session(&args.session).ok().and_then(|file| file.session);
-    if args.entry.is_none() && !engine.has_place_for(&trashed) {
+    if args.entry.is_none() && !engine.is_from_roots(&trashed) {
         return if on_disk.is_some() { Ok(None) } else { Err(deleted_elsewhere(&selector, &trashed)) };
     }
     if on_disk.is_some_and(|session| session != trashed.session) {
@@ -117,7 +117,7 @@ fn purge(engine: &Engine, trashed: &TrashEntry, dry_run: bool, global: &Global) 
 pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Result<ExitCode, Failure> {
     let Some(session) = &args.session else { return list(engine, global) };
     let trashed = engine.in_trash(&session.to_string_lossy(), args.entry.as_deref())?;
-    if args.entry.is_none() && !engine.has_place_for(&trashed) {
+    if args.entry.is_none() && !engine.is_from_roots(&trashed) {
         return Err(deleted_elsewhere(&session.to_string_lossy(), &trashed));
     }
     let name = clean(&trashed.session);
@@ -187,7 +187,7 @@ fn title_in_list(trashed: &TrashEntry) -> String {
 
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let (here, elsewhere): (Vec<_>, Vec<_>) =
-        engine.trash_entries().into_iter().partition(|trashed| engine.has_place_for(trashed));
+        engine.trash_entries().into_iter().partition(|trashed| engine.is_from_roots(trashed));
     let (all, now) = (here, Timestamp::now());
     let mut out = output::stdout();
     let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);
