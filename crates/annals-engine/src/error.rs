@@ -51,7 +51,7 @@ pub(crate) enum ErrorKind {
     #[error("{} is not the transcript of a session where Claude Code would find it", path.display())]
     NotASession { path: PathBuf },
     #[error("{} is in the way and is another file; nothing was moved", path.display())]
-    InTheWay { path: PathBuf },
+    PathTaken { path: PathBuf },
     #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
     NotUtf8 { path: PathBuf },
     #[error(transparent)]
@@ -169,8 +169,8 @@ impl Error {
     }
 
     /// Returns whether a session cannot be restored because something else stands in its place.
-    pub fn is_in_the_way(&self) -> bool {
-        matches!(*self.0, ErrorKind::InTheWay { .. })
+    pub fn is_path_taken(&self) -> bool {
+        matches!(*self.0, ErrorKind::PathTaken { .. })
     }
 
     /// Returns whether there is no such entry.

@@ -39,7 +39,7 @@ pub(crate) fn restore(engine: &Engine, trashed: &TrashEntry) -> Result<PathBuf, 
         let _ = engine.return_to_trash(&entry, &absent);
     });
     match put_back? {
-        Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
+        Some(path) => Err(Error::new(ErrorKind::PathTaken { path })),
         None => Ok(trashed.transcript.clone()),
     }
 }
@@ -214,7 +214,7 @@ impl Engine {
             };
             return match moved {
                 // Somebody else was faster.
-                Err(error) if error.is_in_the_way() => Ok(Some(path.to_owned())),
+                Err(error) if error.is_path_taken() => Ok(Some(path.to_owned())),
                 moved => moved.map(|()| None),
             };
         };
@@ -273,7 +273,7 @@ fn ensure_entry_restorable(entry: &EntryFolder) -> Result<(), Error> {
         return Err(half_purged(entry));
     }
     match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {
-        Some(path) => Err(Error::new(ErrorKind::InTheWay { path })),
+        Some(path) => Err(Error::new(ErrorKind::PathTaken { path })),
         None => Ok(()),
     }
 }
@@ -288,7 +288,7 @@ fn replaceable(entry: &EntryFolder) -> Result<entry::Item<'_>, Error> {
     ensure_confined(entry)?;
     let item = transcript_of(entry)?;
     if entry.manifest.items.len() > 1 {
-        return Err(Error::new(ErrorKind::InTheWay { path: item.path.to_owned() }));
+        return Err(Error::new(ErrorKind::PathTaken { path: item.path.to_owned() }));
     }
     Ok(item)
 }

@@ -226,7 +226,7 @@ fn changed(path: &Path) -> Error {
 
 fn cannot_create(path: &Path, source: io::Error) -> Error {
     match source.kind() {
-        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::InTheWay { path: path.to_owned() }),
+        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::PathTaken { path: path.to_owned() }),
         _ => Error::write(path, source),
     }
 }

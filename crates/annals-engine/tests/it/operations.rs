@@ -183,7 +183,7 @@ fn nothing_is_restored_over_another_file() {
     let (before, place) = (tree(&folder.join("home")), transcript(folder, SESSION));
     fs::write(&place, "another\n").unwrap();
     let error = engine.restore(&trashed).unwrap_err();
-    assert!(error.is_in_the_way() && error.to_string().contains(SESSION), "{error}");
+    assert!(error.is_path_taken() && error.to_string().contains(SESSION), "{error}");
     assert_eq!(
         (tree(&folder.join("home")), fs::read_to_string(&place).unwrap()),
         (before, "another\n".into())

@@ -146,7 +146,7 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
     } else {
         engine.restore(&trashed).map_err(|error| {
             // `hydrate` made the entry, and the session that it replaced is still in the place of the old one.
-            let is_in_place = error.is_in_the_way() && engine.ensure_replaceable(&trashed).is_ok();
+            let is_in_place = error.is_path_taken() && engine.ensure_replaceable(&trashed).is_ok();
             let hint = format!("`annals restore {name} --entry {entry} --replace` swaps the two");
             if is_in_place { Failure::from(error).with_hint(hint) } else { error.into() }
         })?;
