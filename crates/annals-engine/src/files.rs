@@ -108,18 +108,18 @@ impl Selection {
 
     /// Finds the transcripts below a `projects` folder, by place.
     pub(crate) fn add_projects(&mut self, projects: &Path) {
-        walk_projects(projects, &mut |met| self.add_by_place(projects, met));
+        walk_projects(projects, &mut |item| self.add_by_place(projects, item));
     }
 
     /// Finds the transcripts in a project's folder.
     pub(crate) fn add_project(&mut self, project: &Path) {
         let projects = project.parent().unwrap_or(project);
-        walk(project, &mut |met| self.add_by_place(projects, met));
+        walk(project, &mut |item| self.add_by_place(projects, item));
     }
 
-    fn add_by_place(&mut self, projects: &Path, met: Met<'_>) {
+    fn add_by_place(&mut self, projects: &Path, item: WalkItem<'_>) {
         let errors = &mut self.errors;
-        let Some(path) = met.file(errors) else { return };
+        let Some(path) = item.file(errors) else { return };
         let role = role_below(projects, path);
         if role.is_transcript() {
             self.files.push(TranscriptFile::with_role(path.to_owned(), role));
@@ -130,8 +130,8 @@ impl Selection {
     pub(crate) fn add_subagents_below(&mut self, session: &TranscriptFile) {
         let below = SessionPaths::of(&session.path).subagents();
         if below.is_dir() {
-            walk(&below, &mut |met| {
-                let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
+            walk(&below, &mut |item| {
+                let Some(path) = item.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
                 let file = TranscriptFile::at(path);
                 self.files.extend(file.agent.is_some().then_some(file));
             });
@@ -151,8 +151,8 @@ impl Selection {
 
     /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.
     pub(crate) fn add_folder(&mut self, folder: &Path) {
-        walk(folder, &mut |met| {
-            let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
+        walk(folder, &mut |item| {
+            let Some(path) = item.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
             let file = TranscriptFile::at(path);
             // A file that cannot be read is kept, so that reading it says why.
             if file.session.is_some() || file.agent.is_some() || !is_another_programs(path).unwrap_or(false) {
@@ -194,7 +194,7 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.
-pub(crate) fn is_hollow(file: &File) -> bool {
+pub(crate) fn is_sparse(file: &File) -> bool {
     #[cfg(unix)]
     let allocated = file.metadata().map(|metadata| {
         use std::os::unix::fs::MetadataExt;
@@ -235,7 +235,7 @@ pub(crate) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// What a walk comes across.
-pub(crate) enum Met<'a> {
+pub(crate) enum WalkItem<'a> {
     /// A folder that is about to be read.
     #[cfg_attr(not(feature = "follow"), expect(dead_code, reason = "only following watches folders"))]
     Folder(&'a Path),
@@ -245,13 +245,13 @@ pub(crate) enum Met<'a> {
     Unreadable(Error),
 }
 
-impl<'a> Met<'a> {
+impl<'a> WalkItem<'a> {
     /// Returns the file that was met, if it was one; errors are noted.
     fn file(self, errors: &mut Vec<Error>) -> Option<&'a Path> {
         match self {
-            Met::Folder(_) => None,
-            Met::File(path) => Some(path),
-            Met::Unreadable(error) => {
+            WalkItem::Folder(_) => None,
+            WalkItem::File(path) => Some(path),
+            WalkItem::Unreadable(error) => {
                 errors.push(error);
                 None
             }
@@ -267,23 +267,23 @@ pub(crate) fn role_below(projects: &Path, path: &Path) -> Role {
 }
 
 /// Visits everything below a `projects` folder. Projects may be links to folders elsewhere, each visited once.
-pub(crate) fn walk_projects(projects: &Path, visit: &mut impl FnMut(Met<'_>)) {
-    visit(Met::Folder(projects));
+pub(crate) fn walk_projects(projects: &Path, visit: &mut impl FnMut(WalkItem<'_>)) {
+    visit(WalkItem::Folder(projects));
     match project_folders(projects) {
         Ok(folders) => folders.iter().for_each(|project| walk(project, visit)),
-        Err(error) => visit(Met::Unreadable(error)),
+        Err(error) => visit(WalkItem::Unreadable(error)),
     }
 }
 
 /// Visits everything below a folder in a stable order. Links to folders are not followed, so there are no cycles.
-pub(crate) fn walk(folder: &Path, visit: &mut impl FnMut(Met<'_>)) {
+pub(crate) fn walk(folder: &Path, visit: &mut impl FnMut(WalkItem<'_>)) {
     let mut waiting = vec![(folder.to_owned(), true)];
     while let Some((path, is_folder)) = waiting.pop() {
         if !is_folder {
-            visit(Met::File(&path));
+            visit(WalkItem::File(&path));
             continue;
         }
-        visit(Met::Folder(&path));
+        visit(WalkItem::Folder(&path));
         let is_met = |path: &Path, kind: FileType| {
             kind.is_dir() || kind.is_file() || (kind.is_symlink() && (path.is_file() || !path.exists()))
         };
@@ -292,7 +292,7 @@ pub(crate) fn walk(folder: &Path, visit: &mut impl FnMut(Met<'_>)) {
                 let met = entries.into_iter().rev().filter(|(path, kind)| is_met(path, *kind));
                 waiting.extend(met.map(|(path, kind)| (path, kind.is_dir())));
             }
-            Err(error) => visit(Met::Unreadable(error)),
+            Err(error) => visit(WalkItem::Unreadable(error)),
         }
     }
 }
