@@ -45,7 +45,7 @@ pub struct Fork {
 }
 
 pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, options: &ForkOptions) -> Result<Fork, Error> {
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     let target = own_target(file)?;
     let session = new_id();
     let snapshot = engine.snapshot(file.clone())?;

@@ -40,14 +40,14 @@ impl Engine {
     }
 
     /// Takes a session for an operation that moves or replaces its files, and finishes what was interrupted before.
-    pub(crate) fn take_alone(&self, transcript: &Path, session: &str) -> Result<SessionLock, Error> {
+    pub(crate) fn lock_exclusive(&self, transcript: &Path, session: &str) -> Result<SessionLock, Error> {
         let lock = self.lock_session(session, Access::Exclusive)?;
         self.finish_moves(transcript, session)?;
         Ok(lock)
     }
 
     /// Takes a session for an operation that only adds to it. None if it belongs to no session.
-    pub(crate) fn take_shared(&self, file: &TranscriptFile) -> Result<Option<SessionLock>, Error> {
+    pub(crate) fn lock_shared(&self, file: &TranscriptFile) -> Result<Option<SessionLock>, Error> {
         let Some(session) = file.session.as_deref() else { return Ok(None) };
         loop {
             let lock = self.lock_session(session, Access::Shared)?;
@@ -55,7 +55,7 @@ impl Engine {
                 return Ok(Some(lock));
             }
             drop(lock);
-            self.take_alone(&file.path, session)?;
+            self.lock_exclusive(&file.path, session)?;
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn recorder(engine: &Engine, recording: &Recording) -> Result<Recorde
     let target = engine.target(recording)?;
     let path = target.path();
     // Finishes what was interrupted before, and makes the folder of the lock.
-    drop(engine.take_shared(&TranscriptFile {
+    drop(engine.lock_shared(&TranscriptFile {
         path: path.clone(),
         session: Some(recording.session.clone()),
         agent: None,
@@ -76,7 +76,7 @@ pub(crate) fn describe_agent(engine: &Engine, target: &Target, meta: &Meta) -> R
     let Some(path) = target.sidecar().filter(|_| *meta != Meta::default()) else { return Ok(()) };
     let file =
         TranscriptFile { path: target.path(), session: Some(target.session_id().to_owned()), agent: None };
-    let _session = engine.take_shared(&file)?;
+    let _session = engine.lock_shared(&file)?;
     engine.make_folder(path.parent().unwrap_or(Path::new(".")))?;
     Ok(rewrite::update(&**engine.disk(), &path, |sidecar| Some(meta.merged_into(sidecar)))?)
 }

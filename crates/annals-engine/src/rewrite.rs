@@ -52,7 +52,7 @@ pub(crate) fn remove_entry(
 ) -> Result<Removed, Error> {
     engine.ensure_at_rest(file, force)?;
     let session = file.session.as_deref();
-    let _session = session.map(|session| engine.take_alone(&file.path, session)).transpose()?;
+    let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
     let patience = Options::default().patience;
     Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, patience)?)
 }
@@ -75,7 +75,7 @@ pub(crate) fn hydrate(
     if file.path.exists() {
         engine.ensure_at_rest(&file, options.force)?;
     }
-    let _session = engine.take_alone(&file.path, target.session_id())?;
+    let _session = engine.lock_exclusive(&file.path, target.session_id())?;
     let mut replaced = None;
     let keep_old = || {
         replaced = Some(engine.keep_copy(&file)?);

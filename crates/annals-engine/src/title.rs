@@ -18,19 +18,19 @@ pub(crate) fn rename(engine: &Engine, file: &TranscriptFile, title: &str) -> Res
     if title.is_empty() {
         return Err(Error::new(ErrorKind::NoTitle));
     }
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     engine.append_to(file, Draft::title(title))?;
     engine.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
     index_file::set_title(engine, file, title)
 }
 
 pub(crate) fn tag(engine: &Engine, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     engine.append_to(file, Draft::tag(tag.unwrap_or_default().trim()))
 }
 
 pub(crate) fn set_archived(engine: &Engine, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     let now = Timestamp::now();
     let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
     engine.write_beside(file, "archived.json", &json)

@@ -23,7 +23,7 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
     engine.ensure_at_rest(file, force)?;
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.clone().ok_or_else(not_a_session)?;
-    let _session = engine.take_alone(&file.path, &session)?;
+    let _session = engine.lock_exclusive(&file.path, &session)?;
     if !file.path.exists() {
         return Err(Error::new(ErrorKind::NotFound { selector: session }));
     }
@@ -48,7 +48,7 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
 }
 
 pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> {
-    let _session = engine.take_alone(&trashed.transcript, &trashed.session)?;
+    let _session = engine.lock_exclusive(&trashed.transcript, &trashed.session)?;
     engine.discard(trashed)
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn restore_over(
         agent: None,
     };
     engine.ensure_at_rest(&file, force)?;
-    let _session = engine.take_alone(&file.path, &trashed.session)?;
+    let _session = engine.lock_exclusive(&file.path, &trashed.session)?;
     let entry = engine.entry(trashed)?;
     let item = replaceable(&entry)?;
     let cannot_read = |source| Error::read(&item.place, source);
@@ -84,7 +84,7 @@ pub(crate) fn finish_interrupted(engine: &Engine, selector: &str) -> Result<bool
     let mut interrupted = engine.trashed_as(selector);
     interrupted.retain(|trashed| trashed.is_unfinished && engine.is_from_roots(trashed));
     for trashed in &interrupted {
-        engine.take_alone(&trashed.transcript, &trashed.session)?;
+        engine.lock_exclusive(&trashed.transcript, &trashed.session)?;
     }
     Ok(!interrupted.is_empty())
 }
