@@ -133,7 +133,7 @@ pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Livenes
 
 impl Engine {
     /// Makes sure that nobody writes to a session, unless the caller does not care.
-    pub(crate) fn ensure_at_rest(&self, file: &TranscriptFile, force: bool) -> Result<(), Error> {
+    pub(crate) fn ensure_not_live(&self, file: &TranscriptFile, force: bool) -> Result<(), Error> {
         let path = file.path.clone();
         match if force { Liveness::NotLive } else { self.liveness(file)? } {
             Liveness::NotLive => Ok(()),

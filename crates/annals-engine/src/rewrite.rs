@@ -50,7 +50,7 @@ pub(crate) fn remove_entry(
     limit: u64,
     force: bool,
 ) -> Result<Removed, Error> {
-    engine.ensure_at_rest(file, force)?;
+    engine.ensure_not_live(file, force)?;
     let session = file.session.as_deref();
     let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
     let patience = Options::default().patience;
@@ -73,7 +73,7 @@ pub(crate) fn hydrate(
 ) -> Result<HydrateOutcome, Error> {
     let file = TranscriptFile::at(&target.path());
     if file.path.exists() {
-        engine.ensure_at_rest(&file, options.force)?;
+        engine.ensure_not_live(&file, options.force)?;
     }
     let _session = engine.lock_exclusive(&file.path, target.session_id())?;
     let mut replaced = None;

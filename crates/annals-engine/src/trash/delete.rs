@@ -20,7 +20,7 @@ use crate::index_file;
 use crate::title::own_target;
 
 pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
-    engine.ensure_at_rest(file, force)?;
+    engine.ensure_not_live(file, force)?;
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.clone().ok_or_else(not_a_session)?;
     let _session = engine.lock_exclusive(&file.path, &session)?;

@@ -54,7 +54,7 @@ pub(crate) fn restore_over(
         session: Some(trashed.session.clone()),
         agent: None,
     };
-    engine.ensure_at_rest(&file, force)?;
+    engine.ensure_not_live(&file, force)?;
     let _session = engine.lock_exclusive(&file.path, &trashed.session)?;
     let entry = engine.entry(trashed)?;
     let item = replaceable(&entry)?;
