@@ -43,7 +43,7 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
         engine.move_in(&entry, file).and_then(|()| engine.set_stage(entry.name.clone(), Stage::Complete));
     moved.map(TrashEntry::from).inspect_err(|_| {
         // What cannot be put back now is put back by the next operation on the session.
-        let _ = engine.put_back(&entry);
+        let _ = engine.move_back(&entry);
     })
 }
 
@@ -77,7 +77,7 @@ impl Engine {
         let original = resolve(&own_target(file)?.path());
         let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&original))?;
         self.keep_in(&entry, &original).inspect_err(|_| {
-            let _ = self.put_back(&entry);
+            let _ = self.move_back(&entry);
         })
     }
 

@@ -33,12 +33,12 @@ pub(crate) fn restore(engine: &Engine, trashed: &TrashEntry) -> Result<PathBuf, 
     let absent: Vec<_> = entry.items().filter(|item| !exists(item.path)).collect();
     // Another program may have written there meanwhile. The second attempt then finds what is in the way, and leaves the
     // entry complete.
-    let put_back = engine.put_back(&entry).or_else(|_| engine.put_back(&entry));
-    let put_back = put_back.inspect_err(|_| {
+    let move_back = engine.move_back(&entry).or_else(|_| engine.move_back(&entry));
+    let move_back = move_back.inspect_err(|_| {
         // What cannot be moved back to the trash now is restored by the next operation on the session.
         let _ = engine.return_to_trash(&entry, &absent);
     });
-    match put_back? {
+    match move_back? {
         Some(path) => Err(Error::new(ErrorKind::PathTaken { path })),
         None => Ok(trashed.transcript.clone()),
     }
@@ -110,7 +110,7 @@ impl Engine {
     /// is moving files of it.
     pub(crate) fn finish_moves(&self, transcript: &Path, session: &str) -> Result<(), Error> {
         for entry in self.interrupted(transcript, session) {
-            self.put_back(&entry)?;
+            self.move_back(&entry)?;
         }
         let trash = self.home().trash();
         for name in entry::names(&trash).filter(|name| name.session == session) {
@@ -153,16 +153,17 @@ impl Engine {
     /// Moves the items of an entry back to where they belong and removes the entry. What is on disk already, all of it or
     /// as the beginning of a file that has grown since, is removed from the entry. If something else stands in the place
     /// of an item, that item stays in the entry, which is complete then; the path is returned.
-    pub(super) fn put_back(&self, entry: &EntryFolder) -> Result<Option<PathBuf>, Error> {
-        let in_the_way = |item: &entry::Item<'_>| in_the_way(&item.place, item.path, Accept::Beginnings);
-        let another_transcript = entry.transcript().and_then(|item| in_the_way(&item));
+    pub(super) fn move_back(&self, entry: &EntryFolder) -> Result<Option<PathBuf>, Error> {
+        let blocking_file =
+            |item: &entry::Item<'_>| blocking_file(&item.place, item.path, AllowedAtTarget::GrownFile);
+        let another_transcript = entry.transcript().and_then(|item| blocking_file(&item));
         let mut left = another_transcript;
         if left.is_none() {
             for item in entry.items() {
                 let temporary = entry.temporary(&item);
                 self.remove_all(&temporary)?;
                 // Every item is put back that can be, whatever is in the way of another.
-                let taken = self.put_back_item(&item.place, item.path, &temporary)?;
+                let taken = self.move_item_back(&item.place, item.path, &temporary)?;
                 left = left.or(taken);
             }
         }
@@ -200,7 +201,7 @@ impl Engine {
     }
 
     /// Moves a file or folder back, into a folder that may be there already; returns a path that is taken by another file.
-    fn put_back_item(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
+    fn move_item_back(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
         let metadata = match place.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             result => result.map_err(|source| Error::read(place, source))?,
@@ -208,7 +209,7 @@ impl Engine {
         let Ok(there) = path.symlink_metadata() else {
             self.make_folder(path.parent().unwrap_or(Path::new(".")))?;
             let moved = if metadata.is_dir() && !is_writable(&metadata) {
-                self.move_locked_folder_back(place, &metadata, path, temporary)
+                self.move_read_only_folder_back(place, &metadata, path, temporary)
             } else {
                 self.move_new(place, path, temporary)
             };
@@ -219,9 +220,9 @@ impl Engine {
             };
         };
         if metadata.is_dir() && there.is_dir() {
-            return self.put_back_folder(place, path, temporary);
+            return self.move_folder_back(place, path, temporary);
         }
-        let left = in_the_way(place, path, Accept::Beginnings);
+        let left = blocking_file(place, path, AllowedAtTarget::GrownFile);
         if left.is_none() {
             self.remove_all(place)?;
         }
@@ -230,7 +231,7 @@ impl Engine {
 
     /// Moves a folder back that does not let its owner write. Such a folder cannot be moved into another one, so it gets its
     /// permissions when it is there.
-    fn move_locked_folder_back(
+    fn move_read_only_folder_back(
         &self,
         place: &Path,
         metadata: &Metadata,
@@ -244,7 +245,12 @@ impl Engine {
 
     /// Moves what is in a folder back into one that is there already. If that has nothing else in it, it was emptied by an
     /// operation that was interrupted, and gets its permissions and its time back.
-    fn put_back_folder(&self, place: &Path, path: &Path, temporary: &Path) -> Result<Option<PathBuf>, Error> {
+    fn move_folder_back(
+        &self,
+        place: &Path,
+        path: &Path,
+        temporary: &Path,
+    ) -> Result<Option<PathBuf>, Error> {
         let names = |folder: &Path| -> Result<BTreeSet<OsString>, Error> {
             let paths = children(folder).map_err(|source| Error::read(folder, source))?;
             Ok(paths.iter().filter_map(|path| path.file_name().map(OsStr::to_owned)).collect())
@@ -254,7 +260,7 @@ impl Engine {
         let own = names(place)?;
         let mut left = None;
         for name in &own {
-            left = left.or(self.put_back_item(&place.join(name), &path.join(name), temporary)?);
+            left = left.or(self.move_item_back(&place.join(name), &path.join(name), temporary)?);
         }
         if left.is_none() {
             if names(path)? == own {
@@ -272,7 +278,7 @@ fn ensure_entry_restorable(entry: &EntryFolder) -> Result<(), Error> {
     if !exists(&transcript.place) && !exists(transcript.path) {
         return Err(half_purged(entry));
     }
-    match entry.items().find_map(|item| in_the_way(&item.place, item.path, Accept::Same)) {
+    match entry.items().find_map(|item| blocking_file(&item.place, item.path, AllowedAtTarget::SameFile)) {
         Some(path) => Err(Error::new(ErrorKind::PathTaken { path })),
         None => Ok(()),
     }
@@ -304,23 +310,23 @@ fn ensure_confined(entry: &EntryFolder) -> Result<(), Error> {
 
 /// What may be in the place of a file that is moved back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Accept {
+enum AllowedAtTarget {
     /// The same file.
-    Same,
+    SameFile,
     /// The same file, or one that begins with it: a transcript that others appended to.
-    Beginnings,
+    GrownFile,
 }
 
 /// Returns the file that keeps another one, or one in a folder, from being moved to its place. Folders are joined.
-fn in_the_way(from: &Path, to: &Path, accept: Accept) -> Option<PathBuf> {
+fn blocking_file(from: &Path, to: &Path, allowed: AllowedAtTarget) -> Option<PathBuf> {
     let (metadata, there) = (from.symlink_metadata().ok()?, to.symlink_metadata().ok()?);
     if metadata.is_dir() && there.is_dir() {
         let paths = children(from).unwrap_or_default();
-        return paths.iter().find_map(|path| in_the_way(path, &to.join(path.file_name()?), accept));
+        return paths.iter().find_map(|path| blocking_file(path, &to.join(path.file_name()?), allowed));
     }
     let is_accepted = match compare(from, to) {
         Ok(Comparison::Same) => true,
-        Ok(Comparison::Extended) => accept == Accept::Beginnings,
+        Ok(Comparison::Extended) => allowed == AllowedAtTarget::GrownFile,
         Ok(Comparison::Different) | Err(_) => false,
     };
     (!is_accepted).then(|| to.to_owned())
