@@ -28,7 +28,7 @@ impl Engine {
     }
 
     /// Copies a file or folder to a name that is free, as it is at one moment.
-    pub(crate) fn copy_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<Copied, Error> {
+    pub(crate) fn copy_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<TreeState, Error> {
         let copied = self.copy_unchanged(from, temporary).and_then(|copied| {
             self.disk().rename_new(temporary, to).map_err(|source| cannot_create(to, source))?;
             Ok(copied)
@@ -43,12 +43,12 @@ impl Engine {
     }
 
     /// Copies a file or folder again and again until it did not change meanwhile.
-    fn copy_unchanged(&self, from: &Path, to: &Path) -> Result<Copied, Error> {
+    fn copy_unchanged(&self, from: &Path, to: &Path) -> Result<TreeState, Error> {
         for _ in 0..ATTEMPTS {
             self.remove_all(to)?;
-            let before = Copied::look_at(from)?;
+            let before = TreeState::of(from)?;
             self.copy_all(from, to)?;
-            if Copied::look_at(from)? == before {
+            if TreeState::of(from)? == before {
                 return Ok(before);
             }
         }
@@ -146,7 +146,7 @@ pub(super) fn is_writable(folder: &Metadata) -> bool {
 
 /// A file or folder as it was when it was copied: every path below it, the folder itself first.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Copied(Vec<(PathBuf, Kind, FileState)>);
+pub(crate) struct TreeState(Vec<(PathBuf, Kind, FileState)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -155,8 +155,8 @@ enum Kind {
     Other,
 }
 
-impl Copied {
-    fn look_at(path: &Path) -> Result<Self, Error> {
+impl TreeState {
+    fn of(path: &Path) -> Result<Self, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![path.to_owned()];
         while let Some(path) = waiting.pop() {
