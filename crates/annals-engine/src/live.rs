@@ -118,8 +118,8 @@ pub(crate) fn registered_writer(engine: &Engine, file: &TranscriptFile) -> Optio
 }
 
 pub(crate) fn live_sessions(engine: &Engine) -> HashSet<String> {
-    let notes = engine.roots().paths().flat_map(notes_in).filter_map(Result::ok);
-    notes.filter(is_running).map(|note| note.session).collect()
+    let records = engine.roots().paths().flat_map(process_records).filter_map(Result::ok);
+    records.filter(is_running).map(|record| record.session).collect()
 }
 
 pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Liveness, Error> {
@@ -149,14 +149,14 @@ impl Engine {
             return Liveness::NotLive;
         };
         let mut doubt = None;
-        for note in notes_in(root.root()) {
-            match note {
-                Ok(note) if note.session != session => {}
-                Ok(note) if is_running(&note) => {
-                    return Liveness::Live(LiveWriter::ClaudeCode { pid: note.pid });
+        for record in process_records(root.root()) {
+            match record {
+                Ok(record) if record.session != session => {}
+                Ok(record) if is_running(&record) => {
+                    return Liveness::Live(LiveWriter::ClaudeCode { pid: record.pid });
                 }
-                Ok(note) if note.may_be_elsewhere(self.processes()) => {
-                    doubt = Some(UnknownReason::AnotherNamespace { pid: note.pid });
+                Ok(record) if record.may_be_elsewhere(self.processes()) => {
+                    doubt = Some(UnknownReason::AnotherNamespace { pid: record.pid });
                 }
                 Ok(_) => {}
                 Err(unreadable) => doubt = Some(unreadable),
@@ -168,7 +168,7 @@ impl Engine {
 
 /// What the client notes about a process of its own: `sessions/<pid>.json`.
 #[derive(Debug)]
-struct Note {
+struct ProcessRecord {
     session: String,
     pid: u32,
     /// When it was written, in seconds since 1970.
@@ -177,7 +177,7 @@ struct Note {
     modified: Option<u64>,
 }
 
-impl Note {
+impl ProcessRecord {
     /// Returns whether a process that is not found may run all the same, where annals cannot see it: not if the machine
     /// was started since.
     fn may_be_elsewhere(&self, processes: ProcessView) -> bool {
@@ -187,10 +187,10 @@ impl Note {
 }
 
 /// Returns what the clients of a folder note, and what of it cannot be read. A folder that is not there has no notes.
-fn notes_in(root: &Path) -> Vec<Result<Note, UnknownReason>> {
+fn process_records(root: &Path) -> Vec<Result<ProcessRecord, UnknownReason>> {
     let folder = ConfigFolder::new(root).running();
     match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
-        Ok(entries) => entries.iter().filter_map(|entry| note(&entry.path()).transpose()).collect(),
+        Ok(entries) => entries.iter().filter_map(|entry| read_record(&entry.path()).transpose()).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => vec![Err(unreadable(&folder, &error))],
     }
@@ -205,7 +205,7 @@ fn unreadable(path: &Path, error: &io::Error) -> UnknownReason {
 }
 
 /// Reads a note; none if the file is something else, or gone meanwhile.
-fn note(path: &Path) -> Result<Option<Note>, UnknownReason> {
+fn read_record(path: &Path) -> Result<Option<ProcessRecord>, UnknownReason> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(None);
     }
@@ -222,7 +222,7 @@ fn note(path: &Path) -> Result<Option<Note>, UnknownReason> {
     let named = || path.file_stem()?.to_str()?.parse().ok();
     let parse = || {
         let value = Value::new(&bytes)?;
-        Some(Note {
+        Some(ProcessRecord {
             session: value.text("sessionId")?.into_owned(),
             pid: value.number("pid").or_else(named)?.try_into().ok()?,
             started: value.number("startedAt").map(|ms| ms / 1000),
@@ -253,9 +253,9 @@ fn start_of_process(pid: u32) -> Option<u64> {
 }
 
 /// Returns whether the process is still the one that wrote the note: a number may have gone to another since.
-fn is_running(note: &Note) -> bool {
-    let is_it = |started: u64| note.started.is_none_or(|noted| started <= noted.saturating_add(LEEWAY));
-    start_of_process(note.pid).is_some_and(is_it)
+fn is_running(record: &ProcessRecord) -> bool {
+    let is_it = |started: u64| record.started.is_none_or(|noted| started <= noted.saturating_add(LEEWAY));
+    start_of_process(record.pid).is_some_and(is_it)
 }
 
 fn is_growing(path: &Path) -> io::Result<bool> {
@@ -282,8 +282,8 @@ mod tests {
             (None, Some(900), false, false),
             (None, None, false, true),
         ] {
-            let note = Note { session: String::new(), pid: 1, started, modified };
-            assert_eq!(note.may_be_elsewhere(processes(is_whole_machine)), may_be_elsewhere, "{note:?}");
+            let record = ProcessRecord { session: String::new(), pid: 1, started, modified };
+            assert_eq!(record.may_be_elsewhere(processes(is_whole_machine)), may_be_elsewhere, "{record:?}");
         }
     }
 }
