@@ -90,10 +90,10 @@ pub(crate) fn prompts(engine: &Engine) -> PromptHistory {
 
 pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
     let PromptHistory { prompts, mut errors, .. } = engine.prompts();
-    let there = There::look(engine, &mut errors);
+    let existing = ExistingTranscripts::look(engine, &mut errors);
     let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
     for prompt in prompts.into_iter().rev() {
-        let is_gone = |session: &String| there.lacks(session, prompt.project.as_deref());
+        let is_gone = |session: &String| existing.lacks(session, prompt.project.as_deref());
         let Some(session) = prompt.session.filter(is_gone) else { continue };
         let ghost = ghosts.entry(session.clone()).or_insert_with(|| Ghost {
             session,
@@ -116,7 +116,7 @@ pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec
 
 /// The sessions that have a transcript, as far as can be told.
 #[derive(Default)]
-struct There {
+struct ExistingTranscripts {
     sessions: HashSet<String>,
     /// Names of folders that could not be read.
     unread: HashSet<OsString>,
@@ -124,23 +124,23 @@ struct There {
     are_more: bool,
 }
 
-impl There {
+impl ExistingTranscripts {
     fn look(engine: &Engine, errors: &mut Vec<Error>) -> Self {
         let before = errors.len();
         let folders = engine.project_folders(errors);
-        let mut there = Self { are_more: errors.len() > before, ..Self::default() };
+        let mut existing = Self { are_more: errors.len() > before, ..Self::default() };
         for folder in folders {
             match fs::read_dir(&folder) {
-                Ok(entries) => there.sessions.extend(entries.flatten().filter_map(|entry| {
+                Ok(entries) => existing.sessions.extend(entries.flatten().filter_map(|entry| {
                     Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned())
                 })),
                 Err(source) => {
-                    there.unread.extend(folder.file_name().map(ToOwned::to_owned));
+                    existing.unread.extend(folder.file_name().map(ToOwned::to_owned));
                     errors.push(Error::read(&folder, source));
                 }
             }
         }
-        there
+        existing
     }
 
     /// Returns whether a session has no transcript; what lies where nobody could look may have one.
