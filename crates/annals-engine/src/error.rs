@@ -1,4 +1,4 @@
-//! Why the engine could not do what it was asked.
+//! The errors of the engine.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use annals_transcript::write;
 
 use crate::live::{LiveWriter, UnknownReason};
 
-/// An error of the engine. Content of transcripts is never the cause.
+/// An error of the engine. The content of a transcript never causes one.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<ErrorKind>);
@@ -58,7 +58,7 @@ pub(crate) enum ErrorKind {
     Writer(#[from] write::Error),
 }
 
-/// Words the usual causes; the rest is worded by the system.
+/// Returns the cause in words: ours for the usual ones, those of the operating system for all others.
 fn reason(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -89,12 +89,12 @@ impl Error {
         Self(Box::new(kind))
     }
 
-    /// Says that a file or folder could not be read.
+    /// Creates the error that a file or folder could not be read.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Read { path: path.to_owned(), source })
     }
 
-    /// Says why a folder cannot be a client's.
+    /// Creates the error that a folder is not a config folder of Claude Code, with the reason.
     pub(crate) fn no_projects(path: &Path) -> Self {
         let reason = match path.metadata() {
             Ok(metadata) if metadata.is_dir() => "has no `projects` folder",
@@ -114,12 +114,12 @@ impl Error {
         Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
     }
 
-    /// Says that a file or folder could not be written.
+    /// Creates the error that a file or folder could not be written.
     pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Write { path: path.to_owned(), source })
     }
 
-    /// Returns whether nothing was done because somebody else writes to the session, or may do so.
+    /// Returns whether nothing was done because another process writes to the session, or may do so.
     pub fn is_live(&self) -> bool {
         match &*self.0 {
             ErrorKind::Live { .. }
@@ -130,7 +130,7 @@ impl Error {
         }
     }
 
-    /// Returns the writer's own error, if it is one.
+    /// Returns the error of the recorder or the rewriter, if it is one.
     pub fn writer(&self) -> Option<&write::Error> {
         match &*self.0 {
             ErrorKind::Writer(error) => Some(error),
@@ -143,12 +143,12 @@ impl Error {
         matches!(*self.0, ErrorKind::NotFound { .. })
     }
 
-    /// Returns whether a transcript was not opened because it lies outside of the client's folders.
+    /// Returns whether a transcript was not opened because it lies outside of the config folders.
     pub fn is_outside(&self) -> bool {
         matches!(*self.0, ErrorKind::Outside { .. })
     }
 
-    /// Returns whether a session was asked to be given a title without words.
+    /// Returns whether a title was refused because it is empty.
     pub fn is_no_title(&self) -> bool {
         matches!(*self.0, ErrorKind::NoTitle)
     }
@@ -168,7 +168,7 @@ impl Error {
         matches!(*self.0, ErrorKind::HalfPurged { .. })
     }
 
-    /// Returns whether a session cannot be restored because something else stands in its place.
+    /// Returns whether a session cannot be restored because another file has its path.
     pub fn is_path_taken(&self) -> bool {
         matches!(*self.0, ErrorKind::PathTaken { .. })
     }
@@ -178,12 +178,12 @@ impl Error {
         matches!(*self.0, ErrorKind::NoEntry { .. })
     }
 
-    /// Returns whether a folder given as a client's is none.
+    /// Returns whether a given folder is not a config folder of Claude Code.
     pub fn is_no_projects(&self) -> bool {
         matches!(*self.0, ErrorKind::NoProjects { .. })
     }
 
-    /// Returns the sessions that an ambiguous name may mean; none for other errors.
+    /// Returns the sessions that an ambiguous name may mean. The list is empty for other errors.
     pub fn candidates(&self) -> &[Candidate] {
         match &*self.0 {
             ErrorKind::Ambiguous { candidates, .. } => candidates,
