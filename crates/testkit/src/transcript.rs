@@ -37,6 +37,7 @@ struct Entry(Vec<(String, Value)>);
 pub struct Reply {
     id: String,
     blocks: Vec<Value>,
+    usage: Option<Value>,
 }
 
 impl Transcript {
@@ -85,9 +86,12 @@ impl Transcript {
     /// Adds a reply, or one line of a reply: lines with the same message id are one reply.
     #[must_use]
     pub fn assistant(self, uuid: &str, build: impl FnOnce(Reply) -> Reply) -> Self {
-        let reply = build(Reply { id: format!("msg_{uuid}"), blocks: Vec::new() });
-        let message =
+        let reply = build(Reply { id: format!("msg_{uuid}"), blocks: Vec::new(), usage: None });
+        let mut message =
             json!({"id": reply.id, "role": "assistant", "model": "claude-opus-5-5", "content": reply.blocks});
+        if let Some(usage) = reply.usage {
+            message["usage"] = usage;
+        }
         self.message("assistant", uuid, json!({ "message": message }))
     }
 
@@ -164,6 +168,12 @@ impl Reply {
     #[must_use]
     pub fn id(self, id: &str) -> Self {
         Self { id: id.to_owned(), ..self }
+    }
+
+    /// Sets the numbers of tokens.
+    #[must_use]
+    pub fn usage(self, usage: Value) -> Self {
+        Self { usage: Some(usage), ..self }
     }
 
     /// Adds a text.
