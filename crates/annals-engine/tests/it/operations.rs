@@ -87,7 +87,7 @@ fn lines_that_are_appended_after_a_deletion_was_interrupted_are_kept() {
     let number = fs::read_dir(&entry).unwrap().count() - 1;
     let path = transcript(folder, SESSION);
     fs::copy(&path, entry.join(number.to_string())).unwrap();
-    let longer = fs::read_to_string(&path).unwrap() + &message("new", None, SESSION, "");
+    let longer = fs::read_to_string(&path).unwrap() + &message("new", SESSION).to_string();
     fs::write(&path, &longer).unwrap();
     let trashed = real(folder).delete(&session(folder), true).unwrap();
     assert_eq!(real(folder).trash_entries().len(), 1);
@@ -156,7 +156,8 @@ fn every_deletion_makes_an_entry_that_can_be_restored_by_its_id() {
     for turn in 0..5 {
         fs::create_dir_all(side.parent().unwrap()).unwrap();
         fs::write(&side, format!("output {turn}")).unwrap();
-        fs::write(transcript(folder, SESSION), message(&format!("turn {turn}"), None, SESSION, "")).unwrap();
+        fs::write(transcript(folder, SESSION), message(&format!("turn {turn}"), SESSION).to_string())
+            .unwrap();
         entries.push(engine.delete(&session(folder), true).unwrap().entry);
     }
     assert!(entries.is_sorted() && entries.iter().collect::<HashSet<_>>().len() == 5, "{entries:?}");
@@ -202,7 +203,7 @@ fn a_session_that_is_deleted_twice_is_in_the_trash_twice() {
     let folder = world.path();
     let engine = real(folder);
     let first = engine.delete(&session(folder), false).unwrap();
-    fs::write(transcript(folder, SESSION), message("second", None, SESSION, "")).unwrap();
+    fs::write(transcript(folder, SESSION), message("second", SESSION).to_string()).unwrap();
     let second = engine.delete(&session(folder), true).unwrap();
     assert_eq!(engine.trash_entries().len(), 2);
     assert_eq!(engine.in_trash(&SESSION[..4], None).unwrap(), second);
@@ -313,7 +314,7 @@ fn sessions_of_one_project_are_restored_from_another_disk_at_the_same_time() {
     let folder = world.path();
     let disk = || TwoDevices { disk: Arc::new(RealDisk), folder: folder.join("home") };
     let ids: Vec<String> = (0..8).map(|number| format!("{number:08x}-0000-4000-8000-000000000000")).collect();
-    let text = |id: &str| message(FIRST, None, id, "").repeat(2000);
+    let text = |id: &str| message(FIRST, id).to_string().repeat(2000);
     let one = engine(folder, Arc::new(disk()));
     for id in &ids {
         fs::write(transcript(folder, id), text(id)).unwrap();
@@ -441,7 +442,7 @@ fn a_manifest_that_leads_elsewhere_is_refused_and_blocks_nothing() {
         assert!(tree(&folder.join("root")) == before && !folder.join("evil").exists(), "{stray}");
         // As if it had been interrupted, with another session of that id on disk.
         fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
-        fs::write(transcript(folder, SESSION), message(FIRST, None, SESSION, "")).unwrap();
+        fs::write(transcript(folder, SESSION), message(FIRST, SESSION).to_string()).unwrap();
         engine.rename(&session(folder), "Still at work").unwrap();
         engine.purge(&engine.trash_entries()[0]).unwrap();
         fs::remove_dir_all(folder.join("root")).unwrap();
@@ -567,7 +568,7 @@ fn deletions_at_the_end_of_the_calendar_find_a_free_entry() {
         }
         let path = transcript(folder, SESSION);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, message(FIRST, None, SESSION, "")).unwrap();
+        fs::write(&path, message(FIRST, SESSION).to_string()).unwrap();
     }
     assert_eq!(engine.trash_entries().len(), 4);
 }
@@ -679,8 +680,7 @@ fn a_title_is_found_behind_and_before_any_amount_of_text() {
     let folder = world.path();
     let engine = real(folder);
     let path = transcript(folder, SESSION);
-    let text =
-        |id: u32| message(&format!("x{id}"), None, SESSION, &format!(",\"x\":\"{}\"", "x".repeat(1000)));
+    let text = |id: u32| message(&format!("x{id}"), SESSION).with("x", "x".repeat(1000)).to_string();
     let much = || (0..200).map(text).collect::<String>();
     engine.rename(&session(folder), "First").unwrap();
     fs::write(&path, fs::read_to_string(&path).unwrap() + &much()).unwrap();
@@ -702,7 +702,7 @@ fn sessions_are_named_at_the_same_time_and_the_list_forgets_none() {
     thread::scope(|scope| {
         for number in 0..8 {
             let path = transcript(folder, &id(number));
-            fs::write(&path, message("m", None, &id(number), "")).unwrap();
+            fs::write(&path, message("m", &id(number)).to_string()).unwrap();
             scope.spawn(move || {
                 for turn in 0..5 {
                     let file = annals_engine::TranscriptFile::at(&path);
