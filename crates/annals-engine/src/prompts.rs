@@ -165,15 +165,15 @@ impl Ghost {
 }
 
 impl PromptHistory {
-    /// Adds the prompts of a `history.jsonl`, in the order of its lines. `pastes` is the folder of long pasted texts.
-    fn add(&mut self, path: &Path, pastes: &Path) -> io::Result<()> {
+    /// Adds the prompts of a `history.jsonl`, in the order of its lines. `cache` is the folder of long pasted texts.
+    fn add(&mut self, path: &Path, cache: &Path) -> io::Result<()> {
         // Opening a pipe would block until it has a writer.
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::other("not a file"));
         }
         let mut reader = Reader::new(File::open(path)?);
         while let Some(entry) = reader.read()? {
-            match entry.body().and_then(|body| Prompt::of(body, pastes)) {
+            match entry.body().and_then(|body| Prompt::of(body, cache)) {
                 Some(prompt) => self.prompts.push(prompt),
                 None => self.skipped += usize::from(entry.problem() != Some(Problem::Blank)),
             }
@@ -183,7 +183,7 @@ impl PromptHistory {
 }
 
 impl Prompt {
-    fn of(line: Value<'_>, pastes: &Path) -> Option<Self> {
+    fn of(line: Value<'_>, cache: &Path) -> Option<Self> {
         let text = |key: &str| line.text(key).map(String::from);
         let time =
             line.number("timestamp").and_then(|ms| Timestamp::from_millisecond(ms.try_into().ok()?).ok());
@@ -194,7 +194,7 @@ impl Prompt {
                 content: value
                     .text("content")
                     .map(String::from)
-                    .or_else(|| pasted_text(pastes, &value.text("contentHash")?)),
+                    .or_else(|| pasted_text(cache, &value.text("contentHash")?)),
             });
         Some(Self {
             text: text("display")?,
@@ -207,10 +207,10 @@ impl Prompt {
 }
 
 /// Reads a long pasted text, which lies in a file named by its hash.
-fn pasted_text(pastes: &Path, hash: &str) -> Option<String> {
+fn pasted_text(cache: &Path, hash: &str) -> Option<String> {
     // The hash is not trusted, so it must not contain a path that leads out of the folder.
     let is_name = !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric());
-    let path: PathBuf = pastes.join(format!("{hash}.txt"));
+    let path: PathBuf = cache.join(format!("{hash}.txt"));
     let is_readable =
         is_name && fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 64 << 20);
     if is_readable { Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned()) } else { None }

@@ -273,10 +273,10 @@ mod tests {
             .after(None)
             .failure("u4", "t1", "no");
         let lines = parsed(&transcript);
-        let links: Vec<_> = lines.iter().map(|line| (&line["uuid"], &line["parentUuid"])).collect();
+        let parents: Vec<_> = lines.iter().map(|line| (&line["uuid"], &line["parentUuid"])).collect();
         let null = Value::Null;
         assert_eq!(
-            links,
+            parents,
             [
                 (&json!("u1"), &null),
                 (&null, &null),

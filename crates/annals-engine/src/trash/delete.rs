@@ -96,13 +96,12 @@ impl Engine {
     fn keep_in(&self, entry: &EntryFolder, original: &Path) -> Result<KeptVersion, Error> {
         let item = entry.transcript().expect("the transcript was given");
         // A hard link also keeps what other processes append until the file is replaced.
-        let copied = match self.disk().link(original, &item.stored) {
-            Ok(()) => None,
-            Err(_) => {
-                let file = File::open(original).map_err(|source| Error::read(original, source))?;
-                self.copy_new(original, &item.stored, &entry.folder.join(COPY))?;
-                Some(file)
-            }
+        let copied = if self.disk().link(original, &item.stored).is_ok() {
+            None
+        } else {
+            let file = File::open(original).map_err(|source| Error::read(original, source))?;
+            self.copy_new(original, &item.stored, &entry.folder.join(COPY))?;
+            Some(file)
         };
         self.sync(&entry.folder)?;
         let entry = self.set_stage(entry.name.clone(), Stage::Complete)?;
