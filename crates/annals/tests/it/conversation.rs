@@ -18,7 +18,7 @@ fn on_sample(args: &[&str]) -> Ran {
 }
 
 /// Shows a transcript.
-fn shown(transcript: impl ToString, args: &[&str]) -> String {
+fn shown(transcript: &impl ToString, args: &[&str]) -> String {
     let home = Home::new();
     home.write("s.jsonl", transcript.to_string());
     let ran = crate::annals(&home, &[&["show", "s.jsonl"], args].concat());
@@ -338,7 +338,7 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
 fn roots_in_the_middle_are_shown_for_what_they_are() {
     let case = |name: &str| {
         let session = corpora::own().join(format!("history-{name}/session.jsonl"));
-        shown(std::fs::read_to_string(session).unwrap(), &["--tools", "none"])
+        shown(&std::fs::read_to_string(session).unwrap(), &["--tools", "none"])
     };
     assert_snapshot!(case("context-cleared-without-hooks"), @"
 
@@ -372,7 +372,7 @@ fn roots_in_the_middle_are_shown_for_what_they_are() {
     );
     let cleared =
         std::fs::read_to_string(corpora::own().join("history-context-cleared/session.jsonl")).unwrap();
-    let json = shown(cleared, &["--json"]);
+    let json = shown(&cleared, &["--json"]);
     let root = json.lines().find(|item| item.contains("\"kind\":\"root\"")).unwrap();
     let root: serde_json::Value = serde_json::from_str(root).unwrap();
     assert_eq!((&root["subtype"], &root["live"]), (&"context_cleared".into(), &true.into()));
@@ -388,7 +388,7 @@ fn records_and_a_subagents_entries_belong_to_no_turn() {
             .record("mode", json!({"mode": "normal"}))
             .after("u1")
             .assistant("a1", |reply| reply.text("Hi"));
-        let json = shown(lines, &["--json"]);
+        let json = shown(&lines, &["--json"]);
         let items = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         items.map(|item| (item["live"] == true, item["turn"].as_u64())).collect::<Vec<_>>()
     };
@@ -467,7 +467,7 @@ fn of_every_kind() -> Vec<String> {
 
 #[test]
 fn everything_that_is_shown_has_its_line() {
-    assert_snapshot!(shown(of_every_kind().join("\n"), &[]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &[]), @"
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -522,7 +522,7 @@ fn a_long_result_is_cut() {
 
 #[test]
 fn what_is_asked_for_is_unfolded_or_left_out() {
-    assert_snapshot!(shown(of_every_kind().join("\n"), &["--expand", "--tools", "full"]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &["--expand", "--tools", "full"]), @"
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -579,7 +579,7 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       [file a.txt]
           {\"type\":\"file\",\"filename\":\"a.txt\"}
     ");
-    assert_snapshot!(shown(of_every_kind().join("\n"), &["--no-thinking", "--tools", "none"]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &["--no-thinking", "--tools", "none"]), @"
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -686,7 +686,7 @@ fn the_model_view_reads_as_messages() {
     // Without the compaction, all of it is sent.
     lines.retain(|line| !line.contains("compact_boundary"));
     let lines: Vec<_> = lines.iter().map(|line| line.replace("\"e18\"", "\"e17\"")).collect();
-    assert_snapshot!(shown(lines[..20].join("\n"), &["--view", "model"]), @"
+    assert_snapshot!(shown(&lines[..20].join("\n"), &["--view", "model"]), @"
     ── user
       Look at this
       and that
