@@ -291,7 +291,7 @@ impl From<annals_engine::Error> for Error {
             error if error.is_live() => ErrorCode::Busy,
             error if error.is_outside() => ErrorCode::Refused,
             error if error.is_no_title() => ErrorCode::InvalidParams,
-            error if error.is_in_the_way() || error.is_half_purged() => ErrorCode::Conflict,
+            error if error.is_path_taken() || error.is_half_purged() => ErrorCode::Conflict,
             error if error.is_unreadable() => ErrorCode::Unreadable,
             _ => ErrorCode::Internal,
         };

@@ -5,8 +5,8 @@ mod utf8;
 mod word;
 
 use annals_engine::{
-    Finding, Forked, Ghost, Pasted, Project, Prompt, Relation, Report, RootSummary, SessionRow,
-    TranscriptFile, Trashed,
+    Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow, TranscriptFile,
+    TrashEntry,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -138,7 +138,7 @@ pub fn prompt(prompt: &Prompt) -> wire::Prompt {
     }
 }
 
-fn paste(pasted: &Pasted) -> wire::Paste {
+fn paste(pasted: &Paste) -> wire::Paste {
     wire::Paste { id: pasted.id.clone(), kind: pasted.kind.clone(), content: pasted.content.clone() }
 }
 
@@ -209,18 +209,18 @@ pub fn change_result(done: wire::Operation, file: &TranscriptFile) -> wire::Chan
 }
 
 /// Returns a new fork of a session.
-pub fn fork_result(forked: &Forked, from: &TranscriptFile) -> wire::ForkResult {
+pub fn fork_result(fork: &Fork, from: &TranscriptFile) -> wire::ForkResult {
     wire::ForkResult {
-        session: forked.session.clone(),
-        path: forked.path.as_path().into(),
-        title: forked.title.clone(),
+        session: fork.session.clone(),
+        path: fork.path.as_path().into(),
+        title: fork.title.clone(),
         forked_from: from.session.clone(),
-        entries: forked.entries,
+        entries: fork.entries,
     }
 }
 
 /// Returns an entry of the trash.
-pub fn trash_entry(trashed: &Trashed) -> wire::TrashEntry {
+pub fn trash_entry(trashed: &TrashEntry) -> wire::TrashEntry {
     wire::TrashEntry {
         session: trashed.session.clone(),
         entry: trashed.entry.clone(),

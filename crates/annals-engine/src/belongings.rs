@@ -1,5 +1,6 @@
 //! The files on disk that belong to a session.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::paths::{ConfigFolder, SessionPaths, agent_meta};
@@ -12,9 +13,9 @@ use crate::title::own_target;
 /// A file or folder that belongs to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Belonging {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// How many bytes it has, with all that is in it.
+    /// Its size in bytes, including everything in a folder.
     pub size: u64,
 }
 
@@ -24,7 +25,7 @@ pub(crate) fn belongings(file: &TranscriptFile) -> Result<Vec<Belonging>, Error>
     let mut paths = vec![SessionPaths::of(&transcript).folder()];
     let mut agents = Selection::default();
     agents.add_subagents(file);
-    // Subagents of old versions lie beside the session, all others in its folder.
+    // Old versions of Claude Code wrote subagents beside the session; later ones write them to its folder.
     let beside =
         agents.files.into_iter().map(|agent| agent.path).filter(|path| path.parent() == transcript.parent());
     paths.extend(beside.flat_map(|path| [agent_meta(&path), path]));
@@ -40,17 +41,19 @@ pub(crate) fn belongings(file: &TranscriptFile) -> Result<Vec<Belonging>, Error>
 /// Returns whether another project of a config folder has a transcript of the same session.
 fn has_copy(config: &ConfigFolder, transcript: &Path) -> bool {
     let (Some(name), Some(folder)) = (transcript.file_name(), transcript.parent()) else { return false };
-    // The transcript may be a link itself, and what it leads to is another one.
+    // The transcript may itself be a link to a transcript in another project, which then counts as a copy.
     let own = resolve(folder).join(name);
     let folders = project_folders(&config.projects()).unwrap_or_default();
-    let is_another = |folder: &PathBuf| {
-        let path = folder.join(name);
-        path.is_file() && resolve(folder).join(name) != own && resolve(&path) != own
-    };
-    folders.iter().any(is_another)
+    folders.iter().any(|folder| is_other_file(folder, name, &own))
 }
 
-/// Returns how many bytes a file has, or a folder with all that is in it.
+/// Returns whether a folder has a file of this name that is not the file at `own`, under whatever path.
+fn is_other_file(folder: &Path, name: &OsStr, own: &Path) -> bool {
+    let path = folder.join(name);
+    path.is_file() && resolve(folder).join(name) != own && resolve(&path) != own
+}
+
+/// Returns the size of a file, or of everything in a folder, in bytes.
 pub(crate) fn size(path: &Path) -> u64 {
     match path.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => {

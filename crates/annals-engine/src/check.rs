@@ -1,4 +1,4 @@
-//! What is wrong with the lines of a transcript, and what it costs.
+//! What is wrong with the lines of a transcript, and what the consequences are.
 
 use annals_transcript::root::{RootKind, roots};
 use annals_transcript::session::Session;
@@ -7,44 +7,44 @@ use annals_transcript::{Entry, Flag, Kind, Problem};
 use crate::error::Error;
 use crate::snapshot::Conversation;
 
-/// Something wrong in a file.
+/// An issue in a file, with the lines that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The line where it is, or where a run of such lines begins, counted from 1.
+    /// The line, or the first of several lines in a row, counted from 1.
     pub line: u64,
-    /// How many lines in a row have it.
+    /// How many lines in a row have the issue.
     pub lines: u64,
-    /// How many bytes are concerned.
+    /// How many bytes are affected.
     pub bytes: u64,
-    /// What it is.
+    /// The issue.
     pub issue: Issue,
 }
 
-/// What may be wrong with a line.
+/// What can be wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Issue {
-    /// The bytes are not one sound object.
+    /// The bytes are not one intact JSON object.
     Damage(Problem),
     /// The file begins with a byte order mark.
     ByteOrderMark,
     /// Lines end in CR LF.
     CarriageReturns,
-    /// The last line is whole but does not end in a newline.
+    /// The last line is intact but does not end in a newline.
     NoFinalNewline,
     /// Some bytes are not UTF-8.
     InvalidUtf8,
-    /// There are lines, and no entry in any of them.
+    /// The file has lines, but none of them has an entry.
     NoEntries,
-    /// A message lacks a field without which the client does not restore it.
+    /// A message lacks a field that Claude Code needs to restore it.
     MissingField(&'static str),
-    /// A message in the middle of the file hangs on nothing.
+    /// A message in the middle of the file has no parent.
     Root(RootKind),
-    /// Another line has the same uuid, and its content counts.
+    /// Another line has the same uuid and takes precedence.
     Replaced {
-        /// That line.
+        /// The number of the other line.
         by: u64,
-        /// Whether its content is another one.
+        /// Whether the two lines have different content.
         differs: bool,
     },
 }
@@ -56,12 +56,12 @@ pub enum Severity {
     Info,
     /// Something may be lost or shown wrongly.
     Warning,
-    /// History is lost to the client.
+    /// Claude Code loses a part of the history.
     Error,
 }
 
 impl Severity {
-    /// Returns the word for it.
+    /// Returns the severity as a word.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -72,7 +72,7 @@ impl Severity {
 }
 
 impl Issue {
-    /// Returns how much it matters.
+    /// Returns how much the issue matters.
     pub fn severity(&self) -> Severity {
         match self {
             Issue::Damage(problem) => match problem {
@@ -100,7 +100,7 @@ impl Issue {
         }
     }
 
-    /// Returns what it is, in words.
+    /// Returns the issue in words.
     pub fn title(&self) -> String {
         match self {
             Issue::Damage(problem) => problem.to_string(),
@@ -119,7 +119,7 @@ impl Issue {
         }
     }
 
-    /// Returns what it costs, in words.
+    /// Returns the consequences in words.
     pub fn effect(&self) -> &'static str {
         match self {
             Issue::Damage(problem) => match problem {
@@ -147,7 +147,7 @@ impl Issue {
         }
     }
 
-    /// Returns whether the file can be mended without losing anything more.
+    /// Returns whether the issue can be repaired without losing anything more.
     pub fn is_repairable(&self) -> bool {
         match self {
             Issue::Damage(problem) => match problem {
@@ -167,7 +167,7 @@ impl Issue {
     }
 }
 
-/// Collects findings while the entries of one file pass by.
+/// Collects findings from the entries of one file, which are added in order.
 #[derive(Debug, Default)]
 pub struct Checker {
     findings: Vec<Finding>,
@@ -179,7 +179,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Looks at the next entry of the file; `problem` is what verifying it found.
+    /// Checks the next entry of the file; `problem` is the result of [`Entry::verify`].
     pub fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
         let line = entry.at().line;
         let bytes = entry.bytes();
@@ -207,23 +207,23 @@ impl Checker {
         self.has_entries |= entry.kind() != Kind::Noise;
     }
 
-    /// Looks for messages in the middle of the file that hang on nothing, unless that is how Claude Code works: it writes
-    /// such messages when it compacts, clears the context, or is rewound to the start.
+    /// Reports messages in the middle of the file that have no parent. Such messages are normal after a compaction, after the
+    /// context was cleared, and after a rewind to the start; these are not reported.
     pub(crate) fn add_roots(&mut self, session: &Session) {
         for root in roots(session) {
             let node = &session.nodes()[root.node];
-            let is_named = node.parent.is_some() || node.has(Flag::NullParent);
-            let is_sound =
+            let has_parent_field = node.parent.is_some() || node.has(Flag::NullParent);
+            let is_normal =
                 matches!(root.kind, RootKind::Boundary | RootKind::ContextCleared | RootKind::RewindToStart);
-            // That a message lacks the field is reported already.
-            if is_named && !is_sound {
+            // A message without the field was reported as `MissingField`.
+            if has_parent_field && !is_normal {
                 let bytes = usize::try_from(node.length).unwrap_or(usize::MAX);
                 self.report(node.at.line, bytes, Issue::Root(root.kind));
             }
         }
     }
 
-    /// Looks for lines whose content does not count, because another line has the same uuid.
+    /// Reports lines whose content is ignored because another line has the same uuid.
     pub(crate) fn add_duplicates(&mut self, conversation: &Conversation<'_>) -> Result<(), Error> {
         let nodes = conversation.session().nodes();
         let duplicates = conversation.duplicates();
@@ -240,7 +240,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Returns what was found, in the order of lines.
+    /// Returns the findings in the order of lines.
     pub fn finish(mut self) -> Vec<Finding> {
         if self.last_line > 0 && !self.has_entries {
             let all = Finding { line: 1, lines: self.last_line, bytes: self.bytes, issue: Issue::NoEntries };
@@ -253,7 +253,7 @@ impl Checker {
         self.findings
     }
 
-    /// Notes a finding; damage that goes on over several lines is one.
+    /// Adds a finding. The same damage on consecutive lines is one finding.
     fn report(&mut self, line: u64, bytes: usize, issue: Issue) {
         let bytes = bytes as u64;
         if let Some(last) = self.findings.last_mut()
@@ -268,7 +268,7 @@ impl Checker {
         self.findings.push(Finding { line, lines: 1, bytes, issue });
     }
 
-    /// Counts lines that end in CR LF in one finding for the file.
+    /// Counts a line that ends in CR LF. All such lines of a file are one finding.
     fn report_carriage_return(&mut self, line: u64) {
         let index = *self.carriage_returns.get_or_insert_with(|| {
             self.findings.push(Finding { line, lines: 0, bytes: 0, issue: Issue::CarriageReturns });
@@ -279,7 +279,7 @@ impl Checker {
     }
 }
 
-/// Returns what keeps a message from being restored.
+/// Returns the first field that a message lacks and that Claude Code needs to restore it.
 fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
     let head = entry.head();
     if !head.kind.is_message() {

@@ -18,21 +18,21 @@ use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
 #[cfg(feature = "follow")]
 use crate::follow::{self, FollowOptions, Follower};
-use crate::fork::{self, Fork, Forked};
+use crate::fork::{self, Fork, ForkOptions};
 use crate::home::Home;
 use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
 use crate::lookup;
-use crate::prompts::{self, Ghost, Typed};
+use crate::prompts::{self, Ghost, PromptHistory};
 use crate::record::{self, Recording};
 use crate::report::{self, Report};
-use crate::rewrite::{self, HydrateOptions, Hydrated};
+use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
 use crate::snapshot::Snapshot;
 use crate::subagent::{self, Meta, Subagent};
 use crate::symlink_guard::SymlinkGuard;
 use crate::title;
-use crate::trash::{self, Trashed};
+use crate::trash::{self, TrashEntry};
 
 /// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
 #[derive(Clone, Debug)]
@@ -294,7 +294,7 @@ impl Engine {
 /// The history of prompts.
 impl Engine {
     /// Returns the prompts that were typed.
-    pub fn prompts(&self) -> Typed {
+    pub fn prompts(&self) -> PromptHistory {
         prompts::prompts(self)
     }
 
@@ -307,8 +307,8 @@ impl Engine {
 /// Sessions that are open elsewhere.
 impl Engine {
     /// Returns the Claude Code that has a session open, by its registry of running processes.
-    pub fn live_client(&self, file: &TranscriptFile) -> Option<LiveWriter> {
-        live::live_client(self, file)
+    pub fn registered_writer(&self, file: &TranscriptFile) -> Option<LiveWriter> {
+        live::registered_writer(self, file)
     }
 
     /// Returns the ids of the sessions that are open in Claude Code.
@@ -388,7 +388,7 @@ impl Engine {
     /// Copies a session. The copied entries get new ids and name the session and the entry that they come from.
     ///
     /// ```
-    /// use annals_engine::Fork;
+    /// use annals_engine::ForkOptions;
     /// # use annals_engine::{Engine, Home, Roots};
     /// # let folder = tempfile::tempdir()?;
     /// # let project = folder.path().join("projects/-src");
@@ -397,12 +397,12 @@ impl Engine {
     /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
     /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
     /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
-    /// let fork = engine.fork(&engine.session(id.as_ref())?, &Fork { title: Some("Herbs".into()), ..Fork::default() })?;
+    /// let fork = engine.fork(&engine.session(id.as_ref())?, &ForkOptions { title: Some("Herbs".into()), ..ForkOptions::default() })?;
     /// assert_eq!((fork.entries, fork.title.as_str()), (1, "Herbs"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fork(&self, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
-        fork::fork(self, file, fork)
+    pub fn fork(&self, file: &TranscriptFile, options: &ForkOptions) -> Result<Fork, Error> {
+        fork::fork(self, file, options)
     }
 
     /// Returns the id of the one entry whose id begins with a text.
@@ -439,7 +439,7 @@ impl Engine {
         target: &Target,
         log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
         options: HydrateOptions,
-    ) -> Result<Hydrated, Error> {
+    ) -> Result<HydrateOutcome, Error> {
         rewrite::hydrate(self, target, log, options)
     }
 
@@ -480,13 +480,13 @@ impl Engine {
     /// assert_eq!(engine.restore(&entry)?, file.path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
+    pub fn delete(&self, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
         trash::delete(self, file, force)
     }
 
     /// Returns the entries of the trash, most recently deleted first.
-    pub fn trashed(&self) -> Vec<Trashed> {
-        trash::trashed(self)
+    pub fn trash_entries(&self) -> Vec<TrashEntry> {
+        trash::trash_entries(self)
     }
 
     /// Returns the folders in the trash whose manifests cannot be read. Their files stay there.
@@ -496,27 +496,27 @@ impl Engine {
 
     /// Finds a session in the trash by its id, the beginning of it, or its title: its newest entry unless `entry` names one.
     /// Entries of other config folders, whose sessions may have the same id, are found only if these folders have none.
-    pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<Trashed, Error> {
+    pub fn in_trash(&self, selector: &str, entry: Option<&str>) -> Result<TrashEntry, Error> {
         trash::in_trash(self, selector, entry)
     }
 
     /// Returns whether a session in the trash was deleted from one of these config folders.
-    pub fn has_place_for(&self, trashed: &Trashed) -> bool {
-        trash::has_place_for(self, trashed)
+    pub fn is_from_roots(&self, trashed: &TrashEntry) -> bool {
+        trash::is_from_roots(self, trashed)
     }
 
     /// Fails unless an entry can be restored: all of it is there, and no other file is in its place.
-    pub fn ensure_restorable(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub fn ensure_restorable(&self, trashed: &TrashEntry) -> Result<(), Error> {
         trash::ensure_restorable(self, trashed)
     }
 
     /// Moves an entry of the trash back to where it was. If another file is there by now, nothing is moved.
-    pub fn restore(&self, trashed: &Trashed) -> Result<PathBuf, Error> {
+    pub fn restore(&self, trashed: &TrashEntry) -> Result<PathBuf, Error> {
         trash::restore(self, trashed)
     }
 
     /// Fails unless an entry can be restored in place of the transcript on disk.
-    pub fn ensure_replaceable(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub fn ensure_replaceable(&self, trashed: &TrashEntry) -> Result<(), Error> {
         trash::ensure_replaceable(self, trashed)
     }
 
@@ -524,12 +524,12 @@ impl Engine {
     /// or `None` if there was no transcript on disk. The restored entry stays in the trash: a program that had the file open
     /// when it was replaced may still append to it. Only an entry that holds a transcript and nothing else can be restored
     /// in this way: `hydrate` makes such entries, because it leaves the side files of a session where they are.
-    pub fn restore_over(&self, trashed: &Trashed, force: bool) -> Result<Option<Trashed>, Error> {
+    pub fn restore_over(&self, trashed: &TrashEntry, force: bool) -> Result<Option<TrashEntry>, Error> {
         trash::restore_over(self, trashed, force)
     }
 
     /// Removes an entry from the trash for good.
-    pub fn purge(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub fn purge(&self, trashed: &TrashEntry) -> Result<(), Error> {
         trash::purge(self, trashed)
     }
 

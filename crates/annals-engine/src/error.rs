@@ -1,13 +1,13 @@
-//! Why the engine could not do what it was asked.
+//! The errors of the engine.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::write;
 
-use crate::live::{Doubt, LiveWriter};
+use crate::live::{LiveWriter, UnknownReason};
 
-/// An error of the engine. Content of transcripts is never the cause.
+/// An error of the engine. The content of a transcript never causes one.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<ErrorKind>);
@@ -44,14 +44,14 @@ pub(crate) enum ErrorKind {
     Write { path: PathBuf, source: io::Error },
     #[error("{} was left alone: {writer}", path.display())]
     Live { path: PathBuf, writer: LiveWriter },
-    #[error("{} was left alone: {doubt}", path.display())]
-    PerhapsLive { path: PathBuf, doubt: Doubt },
+    #[error("{} was left alone: {reason}", path.display())]
+    LivenessUnknown { path: PathBuf, reason: UnknownReason },
     #[error("a title has to have words")]
     NoTitle,
     #[error("{} is not the transcript of a session where Claude Code would find it", path.display())]
     NotASession { path: PathBuf },
     #[error("{} is in the way and is another file; nothing was moved", path.display())]
-    InTheWay { path: PathBuf },
+    PathTaken { path: PathBuf },
     #[error("{} is in the way and is another file; its old version stays in the trash, all others were restored", path.display())]
     PartlyRestored { path: PathBuf },
     #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
@@ -60,7 +60,7 @@ pub(crate) enum ErrorKind {
     Writer(#[from] write::Error),
 }
 
-/// Words the usual causes; the rest is worded by the system.
+/// Returns the cause in words: ours for the usual ones, those of the operating system for all others.
 fn reason(source: &io::Error) -> String {
     match source.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -91,12 +91,12 @@ impl Error {
         Self(Box::new(kind))
     }
 
-    /// Says that a file or folder could not be read.
+    /// Creates the error that a file or folder could not be read.
     pub fn read(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Read { path: path.to_owned(), source })
     }
 
-    /// Says why a folder cannot be a client's.
+    /// Creates the error that a folder is not a config folder of Claude Code, with the reason.
     pub(crate) fn no_projects(path: &Path) -> Self {
         let reason = match path.metadata() {
             Ok(metadata) if metadata.is_dir() => "has no `projects` folder",
@@ -116,23 +116,23 @@ impl Error {
         Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
     }
 
-    /// Says that a file or folder could not be written.
+    /// Creates the error that a file or folder could not be written.
     pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Write { path: path.to_owned(), source })
     }
 
-    /// Returns whether nothing was done because somebody else writes to the session, or may do so.
+    /// Returns whether nothing was done because another process writes to the session, or may do so.
     pub fn is_live(&self) -> bool {
         match &*self.0 {
-            ErrorKind::Live { .. } | ErrorKind::PerhapsLive { .. } | ErrorKind::ChangedWhileCopied { .. } => {
-                true
-            }
+            ErrorKind::Live { .. }
+            | ErrorKind::LivenessUnknown { .. }
+            | ErrorKind::ChangedWhileCopied { .. } => true,
             ErrorKind::Writer(error) => error.is_busy(),
             _ => false,
         }
     }
 
-    /// Returns the writer's own error, if it is one.
+    /// Returns the error of the recorder or the rewriter, if it is one.
     pub fn writer(&self) -> Option<&write::Error> {
         match &*self.0 {
             ErrorKind::Writer(error) => Some(error),
@@ -145,12 +145,12 @@ impl Error {
         matches!(*self.0, ErrorKind::NotFound { .. })
     }
 
-    /// Returns whether a transcript was not opened because it lies outside of the client's folders.
+    /// Returns whether a transcript was not opened because it lies outside of the config folders.
     pub fn is_outside(&self) -> bool {
         matches!(*self.0, ErrorKind::Outside { .. })
     }
 
-    /// Returns whether a session was asked to be given a title without words.
+    /// Returns whether a title was refused because it is empty.
     pub fn is_no_title(&self) -> bool {
         matches!(*self.0, ErrorKind::NoTitle)
     }
@@ -170,9 +170,9 @@ impl Error {
         matches!(*self.0, ErrorKind::HalfPurged { .. })
     }
 
-    /// Returns whether a session cannot be restored because something else stands in its place.
-    pub fn is_in_the_way(&self) -> bool {
-        matches!(*self.0, ErrorKind::InTheWay { .. } | ErrorKind::PartlyRestored { .. })
+    /// Returns whether a session cannot be restored completely because another file has one of its paths.
+    pub fn is_path_taken(&self) -> bool {
+        matches!(*self.0, ErrorKind::PathTaken { .. } | ErrorKind::PartlyRestored { .. })
     }
 
     /// Returns whether there is no such entry.
@@ -180,12 +180,12 @@ impl Error {
         matches!(*self.0, ErrorKind::NoEntry { .. })
     }
 
-    /// Returns whether a folder given as a client's is none.
+    /// Returns whether a given folder is not a config folder of Claude Code.
     pub fn is_no_projects(&self) -> bool {
         matches!(*self.0, ErrorKind::NoProjects { .. })
     }
 
-    /// Returns the sessions that an ambiguous name may mean; none for other errors.
+    /// Returns the sessions that an ambiguous name may mean. The list is empty for other errors.
     pub fn candidates(&self) -> &[Candidate] {
         match &*self.0 {
             ErrorKind::Ambiguous { candidates, .. } => candidates,

@@ -1,4 +1,4 @@
-//! Transcripts on disk: those of the client's folders, and those of any folder.
+//! Transcripts on disk: those in the config folders of Claude Code, and those below any folder.
 
 use std::collections::HashSet;
 use std::fs::{self, File, FileType};
@@ -15,27 +15,27 @@ use crate::error::Error;
 /// A transcript: a session's own, or a subagent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptFile {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// The session that it belongs to, as far as its place tells, or for old subagents its first lines.
+    /// The session that it belongs to: known from its path, or for old subagents from its first lines.
     pub session: Option<String>,
-    /// The subagent whose transcript it is; none for a session's own.
+    /// The subagent whose transcript it is; `None` for a session's own.
     pub agent: Option<String>,
 }
 
-/// The transcripts that were found, and what stood in the way.
+/// The transcripts that were found, and the errors on the way.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// The transcripts, in a stable order.
     pub files: Vec<TranscriptFile>,
     /// Folders that could not be read.
     pub errors: Vec<Error>,
-    /// How many `.jsonl` files were passed over because they are other programs'.
-    pub passed_over: usize,
+    /// How many `.jsonl` files were skipped because other programs wrote them.
+    pub skipped: usize,
 }
 
 impl TranscriptFile {
-    /// Describes a transcript by its path, and old subagents by their first lines.
+    /// Returns what a path says about a transcript. For old subagents the session is read from the first lines.
     pub fn at(path: &Path) -> Self {
         let parents = path.ancestors().skip(1).take(8);
         let roles = parents.filter_map(|folder| path.strip_prefix(folder).ok()).map(Role::of);
@@ -46,7 +46,9 @@ impl TranscriptFile {
     fn with_role(path: PathBuf, role: Role) -> Self {
         let (session, agent) = match role {
             Role::Main { session } => (Some(session), None),
-            Role::Subagent { session, agent, .. } => (session.or_else(|| session_inside(&path)), Some(agent)),
+            Role::Subagent { session, agent, .. } => {
+                (session.or_else(|| session_in_content(&path)), Some(agent))
+            }
             _ => (None, None),
         };
         Self { path, session, agent }
@@ -60,7 +62,7 @@ impl TranscriptFile {
     }
 }
 
-/// Opens a regular file. Others are refused: a FIFO or socket may block for ever, and a device may never end.
+/// Opens a regular file. Other files are refused: a FIFO or socket may block for ever, and a device may never end.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_dir() {
@@ -72,24 +74,24 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Returns whether a file is named as transcripts are.
+/// Returns whether a file has the extension of transcripts.
 fn is_jsonl(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
 /// Returns the session that the first lines of a transcript name.
-fn session_inside(path: &Path) -> Option<String> {
+fn session_in_content(path: &Path) -> Option<String> {
     if path.is_file() { ends(path)?.session } else { None }
 }
 
-/// Returns what the ends of a transcript tell, if it can be read.
+/// Reads head and tail of a transcript. Returns `None` if it cannot be read.
 pub(crate) fn ends(path: &Path) -> Option<Lite> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     Lite::read(&mut file, length).ok()
 }
 
-/// Returns the transcripts of subagents that lie in a project's folder itself, as those of old versions do.
+/// Returns the transcripts of subagents in the folder of a project itself, where old versions of Claude Code wrote them.
 pub(crate) fn agents_beside(folder: &Path) -> Vec<TranscriptFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let agents = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("agent-"));
@@ -106,39 +108,39 @@ impl Selection {
         found
     }
 
-    /// Finds the transcripts below a `projects` folder, by place.
+    /// Adds the transcripts below a `projects` folder. The path of a file decides whether it is one.
     pub(crate) fn add_projects(&mut self, projects: &Path) {
-        walk_projects(projects, &mut |met| self.add_by_place(projects, met));
+        walk_projects(projects, &mut |item| self.add_by_place(projects, item));
     }
 
-    /// Finds the transcripts in a project's folder.
+    /// Adds the transcripts in the folder of a project.
     pub(crate) fn add_project(&mut self, project: &Path) {
         let projects = project.parent().unwrap_or(project);
-        walk(project, &mut |met| self.add_by_place(projects, met));
+        walk(project, &mut |item| self.add_by_place(projects, item));
     }
 
-    fn add_by_place(&mut self, projects: &Path, met: Met<'_>) {
+    fn add_by_place(&mut self, projects: &Path, item: WalkItem<'_>) {
         let errors = &mut self.errors;
-        let Some(path) = met.file(errors) else { return };
+        let Some(path) = item.file(errors) else { return };
         let role = role_below(projects, path);
         if role.is_transcript() {
             self.files.push(TranscriptFile::with_role(path.to_owned(), role));
         }
     }
 
-    /// Finds the transcripts of subagents in a session's own folder.
+    /// Adds the transcripts of subagents in a session's own folder.
     pub(crate) fn add_subagents_below(&mut self, session: &TranscriptFile) {
         let below = SessionPaths::of(&session.path).subagents();
         if below.is_dir() {
-            walk(&below, &mut |met| {
-                let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
+            walk(&below, &mut |item| {
+                let Some(path) = item.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
                 let file = TranscriptFile::at(path);
                 self.files.extend(file.agent.is_some().then_some(file));
             });
         }
     }
 
-    /// Finds the transcripts of a session's subagents: below its own folder, or beside it as in old versions.
+    /// Adds the transcripts of a session's subagents: those in its own folder, and those that old versions wrote beside it.
     pub(crate) fn add_subagents(&mut self, session: &TranscriptFile) {
         if session.agent.is_some() {
             return;
@@ -149,22 +151,22 @@ impl Selection {
         self.files.extend(files.into_iter().filter(is_ours));
     }
 
-    /// Finds the transcripts below any folder. Outside the client's layout, the beginning of a file decides.
+    /// Adds the transcripts below any folder. Where the path does not show what a file is, its first lines do.
     pub(crate) fn add_folder(&mut self, folder: &Path) {
-        walk(folder, &mut |met| {
-            let Some(path) = met.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
+        walk(folder, &mut |item| {
+            let Some(path) = item.file(&mut self.errors).filter(|path| is_jsonl(path)) else { return };
             let file = TranscriptFile::at(path);
-            // A file that cannot be read is kept, so that reading it says why.
+            // A file that cannot be read is added, so that the caller gets the error when reading it.
             if file.session.is_some() || file.agent.is_some() || !is_another_programs(path).unwrap_or(false) {
                 self.files.push(file);
             } else {
-                self.passed_over += 1;
+                self.skipped += 1;
             }
         });
     }
 }
 
-/// Returns the folders in a `projects` folder, in order, each once: some may be links to others.
+/// Returns the folders in a `projects` folder, sorted. If several of them are links to the same folder, one is returned.
 pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = |source| Error::read(projects, source);
     let real = projects.canonicalize().map_err(failed)?;
@@ -182,7 +184,7 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     for link in links {
         let is_folder = match projects.join(&link).canonicalize() {
             Ok(path) => path.is_dir() && seen.insert(path),
-            // A link that leads nowhere is no project. Any other may be: reading it reports what is wrong.
+            // A dangling link is no project. Any other error is reported when the folder is read.
             Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
         };
         if is_folder {
@@ -193,8 +195,9 @@ pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(folders.into_iter().map(|name| projects.join(name)).collect())
 }
 
-/// Returns whether a file is a hole for the most part, where there is nothing to read. No log is compressed as much.
-pub(crate) fn is_hollow(file: &File) -> bool {
+/// Returns whether a file is sparse: almost all of it is a hole, so there is nothing to read. The threshold is beyond what a file
+/// system's compression achieves on a log.
+pub(crate) fn is_sparse(file: &File) -> bool {
     #[cfg(unix)]
     let allocated = file.metadata().map(|metadata| {
         use std::os::unix::fs::MetadataExt;
@@ -205,13 +208,13 @@ pub(crate) fn is_hollow(file: &File) -> bool {
     allocated.is_ok_and(|(allocated, length)| allocated < length / 64)
 }
 
-/// Returns whether objects can be read at the beginning of a file and none of them is a transcript's. Where nothing
-/// can be read, the file may be a transcript all the same: a damaged one.
+/// Returns whether the first lines of a file have JSON objects and none of them is an entry of a transcript. A file without
+/// any object may be a damaged transcript.
 fn is_another_programs(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     let mut length = 64 * 1024;
     let mut file = File::open(path)?;
-    // As far as the first line reaches, within reason.
+    // At least the whole first line is read, up to 8 MiB.
     while (&mut file).take(length).read_to_end(&mut beginning)? > 0
         && !beginning.contains(&b'\n')
         && length < 1 << 23
@@ -226,7 +229,7 @@ fn is_another_programs(path: &Path) -> io::Result<bool> {
     Ok(has_objects && !project::is_transcript(&beginning))
 }
 
-/// Returns the paths in a folder; none if the folder does not exist.
+/// Returns the paths in a folder. The list is empty if the folder does not exist.
 pub(crate) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -234,24 +237,24 @@ pub(crate) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// What a walk comes across.
-pub(crate) enum Met<'a> {
-    /// A folder that is about to be read.
+/// What a walk finds.
+pub(crate) enum WalkItem<'a> {
+    /// A folder, before it is read.
     #[cfg_attr(not(feature = "follow"), expect(dead_code, reason = "only following watches folders"))]
     Folder(&'a Path),
-    /// A regular file, or a link that leads nowhere.
+    /// A regular file, or a dangling link.
     File(&'a Path),
     /// A folder that could not be read.
     Unreadable(Error),
 }
 
-impl<'a> Met<'a> {
-    /// Returns the file that was met, if it was one; errors are noted.
+impl<'a> WalkItem<'a> {
+    /// Returns the path if it is a file. An error is added to `errors`.
     fn file(self, errors: &mut Vec<Error>) -> Option<&'a Path> {
         match self {
-            Met::Folder(_) => None,
-            Met::File(path) => Some(path),
-            Met::Unreadable(error) => {
+            WalkItem::Folder(_) => None,
+            WalkItem::File(path) => Some(path),
+            WalkItem::Unreadable(error) => {
                 errors.push(error);
                 None
             }
@@ -267,34 +270,37 @@ pub(crate) fn role_below(projects: &Path, path: &Path) -> Role {
 }
 
 /// Visits everything below a `projects` folder. Projects may be links to folders elsewhere, each visited once.
-pub(crate) fn walk_projects(projects: &Path, visit: &mut impl FnMut(Met<'_>)) {
-    visit(Met::Folder(projects));
+pub(crate) fn walk_projects(projects: &Path, visit: &mut impl FnMut(WalkItem<'_>)) {
+    visit(WalkItem::Folder(projects));
     match project_folders(projects) {
         Ok(folders) => folders.iter().for_each(|project| walk(project, visit)),
-        Err(error) => visit(Met::Unreadable(error)),
+        Err(error) => visit(WalkItem::Unreadable(error)),
     }
 }
 
 /// Visits everything below a folder in a stable order. Links to folders are not followed, so there are no cycles.
-pub(crate) fn walk(folder: &Path, visit: &mut impl FnMut(Met<'_>)) {
+pub(crate) fn walk(folder: &Path, visit: &mut impl FnMut(WalkItem<'_>)) {
     let mut waiting = vec![(folder.to_owned(), true)];
     while let Some((path, is_folder)) = waiting.pop() {
         if !is_folder {
-            visit(Met::File(&path));
+            visit(WalkItem::File(&path));
             continue;
         }
-        visit(Met::Folder(&path));
-        let is_met = |path: &Path, kind: FileType| {
-            kind.is_dir() || kind.is_file() || (kind.is_symlink() && (path.is_file() || !path.exists()))
-        };
+        visit(WalkItem::Folder(&path));
         match sorted_entries(&path) {
             Ok(entries) => {
-                let met = entries.into_iter().rev().filter(|(path, kind)| is_met(path, *kind));
-                waiting.extend(met.map(|(path, kind)| (path, kind.is_dir())));
+                let visited = entries.into_iter().rev().filter(|(path, kind)| is_visited(path, *kind));
+                waiting.extend(visited.map(|(path, kind)| (path, kind.is_dir())));
             }
-            Err(error) => visit(Met::Unreadable(error)),
+            Err(error) => visit(WalkItem::Unreadable(error)),
         }
     }
+}
+
+/// Returns whether a walk visits a path: a folder, a file, a link to a file, or a dangling link. A link to a folder could
+/// close a cycle.
+fn is_visited(path: &Path, kind: FileType) -> bool {
+    kind.is_dir() || kind.is_file() || (kind.is_symlink() && (path.is_file() || !path.exists()))
 }
 
 fn sorted_entries(folder: &Path) -> Result<Vec<(PathBuf, FileType)>, Error> {
@@ -375,7 +381,7 @@ mod tests {
         let mut found = Selection::default();
         found.add_folder(root.path());
         assert_eq!(names(&found), ["agent-a1.jsonl", &main, "export.jsonl", "long.jsonl", "ruined.jsonl"]);
-        assert_eq!(found.passed_over, 3);
+        assert_eq!(found.skipped, 3);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use annals_transcript::file_state::FileState;
 
 use crate::engine::Engine;
-use crate::files::{Met, TranscriptFile, role_below, walk, walk_projects};
+use crate::files::{TranscriptFile, WalkItem, role_below, walk, walk_projects};
 
 use progress::Progress;
 use watcher::{ChangedPaths, FileWatcher};
@@ -178,7 +178,7 @@ impl Follower {
         self.forget(folder);
         let mut paths = Vec::new();
         if folder.is_dir() {
-            walk(folder, &mut |met| self.collect(&met, &mut paths));
+            walk(folder, &mut |item| self.collect(&item, &mut paths));
         }
         paths.retain(|path| !self.files.contains_key(path));
         let known = self.files.range(folder.to_owned()..).map(|(path, _)| path);
@@ -223,22 +223,22 @@ impl Follower {
             if is_one {
                 paths.push(start);
             } else {
-                walk_projects(&start, &mut |met| self.collect(&met, &mut paths));
+                walk_projects(&start, &mut |item| self.collect(&item, &mut paths));
             }
         }
         paths
     }
 
     /// Collects the transcripts that a walk finds. Folders are watched before they are read.
-    fn collect(&mut self, met: &Met<'_>, paths: &mut Vec<PathBuf>) {
-        match met {
-            Met::Folder(folder) => {
+    fn collect(&mut self, item: &WalkItem<'_>, paths: &mut Vec<PathBuf>) {
+        match item {
+            WalkItem::Folder(folder) => {
                 if let Some(watcher) = &mut self.watcher {
                     watcher.watch(folder);
                 }
             }
-            Met::File(path) => paths.extend(self.is_transcript(path).then(|| path.to_path_buf())),
-            Met::Unreadable(_) => {}
+            WalkItem::File(path) => paths.extend(self.is_transcript(path).then(|| path.to_path_buf())),
+            WalkItem::Unreadable(_) => {}
         }
     }
 

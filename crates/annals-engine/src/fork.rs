@@ -1,4 +1,4 @@
-//! Forking: a copy of a session, whole or up to a message, that goes its own way.
+//! Forking: a copy of a session, whole or up to a message, as a session of its own.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,20 +20,20 @@ use crate::index_file;
 use crate::snapshot::Snapshot;
 use crate::title::{own_target, side_folder};
 
-/// What a fork is to be.
+/// How to fork a session.
 #[derive(Clone, Debug, Default)]
-pub struct Fork {
-    /// The last message that is copied, by the beginning of its id; all are, if there is none.
+pub struct ForkOptions {
+    /// The last message to copy, by the beginning of its id. `None` copies all.
     pub up_to: Option<String>,
-    /// The title of the copy; that of the original with `(fork)` behind it, if there is none.
+    /// The title of the copy. `None` is the title of the original, followed by `(fork)`.
     pub title: Option<String>,
-    /// Whether subagents, long output and backups of files are copied too.
+    /// Whether to copy subagents, long tool output and backups of files, too.
     pub with_side_files: bool,
 }
 
 /// A fork that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forked {
+pub struct Fork {
     /// The new session.
     pub session: String,
     /// Its transcript.
@@ -44,38 +44,30 @@ pub struct Forked {
     pub entries: usize,
 }
 
-pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, fork: &Fork) -> Result<Forked, Error> {
-    let _session = engine.take_shared(file)?;
+pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, options: &ForkOptions) -> Result<Fork, Error> {
+    let _session = engine.lock_shared(file)?;
     let target = own_target(file)?;
     let session = new_id();
     let snapshot = engine.snapshot(file.clone())?;
-    let last = fork.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
-    let title = match fork.title.as_deref().map(str::trim) {
+    let last = options.up_to.as_deref().map(|id| last_line(&snapshot, id)).transpose()?;
+    let title = match options.title.as_deref().map(str::trim) {
         Some("") => return Err(Error::new(ErrorKind::NoTitle)),
         Some(title) => title.to_owned(),
         None => format!("{} (fork)", name_of(file)),
     };
     let paths = SessionPaths::new(target.folder(), &session);
     let (path, folder) = (paths.transcript().to_owned(), paths.folder());
-    let made = (|| {
-        if fork.with_side_files {
-            engine.copy_side_files(file, &session, &folder)?;
+    let mut fork = Fork { session, path, title, entries: 0 };
+    let copied = engine.copy_session(&snapshot, &fork, last, options.with_side_files.then_some(&*folder));
+    match copied {
+        Ok(entries) => {
+            fork.entries = entries;
+            Ok(fork)
         }
-        let entries = engine.copy_transcript(&snapshot, &session, &path, last, Some(&title))?;
-        engine.write_beside(
-            &TranscriptFile::at(&path),
-            "custom-title.json",
-            &format!("{{\"customTitle\":{}}}", quote(&title)),
-        )?;
-        index_file::add_copy(engine, file, &path, &session, &title)?;
-        Ok(entries)
-    })();
-    match made {
-        Ok(entries) => Ok(Forked { session, path, title, entries }),
         Err(error) => {
-            // What was begun is nobody's.
-            for begun in [Some(path), Some(folder), file_history(file, &session)].into_iter().flatten() {
-                let _ = engine.remove_all(&begun);
+            let backups = file_history(file, &fork.session);
+            for unfinished in [Some(fork.path), Some(folder), backups].into_iter().flatten() {
+                let _ = engine.remove_all(&unfinished);
             }
             Err(error)
         }
@@ -83,7 +75,26 @@ pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, fork: &Fork) -> Resul
 }
 
 impl Engine {
-    /// Copies what belongs to the conversation, up to a line, and ends it with a title.
+    /// Writes all files of a fork, side files only if their folder is given. Returns how many entries the transcript has.
+    fn copy_session(
+        &self,
+        original: &Snapshot,
+        fork: &Fork,
+        last: Option<u64>,
+        side_files: Option<&Path>,
+    ) -> Result<usize, Error> {
+        let Fork { session, path, title, .. } = fork;
+        if let Some(folder) = side_files {
+            self.copy_side_files(original.file(), session, folder)?;
+        }
+        let entries = self.copy_transcript(original, session, path, last, Some(title))?;
+        let json = format!("{{\"customTitle\":{}}}", quote(title));
+        self.write_beside(&TranscriptFile::at(path), "custom-title.json", &json)?;
+        index_file::add_copy(self, original.file(), path, session, title)?;
+        Ok(entries)
+    }
+
+    /// Copies the entries of the conversation up to a line, and appends a title.
     fn copy_transcript(
         &self,
         snapshot: &Snapshot,
@@ -112,7 +123,7 @@ impl Engine {
             for node in &nodes {
                 let bytes = snapshot.body(node).map_err(io::Error::other)?;
                 let line = annals_transcript::Entry::new(&bytes).body().map_or(&bytes[..], Value::bytes);
-                out.write_all(&copied(line, &from, session, &ids))?;
+                out.write_all(&copied_line(line, &from, session, &ids))?;
                 out.write_all(b"\n")?;
             }
             match title.map(quote) {
@@ -127,18 +138,18 @@ impl Engine {
         Ok(nodes.len())
     }
 
-    /// Copies subagents, long output and backups of files.
+    /// Copies subagents, long tool output and backups of files.
     fn copy_side_files(&self, file: &TranscriptFile, session: &str, folder: &Path) -> Result<(), Error> {
         let from = side_folder(file)?;
         let mut agents = Selection::default();
         agents.add_subagents(file);
         for agent in agents.files {
-            // Subagents of old versions lie beside the session; their copies lie where they do today.
-            let place = agent.path.strip_prefix(&from).map_or_else(
+            // Old versions of Claude Code wrote subagents beside the session; copies go to the folder of current versions.
+            let below = agent.path.strip_prefix(&from).map_or_else(
                 |_| Path::new("subagents").join(agent.path.file_name().unwrap_or_default()),
                 Path::to_owned,
             );
-            let to = folder.join(place);
+            let to = folder.join(below);
             let snapshot = self.snapshot(agent.clone())?;
             self.copy_transcript(&snapshot, session, &to, None, None)?;
             let sidecar = agent_meta(&agent.path);
@@ -158,7 +169,7 @@ impl Engine {
     }
 }
 
-/// Returns where Claude Code keeps backups of the files that a session changed.
+/// Returns the folder where Claude Code keeps backups of the files that a session changed.
 fn file_history(file: &TranscriptFile, session: &str) -> Option<PathBuf> {
     Some(ConfigFolder::of_transcript(&file.path)?.file_history(session))
 }
@@ -175,8 +186,8 @@ fn last_line(snapshot: &Snapshot, id: &str) -> Result<u64, Error> {
     Ok(node.at.line)
 }
 
-/// Returns whether an entry is copied to a fork: conversation and what explains it, but nothing that is true of one
-/// session only (its title and tag, what it cost, what waits in its queue, its mirror elsewhere).
+/// Returns whether an entry is copied to a fork: the conversation and its context, but no state of the original session
+/// alone (its title and tag, its cost, its queued prompts, its mirror on another machine).
 fn is_copied(kind: Kind, is_part: bool) -> bool {
     match kind {
         Kind::LastPrompt => !is_part,
@@ -204,11 +215,11 @@ fn is_copied(kind: Kind, is_part: bool) -> bool {
     }
 }
 
-/// Returns a line of the copy: other ids, another session, and where it comes from.
-fn copied(line: &[u8], from: &str, session: &str, ids: &HashMap<String, String>) -> Vec<u8> {
+/// Returns a line for the copy: with new ids, the new session, and the origin of the entry.
+fn copied_line(line: &[u8], from: &str, session: &str, ids: &HashMap<String, String>) -> Vec<u8> {
     let body = Value::new(line);
     let id = body.and_then(|body| body.text("uuid")).map(String::from);
-    let mut copy = with_ids(line, ids);
+    let mut copy = with_new_ids(line, ids);
     let mut set = |key: &str, value: &str| {
         if let Ok(changed) = patch::set(&copy, key, value) {
             copy = changed;
@@ -223,8 +234,8 @@ fn copied(line: &[u8], from: &str, session: &str, ids: &HashMap<String, String>)
     copy
 }
 
-/// Returns a line in which every id of the session is replaced, wherever it stands but in what was said.
-fn with_ids(line: &[u8], ids: &HashMap<String, String>) -> Vec<u8> {
+/// Returns a line in which every id of the session is replaced, except in messages and tool results, whose text must not change.
+fn with_new_ids(line: &[u8], ids: &HashMap<String, String>) -> Vec<u8> {
     let mut copy = Vec::with_capacity(line.len() + 200);
     let mut done = 0;
     let base = line.as_ptr().addr();
@@ -242,15 +253,15 @@ fn with_ids(line: &[u8], ids: &HashMap<String, String>) -> Vec<u8> {
     copy
 }
 
-/// Adds JSON in which strings that are ids are replaced.
+/// Appends JSON to `out`, with every string that is an id replaced.
 fn replace_strings(json: &[u8], ids: &HashMap<String, String>, out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(quote) = json[at..].iter().position(|byte| *byte == b'"') {
         let start = at + quote + 1;
         let end = start + string_length(&json[start..]);
-        let known = std::str::from_utf8(&json[start..end]).ok().and_then(|text| ids.get(text));
+        let new_id = std::str::from_utf8(&json[start..end]).ok().and_then(|text| ids.get(text));
         out.extend_from_slice(&json[at..start]);
-        out.extend_from_slice(known.map_or(&json[start..end], String::as_bytes));
+        out.extend_from_slice(new_id.map_or(&json[start..end], String::as_bytes));
         at = end;
         if at < json.len() {
             out.push(b'"');
@@ -260,7 +271,7 @@ fn replace_strings(json: &[u8], ids: &HashMap<String, String>, out: &mut Vec<u8>
     out.extend_from_slice(&json[at..]);
 }
 
-/// Returns how many bytes stand before the quote that ends a string.
+/// Returns the length of a string up to its closing quote.
 fn string_length(rest: &[u8]) -> usize {
     let mut at = 0;
     while at < rest.len() && rest[at] != b'"' {
@@ -269,7 +280,7 @@ fn string_length(rest: &[u8]) -> usize {
     at.min(rest.len())
 }
 
-/// Returns what a session is called: its title, or the beginning of its first prompt.
+/// Returns the title of a session, or else the beginning of its first prompt.
 fn name_of(file: &TranscriptFile) -> String {
     match listed_title(&file.path) {
         Some(Title { text, source: TitleSource::Prompt }) => one_line(&text),
@@ -296,6 +307,6 @@ mod tests {
         let expected = format!(
             r#"{{"uuid" : "NEW-A","parentUuid":"NEW-B","x":"say \"{a}\"","message":{{"content":"{a}"}},"m":{{"NEW-B":["NEW-A",1.50]}}, "toolUseResult":"{a}" }}"#
         );
-        assert_eq!(String::from_utf8(with_ids(line.as_bytes(), &ids)).unwrap(), expected);
+        assert_eq!(String::from_utf8(with_new_ids(line.as_bytes(), &ids)).unwrap(), expected);
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::project::resolve;
 
-/// How many bytes of a file are read.
+/// At most this many bytes of a file are read.
 const LONGEST: u64 = 64 << 10;
 
-/// Returns the branch that is checked out in a folder: `HEAD` if it is none, nothing outside a repository.
+/// Returns the branch that is checked out in a folder: `HEAD` if the head is detached, an empty text outside a repository.
 pub(crate) fn branch(folder: &Path) -> String {
     let head = folder.ancestors().find_map(|folder| git_folder(&folder.join(".git")));
     let head = head.and_then(|git| read(&git.join("HEAD")));
@@ -19,7 +19,7 @@ pub(crate) fn branch(folder: &Path) -> String {
     }
 }
 
-/// Returns the repository that a folder is a worktree of; none if it is a repository itself, or nothing of the kind.
+/// Returns the repository that a folder is a worktree of. Returns `None` for a main repository and for any other folder.
 pub(crate) fn repository_of_worktree(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if !git.is_file() {
@@ -33,14 +33,16 @@ pub(crate) fn repository_of_worktree(folder: &Path) -> Option<PathBuf> {
 /// Returns the folders of a repository's worktrees.
 pub(crate) fn worktrees(repository: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(repository.join(".git/worktrees")).into_iter().flatten().flatten();
-    let folder = |entry: fs::DirEntry| {
-        let text = read(&entry.path().join("gitdir"))?;
-        Some(resolve(entry.path().join(text.trim()).parent()?))
-    };
-    entries.filter_map(folder).collect()
+    entries.filter_map(|entry| worktree_folder(&entry.path())).collect()
 }
 
-/// In a worktree `.git` is a file that says where the folder lies.
+/// Returns the folder of a worktree, by its entry in `.git/worktrees`.
+fn worktree_folder(entry: &Path) -> Option<PathBuf> {
+    let text = read(&entry.join("gitdir"))?;
+    Some(resolve(entry.join(text.trim()).parent()?))
+}
+
+/// Returns the git folder that `.git` stands for. In a worktree `.git` is a file with the path of that folder.
 fn git_folder(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.to_owned());
@@ -49,7 +51,7 @@ fn git_folder(git: &Path) -> Option<PathBuf> {
     Some(git.parent()?.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Reads one of git's small files. The folder may be anybody's: what is no file, or too long for one of these, is not read.
+/// Reads one of git's small files. The folder is not trusted: only a regular file is opened, and only its first bytes are read.
 fn read(path: &Path) -> Option<String> {
     if !path.is_file() {
         return None;

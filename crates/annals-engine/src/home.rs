@@ -1,4 +1,4 @@
-//! Where annals keeps what is its own: the trash, caches. Nothing of it lies in the client's folders.
+//! The folder where annals keeps its own files: the trash, locks, caches. None of them lie in the folders of Claude Code.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 pub struct Home(PathBuf);
 
 impl Home {
-    /// Takes a folder, which need not be there yet.
+    /// Uses this folder, which need not exist yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
     }
 
-    /// Takes `$ANNALS_HOME`, or else a folder where the system keeps data of programs.
+    /// Uses `$ANNALS_HOME`, or else `annals` in the system's folder for application data.
     pub fn from_environment() -> Self {
         Self::from_values(env::var_os("ANNALS_HOME"), dirs::data_dir())
     }
@@ -24,12 +24,12 @@ impl Home {
         Self(given.unwrap_or_else(|| data.unwrap_or_default().join("annals")))
     }
 
-    /// Returns where deleted sessions are kept.
+    /// Returns the folder of deleted sessions.
     pub(crate) fn trash(&self) -> PathBuf {
         self.0.join("trash")
     }
 
-    /// Returns where the lock files of sessions are kept.
+    /// Returns the folder of the lock files of sessions.
     pub(crate) fn locks(&self) -> PathBuf {
         self.0.join("locks")
     }

@@ -1,5 +1,5 @@
-//! `sessions-index.json`: a list of sessions that clients of one version kept. Where it is, it follows what annals does;
-//! it is never made and never read for anything else.
+//! `sessions-index.json`: a list of sessions that some versions of Claude Code kept. If it exists, annals updates it when it
+//! changes a session. annals never creates it and never reads it for anything else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 
-/// Returns where the list lies that would name a session.
+/// Returns the path of the list for a transcript.
 fn path_beside(transcript: &Path) -> PathBuf {
     SessionPaths::of(transcript).sessions_index()
 }
@@ -26,18 +26,18 @@ pub(crate) fn set_title(engine: &Engine, file: &TranscriptFile, title: &str) -> 
     })
 }
 
-/// Returns what the list says of a session.
+/// Returns the entry of a session in the list, as JSON.
 pub(crate) fn entry(file: &TranscriptFile) -> Option<String> {
     let bytes = fs::read(path_beside(&file.path)).ok()?;
     let entry = find(&bytes, file.session.as_deref()?)?;
     String::from_utf8(entry.bytes().to_vec()).ok()
 }
 
-/// Takes a session out of the list.
+/// Removes a session from the list.
 pub(crate) fn remove(engine: &Engine, file: &TranscriptFile) -> Result<(), Error> {
     change(engine, file, |bytes, entry| {
         let (start, end) = span(bytes, entry);
-        // The comma behind goes with it; behind the last one, the comma before.
+        // The comma after the entry is removed with it; for the last entry, the comma before.
         let behind = bytes[end..].iter().position(|byte| !byte.is_ascii_whitespace())? + end;
         if bytes[behind] == b',' {
             return Some([&bytes[..start], bytes[behind + 1..].trim_ascii_start()].concat());
@@ -47,7 +47,7 @@ pub(crate) fn remove(engine: &Engine, file: &TranscriptFile) -> Result<(), Error
     })
 }
 
-/// Puts a session back into the list, at its end.
+/// Adds the entry of a session to the end of the list, unless the list names the session.
 pub(crate) fn restore(engine: &Engine, transcript: &Path, session: &str, entry: &str) -> Result<(), Error> {
     update(engine, transcript, |bytes| {
         let list = Value::new(bytes)?.get("entries").filter(|list| list.is_array())?;
@@ -60,7 +60,7 @@ pub(crate) fn restore(engine: &Engine, transcript: &Path, session: &str, entry: 
     })
 }
 
-/// Enters a copy of a session beside the original, if the list names that.
+/// Adds a copy of a session to the list, if the list names the original.
 pub(crate) fn add_copy(
     engine: &Engine,
     original: &TranscriptFile,
@@ -86,7 +86,7 @@ fn change(
     update(engine, &file.path, |bytes| change(bytes, find(bytes, session)?))
 }
 
-/// Changes the list if it is there.
+/// Changes the list if it exists.
 fn update(
     engine: &Engine,
     transcript: &Path,
@@ -104,7 +104,7 @@ fn find<'a>(bytes: &'a [u8], session: &str) -> Option<Value<'a>> {
     entries.items().find(|entry| entry.text("sessionId").is_some_and(|id| id == session))
 }
 
-/// Returns where a value stands in the bytes that it was found in.
+/// Returns start and end of a value in the bytes that it was found in.
 fn span(bytes: &[u8], value: Value<'_>) -> (usize, usize) {
     let start = value.bytes().as_ptr().addr() - bytes.as_ptr().addr();
     (start, start + value.bytes().len())

@@ -56,18 +56,18 @@ pub use error::{Candidate, Error};
 pub use files::{Selection, TranscriptFile, open_regular};
 #[cfg(feature = "follow")]
 pub use follow::{Event, FollowOptions, Follower};
-pub use fork::{Fork, Forked};
+pub use fork::{Fork, ForkOptions};
 pub use home::Home;
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
-pub use live::{Doubt, LiveWriter, Liveness, ProcessView};
-pub use prompts::{Ghost, Pasted, Prompt, Typed};
+pub use live::{LiveWriter, Liveness, ProcessView, UnknownReason};
+pub use prompts::{Ghost, Paste, Prompt, PromptHistory};
 pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::Http;
 pub use remote::Remote;
 pub use report::Report;
-pub use rewrite::{HydrateOptions, Hydrated, Log};
+pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
@@ -75,4 +75,4 @@ pub use subagent::{Meta, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
-pub use trash::Trashed;
+pub use trash::TrashEntry;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use annals_transcript::line::read_span;
 
-/// How many bytes are searched for the end of a line at once.
+/// The search for the end of a line reads this many bytes at once.
 pub(crate) const PIECE: u64 = 64 * 1024;
 /// The search for the last end of a line begins with this many bytes: most files end in a newline.
 const FIRST_PIECE: u64 = 64;
@@ -16,7 +16,7 @@ pub fn end_of_lines(path: &Path, length: u64) -> io::Result<u64> {
     Ok(last_line_end(&mut File::open(path)?, 0, length)?.unwrap_or(0))
 }
 
-/// Returns where the last line that ends between two offsets of a file does so. The search goes backwards.
+/// Returns the end of the last whole line between two offsets of a file. The search goes backwards.
 pub(crate) fn last_line_end(file: &mut File, from: u64, to: u64) -> io::Result<Option<u64>> {
     let (mut end, mut length) = (to, FIRST_PIECE);
     while end > from {

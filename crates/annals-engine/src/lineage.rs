@@ -1,7 +1,8 @@
 //! Lineage: sessions that share entries, and which of them came first.
 //!
-//! Resuming used to copy a session into a new file; `--fork-session` and `/branch` still do, with the same uuids; the
-//! SDK's fork makes new uuids and names the old ones. Titles of old clients stand in other sessions' files.
+//! Old versions of Claude Code copied a session into a new file when they resumed it. `--fork-session` and `/branch` still copy,
+//! and keep the uuids; the SDK's fork makes new uuids and names the old ones. Old versions also wrote the title of a session
+//! into the files of other sessions.
 
 use std::collections::HashSet;
 
@@ -20,22 +21,22 @@ pub struct Relation {
     pub other: TranscriptFile,
     /// How it is related.
     pub kinship: Kinship,
-    /// How many entries both have, or were copied from one to the other.
+    /// How many entries both sessions have, or were copied from one to the other.
     pub shared: usize,
-    /// The last of them, by its uuid in the session asked about: where the two part.
+    /// The uuid of the last of them in the session that was asked about: here the two diverge.
     pub last_shared: Option<String>,
 }
 
-/// What another session is to one.
+/// What the other session is to the session that was asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kinship {
     /// The session was copied from the other.
     Origin,
     /// The other was copied from the session.
     Copy,
-    /// Both have the same entries, and nothing tells which came first.
+    /// Both have the same entries, and it is not known which came first.
     Twin,
-    /// The session goes on in the other.
+    /// The session continues in the other.
     Continuation,
     /// The other holds a title of the session.
     TitleKeeper,
@@ -65,7 +66,7 @@ pub(crate) fn lineage(file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
         if other.agent.is_some() || other.path == file.path {
             continue;
         }
-        // A session that cannot be read is related to nothing that we know of.
+        // The relations of a session that cannot be read are not known.
         let Ok(theirs) = Ancestry::read(&other) else { continue };
         relations.extend(own.relations_to(file, &theirs, &other));
     }
@@ -73,16 +74,29 @@ pub(crate) fn lineage(file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
     Ok(relations)
 }
 
-/// What a transcript tells about where it comes from.
+/// The parts of a transcript that say where it comes from.
 #[derive(Default)]
 struct Ancestry {
-    /// The messages in file order, with the session that each says it belongs to.
-    messages: Vec<(String, Option<String>)>,
+    /// The messages in file order.
+    messages: Vec<Message>,
     ids: HashSet<String>,
-    /// Sessions and messages that entries were copied from, with the copy.
-    forked_from: Vec<(String, String, String)>,
+    copies: Vec<CopiedMessage>,
     continued_in: Vec<String>,
+    /// The ids of messages whose sessions have a title in this transcript.
     titled: Vec<String>,
+}
+
+/// A message, with the session that its line names.
+struct Message {
+    id: String,
+    session: Option<String>,
+}
+
+/// A message that names the message it was copied from.
+struct CopiedMessage {
+    original_session: String,
+    original: String,
+    copy: String,
 }
 
 impl Ancestry {
@@ -108,10 +122,9 @@ impl Ancestry {
             }
             kind if kind.is_message() => {
                 let Some(id) = head.id.map(|id| id.decode().into_owned()) else { return };
-                if let Some(from) = entry.body().and_then(forked_from) {
-                    self.forked_from.push((from.0, from.1, id.clone()));
-                }
-                self.messages.push((id.clone(), head.session.map(|session| session.decode().into_owned())));
+                self.copies.extend(entry.body().and_then(|body| CopiedMessage::read(body, &id)));
+                let session = head.session.map(|session| session.decode().into_owned());
+                self.messages.push(Message { id: id.clone(), session });
                 self.ids.insert(id);
             }
             _ => {}
@@ -119,72 +132,93 @@ impl Ancestry {
     }
 
     fn relations_to(&self, file: &TranscriptFile, theirs: &Self, other: &TranscriptFile) -> Vec<Relation> {
-        let mut relations = Vec::new();
-        let mut add = |kinship, shared: usize, last_shared: Option<&String>| {
-            let last_shared = last_shared.cloned();
-            relations.push(Relation { other: other.clone(), kinship, shared, last_shared });
-        };
-        let shared: Vec<&String> =
-            self.messages.iter().map(|(id, _)| id).filter(|id| theirs.ids.contains(*id)).collect();
-        let copied_here: Vec<_> = self.copies_from(other, theirs).collect();
-        let given_on: Vec<_> = theirs.copies_from(file, self).collect();
-        if !copied_here.is_empty() {
-            add(Kinship::Origin, copied_here.len(), copied_here.last().map(|(_, copy)| *copy));
-        } else if !given_on.is_empty() {
-            add(Kinship::Copy, given_on.len(), given_on.last().map(|(from, _)| *from));
-        } else if !shared.is_empty() {
-            add(self.who_came_first(file, theirs, other), shared.len(), shared.last().copied());
-        }
+        let shared: Vec<&str> =
+            self.messages.iter().map(|message| &*message.id).filter(|id| theirs.ids.contains(*id)).collect();
+        let mut found = Vec::new();
+        found.extend(self.copy_relation(file, theirs, other, &shared));
         if other.session.as_ref().is_some_and(|session| self.continued_in.contains(session)) {
-            add(Kinship::Continuation, shared.len(), shared.last().copied());
+            found.push((Kinship::Continuation, shared.clone()));
         }
         if theirs.titled.iter().any(|leaf| self.ids.contains(leaf) && !theirs.ids.contains(leaf)) {
-            add(Kinship::TitleKeeper, 0, None);
+            found.push((Kinship::TitleKeeper, Vec::new()));
         }
-        relations
+        found.into_iter().map(|(kinship, shared)| Relation::new(other, kinship, &shared)).collect()
     }
 
-    /// Returns the messages that say that they were copied from another session, as pairs of original and copy.
-    fn copies_from<'a>(
+    /// Returns whether one of two sessions is a copy of the other, with the ids of the entries that both have. Entries that
+    /// name their original decide; if there are none, `shared` entries with the same id do.
+    fn copy_relation<'a>(
         &'a self,
-        other: &'a TranscriptFile,
+        file: &TranscriptFile,
         theirs: &'a Self,
-    ) -> impl Iterator<Item = (&'a String, &'a String)> {
-        let is_other = move |session: &String| other.session.as_ref() == Some(session);
-        let copies = self.forked_from.iter().filter(move |(session, ..)| is_other(session));
-        copies.map(|(_, from, copy)| (from, copy)).filter(|(from, _)| theirs.ids.contains(*from))
+        other: &TranscriptFile,
+        shared: &[&'a str],
+    ) -> Option<(Kinship, Vec<&'a str>)> {
+        let from_other: Vec<_> = self.copies_from(other, theirs).map(|copied| &*copied.copy).collect();
+        if !from_other.is_empty() {
+            return Some((Kinship::Origin, from_other));
+        }
+        let to_other: Vec<_> = theirs.copies_from(file, self).map(|copied| &*copied.original).collect();
+        if !to_other.is_empty() {
+            return Some((Kinship::Copy, to_other));
+        }
+        let is_shared = !shared.is_empty();
+        is_shared.then(|| (self.which_came_first(file, theirs, other), shared.to_vec()))
     }
 
-    /// Decides for two files with the same entries which one is the copy: the one whose entries still name the other's
-    /// session; else the one in which nothing stands between the shared entries, where the other has more; else the one
-    /// that goes on where the other has ended.
-    fn who_came_first(&self, file: &TranscriptFile, theirs: &Self, other: &TranscriptFile) -> Kinship {
-        let names = |messages: &[(String, Option<String>)], session: &Option<String>| {
-            session.is_some() && messages.iter().any(|(_, named)| named == session)
-        };
-        let copy_here = [
-            (names(&self.messages, &other.session), names(&theirs.messages, &file.session)),
+    /// Returns the messages that name a message of another session as their original.
+    fn copies_from(&self, other: &TranscriptFile, theirs: &Self) -> impl Iterator<Item = &CopiedMessage> {
+        self.copies.iter().filter(|copied| {
+            other.session.as_ref() == Some(&copied.original_session) && theirs.ids.contains(&copied.original)
+        })
+    }
+
+    /// Decides for two files with the same entries which one is the copy: the file whose entries still name the session of
+    /// the other; else the file without messages of its own between the shared ones, if the other file has some; else the
+    /// file that has all messages of the other and more.
+    fn which_came_first(&self, file: &TranscriptFile, theirs: &Self, other: &TranscriptFile) -> Kinship {
+        // Each pair says whether this file is the copy, and whether the other one is.
+        let is_copy = [
+            (self.names_session(other), theirs.names_session(file)),
             (theirs.has_more_between(self), self.has_more_between(theirs)),
             (theirs.ids.is_subset(&self.ids), self.ids.is_subset(&theirs.ids)),
         ];
-        match copy_here.into_iter().find(|(here, there)| here != there) {
+        match is_copy.into_iter().find(|(this, other)| this != other) {
             Some((true, _)) => Kinship::Origin,
             Some((false, _)) => Kinship::Copy,
             None => Kinship::Twin,
         }
     }
 
-    /// Returns whether messages of its own stand before the last one that another file has too.
+    /// Returns whether any message names the session of another file as its own.
+    fn names_session(&self, other: &TranscriptFile) -> bool {
+        other.session.is_some() && self.messages.iter().any(|message| message.session == other.session)
+    }
+
+    /// Returns whether there are messages that only this file has before the last one that both have.
     fn has_more_between(&self, other: &Self) -> bool {
-        let is_shared = |(id, _): &(String, Option<String>)| other.ids.contains(id);
+        let is_shared = |message: &Message| other.ids.contains(&message.id);
         let last = self.messages.iter().rposition(is_shared).unwrap_or(0);
         !self.messages[..last].iter().all(is_shared)
     }
 }
 
-fn forked_from(body: Value<'_>) -> Option<(String, String)> {
-    let from = body.get("forkedFrom")?;
-    Some((from.text("sessionId")?.into_owned(), from.text("messageUuid")?.into_owned()))
+impl Relation {
+    fn new(other: &TranscriptFile, kinship: Kinship, shared: &[&str]) -> Self {
+        let last_shared = shared.last().map(|&id| id.to_owned());
+        Self { other: other.clone(), kinship, shared: shared.len(), last_shared }
+    }
+}
+
+impl CopiedMessage {
+    fn read(body: Value<'_>, id: &str) -> Option<Self> {
+        let from = body.get("forkedFrom")?;
+        Some(Self {
+            original_session: from.text("sessionId")?.into_owned(),
+            original: from.text("messageUuid")?.into_owned(),
+            copy: id.to_owned(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -196,7 +230,7 @@ mod tests {
     const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
     const B: &str = "bbbbbbbb-0000-4000-8000-000000000000";
 
-    /// Writes two sessions and tells what B is to A, how much they share, and where they part.
+    /// Writes two sessions and returns what B is to A, how many entries they share, and where they diverge.
     fn relation(a: &[String], b: &[String]) -> Vec<(&'static str, usize, Option<String>)> {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("projects/-p");
@@ -225,7 +259,7 @@ mod tests {
     #[test]
     fn copies_are_told_from_originals() {
         let fork = |uuid: &str| format!(r#","forkedFrom":{{"sessionId":"{A}","messageUuid":"{uuid}"}}"#);
-        // Old clients copied lines with the old session's id.
+        // Old versions of Claude Code copied lines with the old session's id.
         let old = [message("1", A, ""), message("2", A, ""), message("3", B, "")];
         assert_eq!(relation(&old[..2], &old), [("copy", 2, Some("2".to_owned()))]);
         // `/branch` keeps uuids and names their origin.

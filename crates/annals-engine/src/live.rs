@@ -1,4 +1,4 @@
-//! Who else writes to a session right now.
+//! Which other processes write to a session right now.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,51 +17,51 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 
-/// A file that did not grow for so long is taken to be at rest.
+/// If a file has not changed for this long, no process is taken to be writing to it.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// By how many seconds the clock may have been set back since a process was started. A number that went to another
-/// process goes to one that is younger by more.
-const LEEWAY: u64 = 60;
+/// A process counts as the writer of its record if it started at most this many seconds after the record: the clock may
+/// have been set back since. A process that got the same pid later is younger by more.
+const CLOCK_TOLERANCE: u64 = 60;
 
-/// Whether somebody writes to a session.
+/// Whether a process writes to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// Nobody, as far as can be seen.
+    /// No process that annals can see writes to it.
     NotLive,
-    /// Somebody does.
+    /// A process writes to it.
     Live(LiveWriter),
-    /// What would tell cannot be seen.
-    Unknown(Doubt),
+    /// annals cannot find out.
+    Unknown(UnknownReason),
 }
 
-/// Somebody who writes to a session.
+/// A process that writes to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LiveWriter {
-    /// A client that has the session open.
-    Client {
-        /// Its process.
+    /// A Claude Code that has the session open.
+    ClaudeCode {
+        /// Its process id.
         pid: u32,
     },
-    /// Somebody who made the file grow a moment ago.
+    /// An unknown process: the file is growing.
     Unknown,
 }
 
-/// Why it cannot be told whether a client has a session open.
+/// Why annals cannot find out whether Claude Code has a session open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Doubt {
-    /// The client's registry of its processes, or a file in it, cannot be read.
+pub enum UnknownReason {
+    /// Claude Code's registry of its processes (`sessions/`), or a file in it, cannot be read.
     Unreadable {
         /// The folder or file.
         path: PathBuf,
-        /// What the system says.
+        /// The error, in words.
         reason: String,
     },
-    /// The process that has noted the session is not seen from the PID namespace (the container) that annals runs in.
+    /// A process has registered the session, and annals, which runs in another PID namespace (a container), cannot see it.
     AnotherNamespace {
-        /// The process, by its number in its own namespace.
+        /// The process id in its own namespace.
         pid: u32,
     },
 }
@@ -69,18 +69,20 @@ pub enum Doubt {
 impl fmt::Display for LiveWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LiveWriter::Client { pid } => write!(f, "Claude Code has it open (process {pid})"),
+            LiveWriter::ClaudeCode { pid } => write!(f, "Claude Code has it open (process {pid})"),
             LiveWriter::Unknown => write!(f, "it is growing"),
         }
     }
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "it cannot be told whether Claude Code has it open: ")?;
         match self {
-            Doubt::Unreadable { path, reason } => write!(f, "cannot read {}: {reason}", path.display()),
-            Doubt::AnotherNamespace { pid } => {
+            UnknownReason::Unreadable { path, reason } => {
+                write!(f, "cannot read {}: {reason}", path.display())
+            }
+            UnknownReason::AnotherNamespace { pid } => {
                 write!(f, "process {pid} opened it and is not seen from the container that annals runs in")
             }
         }
@@ -90,17 +92,17 @@ impl fmt::Display for Doubt {
 /// Which processes annals can see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessView {
-    /// Whether annals sees all processes of the machine, and by the numbers that all others see.
+    /// Whether annals sees all processes of the machine, under the same process ids as everybody else.
     pub is_whole_machine: bool,
     /// When the machine was started, in seconds since 1970.
     pub boot_time: u64,
 }
 
 impl ProcessView {
-    /// The number that Linux gives to the first PID namespace, in which the machine was started (`PROC_PID_INIT_INO`).
+    /// The initial PID namespace of Linux, which sees all processes; its inode number is fixed (`PROC_PID_INIT_INO`).
     const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-    /// Looks at the machine.
+    /// Returns the view that this process has.
     pub fn of_machine() -> Self {
         let namespace = fs::read_link("/proc/self/ns/pid").ok();
         let is_first = namespace.is_some_and(|name| name.as_os_str() == Self::FIRST_NAMESPACE);
@@ -108,20 +110,20 @@ impl ProcessView {
     }
 }
 
-pub(crate) fn live_client(engine: &Engine, file: &TranscriptFile) -> Option<LiveWriter> {
-    match engine.registered(file) {
+pub(crate) fn registered_writer(engine: &Engine, file: &TranscriptFile) -> Option<LiveWriter> {
+    match engine.registered_liveness(file) {
         Liveness::Live(writer) => Some(writer),
         Liveness::NotLive | Liveness::Unknown(_) => None,
     }
 }
 
 pub(crate) fn live_sessions(engine: &Engine) -> HashSet<String> {
-    let notes = engine.roots().paths().flat_map(notes_in).filter_map(Result::ok);
-    notes.filter(is_running).map(|note| note.session).collect()
+    let records = engine.roots().paths().flat_map(process_records).filter_map(Result::ok);
+    records.filter(ProcessRecord::is_running).map(|record| record.session).collect()
 }
 
 pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Liveness, Error> {
-    match engine.registered(file) {
+    match engine.registered_liveness(file) {
         Liveness::NotLive => {}
         known => return Ok(known),
     }
@@ -130,128 +132,144 @@ pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Livenes
 }
 
 impl Engine {
-    /// Makes sure that nobody writes to a session, unless the caller does not care.
-    pub(crate) fn ensure_at_rest(&self, file: &TranscriptFile, force: bool) -> Result<(), Error> {
+    /// Fails if another process writes to a session, or may do so. With `force` it never fails.
+    pub(crate) fn ensure_not_live(&self, file: &TranscriptFile, force: bool) -> Result<(), Error> {
         let path = file.path.clone();
         match if force { Liveness::NotLive } else { self.liveness(file)? } {
             Liveness::NotLive => Ok(()),
             Liveness::Live(writer) => Err(Error::new(ErrorKind::Live { path, writer })),
-            Liveness::Unknown(doubt) => Err(Error::new(ErrorKind::PerhapsLive { path, doubt })),
+            Liveness::Unknown(reason) => Err(Error::new(ErrorKind::LivenessUnknown { path, reason })),
         }
     }
 
-    /// Returns what the client's registry tells about a session.
-    fn registered(&self, file: &TranscriptFile) -> Liveness {
+    /// Returns what Claude Code's registry of its processes says about a session.
+    fn registered_liveness(&self, file: &TranscriptFile) -> Liveness {
         let (Some(session), Some(root)) = (file.session.as_deref(), ConfigFolder::of_transcript(&file.path))
         else {
             return Liveness::NotLive;
         };
-        let mut doubt = None;
-        for note in notes_in(root.root()) {
-            match note {
-                Ok(note) if note.session != session => {}
-                Ok(note) if is_running(&note) => return Liveness::Live(LiveWriter::Client { pid: note.pid }),
-                Ok(note) if note.may_be_elsewhere(self.processes()) => {
-                    doubt = Some(Doubt::AnotherNamespace { pid: note.pid });
+        let mut unknown = None;
+        for record in process_records(root.root()) {
+            match record {
+                Ok(record) if record.session != session => {}
+                Ok(record) if record.is_running() => {
+                    return Liveness::Live(LiveWriter::ClaudeCode { pid: record.pid });
+                }
+                Ok(record) if record.may_be_elsewhere(self.processes()) => {
+                    unknown = Some(UnknownReason::AnotherNamespace { pid: record.pid });
                 }
                 Ok(_) => {}
-                Err(unreadable) => doubt = Some(unreadable),
+                Err(unreadable) => unknown = Some(unreadable),
             }
         }
-        doubt.map_or(Liveness::NotLive, Liveness::Unknown)
+        unknown.map_or(Liveness::NotLive, Liveness::Unknown)
     }
 }
 
-/// What the client notes about a process of its own: `sessions/<pid>.json`.
+/// A file of Claude Code's registry, `sessions/<pid>.json`: a process and the session that it has open.
 #[derive(Debug)]
-struct Note {
+struct ProcessRecord {
     session: String,
     pid: u32,
-    /// When it was written, in seconds since 1970.
+    /// When the process started, in seconds since 1970.
     started: Option<u64>,
-    /// When the file was last changed.
+    /// When the file was last changed, in seconds since 1970.
     modified: Option<u64>,
 }
 
-impl Note {
-    /// Returns whether a process that is not found may run all the same, where annals cannot see it: not if the machine
-    /// was started since.
+impl ProcessRecord {
+    /// Returns whether the process, which annals does not find, may run in a namespace that annals cannot see. It does not
+    /// if the machine was booted after the record was written.
     fn may_be_elsewhere(&self, processes: ProcessView) -> bool {
-        let noted = self.started.or(self.modified);
-        !processes.is_whole_machine && noted.is_none_or(|noted| noted >= processes.boot_time)
+        let written = self.started.or(self.modified);
+        !processes.is_whole_machine && written.is_none_or(|written| written >= processes.boot_time)
+    }
+
+    /// Parses a record. Returns `None` if it names no session or no process.
+    fn parse(path: &Path, bytes: &[u8], modified: Option<u64>) -> Option<Self> {
+        let value = Value::new(bytes)?;
+        Some(Self {
+            session: value.text("sessionId")?.into_owned(),
+            pid: value.number("pid").or_else(|| pid_in_name(path))?.try_into().ok()?,
+            started: value.number("startedAt").map(|ms| ms / 1000),
+            modified,
+        })
+    }
+
+    /// Returns whether the process still runs. Its pid may belong to another process by now, which started later.
+    fn is_running(&self) -> bool {
+        process_start(self.pid)
+            .is_some_and(|start| self.started.is_none_or(|own| start <= own.saturating_add(CLOCK_TOLERANCE)))
     }
 }
 
-/// Returns what the clients of a folder note, and what of it cannot be read. A folder that is not there has no notes.
-fn notes_in(root: &Path) -> Vec<Result<Note, Doubt>> {
+/// Returns the records of a config folder; a file or folder that cannot be read is an error among them.
+fn process_records(root: &Path) -> Vec<Result<ProcessRecord, UnknownReason>> {
     let folder = ConfigFolder::new(root).running();
     match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
-        Ok(entries) => entries.iter().filter_map(|entry| note(&entry.path()).transpose()).collect(),
+        Ok(entries) => entries.iter().filter_map(|entry| read_record(&entry.path()).transpose()).collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => vec![Err(unreadable(&folder, &error))],
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Doubt {
+fn unreadable(path: &Path, error: &io::Error) -> UnknownReason {
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
-    Doubt::Unreadable { path: path.to_owned(), reason }
+    UnknownReason::Unreadable { path: path.to_owned(), reason }
 }
 
-/// Reads a note; none if the file is something else, or gone meanwhile.
-fn note(path: &Path) -> Result<Option<Note>, Doubt> {
+/// Reads a record. Returns `None` if the file is something else, or was removed meanwhile.
+fn read_record(path: &Path) -> Result<Option<ProcessRecord>, UnknownReason> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(None);
     }
-    let read = || {
-        let metadata = fs::metadata(path)?;
-        let is_small = metadata.is_file() && metadata.len() < 1 << 20;
-        Ok((if is_small { fs::read(path)? } else { Vec::new() }, metadata.modified().ok()))
-    };
-    let (bytes, modified) = match read() {
-        Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => return Ok(None),
+    let (bytes, modified) = match read_small_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         result => result.map_err(|error| unreadable(path, &error))?,
     };
-    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
-    let named = || path.file_stem()?.to_str()?.parse().ok();
-    let parse = || {
-        let value = Value::new(&bytes)?;
-        Some(Note {
-            session: value.text("sessionId")?.into_owned(),
-            pid: value.number("pid").or_else(named)?.try_into().ok()?,
-            started: value.number("startedAt").map(|ms| ms / 1000),
-            modified: modified.and_then(seconds),
-        })
-    };
-    let found = parse();
-    // A note that is cut off, of a process that was started before the note was written and still runs: nobody knows which
-    // session that process has open.
-    let is_cut_off = !Value::new(&bytes).is_some_and(Value::is_valid);
-    let pid = if is_cut_off { named().and_then(|pid: u64| pid.try_into().ok()) } else { None };
-    let written = modified.and_then(seconds).unwrap_or(u64::MAX);
-    let is_its_own = |started: &u64| *started <= written.saturating_add(LEEWAY);
-    match pid.and_then(start_of_process).filter(is_its_own) {
-        Some(_) => Err(Doubt::Unreadable { path: path.to_owned(), reason: "it is not complete".to_owned() }),
-        None => Ok(found),
+    let is_truncated = !Value::new(&bytes).is_some_and(Value::is_valid);
+    if is_truncated && writer_may_run(path, modified) {
+        let reason = "it is not complete".to_owned();
+        return Err(UnknownReason::Unreadable { path: path.to_owned(), reason });
     }
+    Ok(ProcessRecord::parse(path, &bytes, modified))
 }
 
-/// Returns when the process of this number was started, in seconds since 1970; none if there is no such process.
-fn start_of_process(pid: u32) -> Option<u64> {
+/// Reads a file and the time of its last change, in seconds since 1970. Records are small, so a large file is no record and
+/// counts as empty.
+fn read_small_file(path: &Path) -> io::Result<(Vec<u8>, Option<u64>)> {
+    let metadata = fs::metadata(path)?;
+    let is_small = metadata.is_file() && metadata.len() < 1 << 20;
+    let bytes = if is_small { fs::read(path)? } else { Vec::new() };
+    let since_epoch = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((bytes, since_epoch.map(|since| since.as_secs())))
+}
+
+/// Returns whether the process that a record is named for may still run and have written it. A truncated record of such a
+/// process may be about any session.
+fn writer_may_run(path: &Path, modified: Option<u64>) -> bool {
+    let latest_start = modified.unwrap_or(u64::MAX).saturating_add(CLOCK_TOLERANCE);
+    let pid = pid_in_name(path).and_then(|pid| pid.try_into().ok());
+    pid.and_then(process_start).is_some_and(|start| start <= latest_start)
+}
+
+/// Returns the process id in the name of a record.
+fn pid_in_name(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+/// Returns when a process started, in seconds since 1970, or `None` if there is no such process.
+fn process_start(pid: u32) -> Option<u64> {
     let pid = Pid::from_u32(pid);
     let mut system = System::new();
     system.refresh_processes(ProcessesToUpdate::Some(&[pid]), true);
     system.process(pid).map(sysinfo::Process::start_time)
 }
 
-/// Returns whether the process is still the one that wrote the note: a number may have gone to another since.
-fn is_running(note: &Note) -> bool {
-    let is_it = |started: u64| note.started.is_none_or(|noted| started <= noted.saturating_add(LEEWAY));
-    start_of_process(note.pid).is_some_and(is_it)
-}
-
+/// Returns whether a file grows. If it was changed within the last moments, this waits to see whether it changes again.
 fn is_growing(path: &Path) -> io::Result<bool> {
     let Some(before) = FileState::of(path)? else { return Ok(false) };
     let age =
@@ -276,8 +294,8 @@ mod tests {
             (None, Some(900), false, false),
             (None, None, false, true),
         ] {
-            let note = Note { session: String::new(), pid: 1, started, modified };
-            assert_eq!(note.may_be_elsewhere(processes(is_whole_machine)), may_be_elsewhere, "{note:?}");
+            let record = ProcessRecord { session: String::new(), pid: 1, started, modified };
+            assert_eq!(record.may_be_elsewhere(processes(is_whole_machine)), may_be_elsewhere, "{record:?}");
         }
     }
 }

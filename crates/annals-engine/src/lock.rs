@@ -1,9 +1,9 @@
 //! The lock of a session.
 //!
 //! An operation that changes a session or the trash takes its locks in one order: first the lock of the session, then, if
-//! the transcript is on disk, the lock of the transcript. Operations that move or replace files take the first one
-//! exclusively, those that only add to a session share it. Whoever holds it exclusively also owns the session's entries of
-//! the trash; the stage in the name of an entry's folder says what was going on with it.
+//! the transcript is on disk, the lock of the transcript. Operations that move or replace files take the session lock
+//! exclusively, operations that only add to a session share it. The exclusive lock also covers the session's entries in the
+//! trash; the stage in the name of an entry's folder says which operation was in progress.
 //!
 //! The lock of a session is a file under the folder of annals, one for each session id, so that it exists whether the
 //! session is on disk, in the trash or nowhere. Sessions of several roots that have the same id share it, because they
@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 
-/// A lock that is held as long as this is there.
+/// A session lock. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct SessionLock {
     _file: Box<dyn Handle>,
@@ -31,7 +31,7 @@ impl Engine {
         self.home().locks().join(format!("{session}.lock"))
     }
 
-    /// Takes the lock of a session; waits a while for others that hold it.
+    /// Takes the lock of a session. If others hold it, this waits for a limited time.
     pub(crate) fn lock_session(&self, session: &str, access: Access) -> Result<SessionLock, Error> {
         self.make_folder(&self.home().locks())?;
         let path = self.session_lock(session);
@@ -39,15 +39,17 @@ impl Engine {
         Ok(SessionLock { _file: file })
     }
 
-    /// Takes a session for an operation that moves or replaces its files, and finishes what was interrupted before.
-    pub(crate) fn take_alone(&self, transcript: &Path, session: &str) -> Result<SessionLock, Error> {
+    /// Locks a session for an operation that moves or replaces its files, and first finishes operations that were
+    /// interrupted.
+    pub(crate) fn lock_exclusive(&self, transcript: &Path, session: &str) -> Result<SessionLock, Error> {
         let lock = self.lock_session(session, Access::Exclusive)?;
         self.finish_moves(transcript, session)?;
         Ok(lock)
     }
 
-    /// Takes a session for an operation that only adds to it. None if it belongs to no session.
-    pub(crate) fn take_shared(&self, file: &TranscriptFile) -> Result<Option<SessionLock>, Error> {
+    /// Locks a session for an operation that only adds to it, and first finishes operations that were interrupted. Returns
+    /// `None` if the file belongs to no session.
+    pub(crate) fn lock_shared(&self, file: &TranscriptFile) -> Result<Option<SessionLock>, Error> {
         let Some(session) = file.session.as_deref() else { return Ok(None) };
         loop {
             let lock = self.lock_session(session, Access::Shared)?;
@@ -55,7 +57,7 @@ impl Engine {
                 return Ok(Some(lock));
             }
             drop(lock);
-            self.take_alone(&file.path, session)?;
+            self.lock_exclusive(&file.path, session)?;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The prompts that were typed: `history.jsonl`, which outlives the sessions it names.
+//! The prompt history of Claude Code, `history.jsonl`. It keeps prompts of sessions whose transcripts are gone.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -16,43 +16,43 @@ use crate::catalog::{ListOptions, ProjectFilter};
 use crate::engine::Engine;
 use crate::error::Error;
 
-/// A prompt that was typed.
+/// A prompt that a person typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The words, as they stood in the input.
+    /// The text of the input field. Pasted text appears in it as a placeholder.
     pub text: String,
     /// When it was sent.
     pub time: Option<Timestamp>,
     /// The working directory.
     pub project: Option<String>,
-    /// The session; old lines name none.
+    /// The session; lines of old versions name none.
     pub session: Option<String>,
-    /// What was pasted, and stands in the words as a short mark only.
-    pub pasted: Vec<Pasted>,
+    /// The pasted texts and images that the placeholders stand for.
+    pub pasted: Vec<Paste>,
 }
 
 /// Something pasted into a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Pasted {
+pub struct Paste {
     /// Its number in the prompt.
     pub id: String,
     /// What it is: `text`, `image`.
     pub kind: Option<String>,
-    /// The text, if it is kept.
+    /// The text, if it was kept.
     pub content: Option<String>,
 }
 
-/// What was typed, as far as it is known.
+/// The prompts of all config folders.
 #[derive(Debug, Default)]
-pub struct Typed {
-    /// The prompts, the newest first.
+pub struct PromptHistory {
+    /// The prompts, most recent first.
     pub prompts: Vec<Prompt>,
-    /// What could not be read.
+    /// The files that could not be read.
     pub errors: Vec<Error>,
-    /// How many lines were passed over because no prompt can be read in them.
-    pub passed_over: usize,
+    /// How many lines were skipped because they have no prompt.
+    pub skipped: usize,
 }
 
 /// A session that the prompt history names and whose transcript is gone.
@@ -73,27 +73,27 @@ pub struct Ghost {
     pub prompts: usize,
 }
 
-pub(crate) fn prompts(engine: &Engine) -> Typed {
-    let mut typed = Typed::default();
+pub(crate) fn prompts(engine: &Engine) -> PromptHistory {
+    let mut history = PromptHistory::default();
     for root in engine.roots().paths() {
         let path = root.join("history.jsonl");
-        match typed.add(&path, &root.join("paste-cache")) {
+        match history.add(&path, &root.join("paste-cache")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => typed.errors.push(Error::read(&path, error)),
+            Err(error) => history.errors.push(Error::read(&path, error)),
             Ok(()) => {}
         }
     }
-    // Lines without a time keep their place behind those of the same file that have one.
-    typed.prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.time));
-    typed
+    // The sort is stable, and lines without a time come last, in the order of the file.
+    history.prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.time));
+    history
 }
 
 pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
-    let Typed { prompts, mut errors, .. } = engine.prompts();
-    let there = There::look(engine, &mut errors);
+    let PromptHistory { prompts, mut errors, .. } = engine.prompts();
+    let existing = ExistingTranscripts::find(engine, &mut errors);
     let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
     for prompt in prompts.into_iter().rev() {
-        let is_gone = |session: &String| there.lacks(session, prompt.project.as_deref());
+        let is_gone = |session: &String| existing.lacks(session, prompt.project.as_deref());
         let Some(session) = prompt.session.filter(is_gone) else { continue };
         let ghost = ghosts.entry(session.clone()).or_insert_with(|| Ghost {
             session,
@@ -107,75 +107,75 @@ pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec
         ghost.prompts += 1;
     }
     let project = options.project.as_deref().map(ProjectFilter::new);
-    let fits = |ghost: &Ghost| ghost.fits(options, project.as_ref());
-    let mut ghosts: Vec<_> = ghosts.into_values().filter(fits).collect();
+    let mut ghosts: Vec<_> =
+        ghosts.into_values().filter(|ghost| ghost.matches(options, project.as_ref())).collect();
     ghosts.sort_by(|a, b| b.last_at.cmp(&a.last_at).then_with(|| a.session.cmp(&b.session)));
     ghosts.truncate(options.limit.unwrap_or(usize::MAX));
     (ghosts, errors)
 }
 
-/// The sessions that have a transcript, as far as can be told.
+/// The sessions that have a transcript, and the folders that may have more because they could not be read.
 #[derive(Default)]
-struct There {
+struct ExistingTranscripts {
     sessions: HashSet<String>,
-    /// Names of folders that could not be read.
+    /// The names of project folders that could not be read.
     unread: HashSet<OsString>,
-    /// Whether there may be folders of which nothing is known.
-    are_more: bool,
+    /// Whether a `projects` folder could not be read, so that not even the names of its folders are known.
+    has_unknown_folders: bool,
 }
 
-impl There {
-    fn look(engine: &Engine, errors: &mut Vec<Error>) -> Self {
+impl ExistingTranscripts {
+    fn find(engine: &Engine, errors: &mut Vec<Error>) -> Self {
         let before = errors.len();
         let folders = engine.project_folders(errors);
-        let mut there = Self { are_more: errors.len() > before, ..Self::default() };
+        let mut existing = Self { has_unknown_folders: errors.len() > before, ..Self::default() };
         for folder in folders {
             match fs::read_dir(&folder) {
-                Ok(entries) => there.sessions.extend(entries.flatten().filter_map(|entry| {
+                Ok(entries) => existing.sessions.extend(entries.flatten().filter_map(|entry| {
                     Some(entry.file_name().to_str()?.strip_suffix(".jsonl")?.to_owned())
                 })),
                 Err(source) => {
-                    there.unread.extend(folder.file_name().map(ToOwned::to_owned));
+                    existing.unread.extend(folder.file_name().map(ToOwned::to_owned));
                     errors.push(Error::read(&folder, source));
                 }
             }
         }
-        there
+        existing
     }
 
-    /// Returns whether a session has no transcript; what lies where nobody could look may have one.
+    /// Returns whether a session certainly has no transcript: one may lie in a folder that could not be read.
     fn lacks(&self, session: &str, project: Option<&str>) -> bool {
         let is_unread = || match project {
             Some(project) => self.unread.contains(&*OsString::from(folder_name(project))),
             None => !self.unread.is_empty(),
         };
-        !self.sessions.contains(session) && !self.are_more && !is_unread()
+        !self.sessions.contains(session) && !self.has_unknown_folders && !is_unread()
     }
 }
 
 impl Ghost {
-    fn fits(&self, wanted: &ListOptions, project: Option<&ProjectFilter>) -> bool {
+    fn matches(&self, options: &ListOptions, project: Option<&ProjectFilter>) -> bool {
         let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
-        project.is_none_or(|asked| self.project.as_deref().is_some_and(|path| asked.matches(path)))
-            && wanted.since.is_none_or(|since| self.last_at >= Some(since))
-            && wanted.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
-            && wanted.title.as_ref().is_none_or(has_words)
-            && wanted.branch.is_none()
+        project.is_none_or(|project| self.project.as_deref().is_some_and(|path| project.matches(path)))
+            && options.since.is_none_or(|since| self.last_at >= Some(since))
+            && options.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
+            && options.title.as_ref().is_none_or(has_words)
+            && options.branch.is_none()
     }
 }
 
-impl Typed {
-    /// Adds the prompts of a history, in the order of its lines.
-    fn add(&mut self, path: &Path, pasted: &Path) -> io::Result<()> {
-        // Who opens a pipe waits for its writer.
+impl PromptHistory {
+    /// Adds the prompts of a `history.jsonl`, in the order of its lines. `cache` is the folder of long pasted texts.
+    fn add(&mut self, path: &Path, cache: &Path) -> io::Result<()> {
+        // Opening a pipe would block until it has a writer.
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::other("not a file"));
         }
         let mut reader = Reader::new(File::open(path)?);
         while let Some(entry) = reader.read()? {
-            match entry.body().and_then(|body| Prompt::of(body, pasted)) {
+            match entry.body().and_then(|body| Prompt::of(body, cache)) {
                 Some(prompt) => self.prompts.push(prompt),
-                None => self.passed_over += usize::from(entry.problem() != Some(Problem::Blank)),
+                None => self.skipped += usize::from(entry.problem() != Some(Problem::Blank)),
             }
         }
         Ok(())
@@ -188,13 +188,13 @@ impl Prompt {
         let time =
             line.number("timestamp").and_then(|ms| Timestamp::from_millisecond(ms.try_into().ok()?).ok());
         let pasted =
-            line.get("pastedContents").into_iter().flat_map(Value::members).map(|(key, value)| Pasted {
+            line.get("pastedContents").into_iter().flat_map(Value::members).map(|(key, value)| Paste {
                 id: key.decode().into_owned(),
                 kind: value.text("type").map(String::from),
                 content: value
                     .text("content")
                     .map(String::from)
-                    .or_else(|| kept(cache, &value.text("contentHash")?)),
+                    .or_else(|| pasted_text(cache, &value.text("contentHash")?)),
             });
         Some(Self {
             text: text("display")?,
@@ -206,12 +206,12 @@ impl Prompt {
     }
 }
 
-/// Returns a long pasted text, which lies in a file named by its hash.
-fn kept(cache: &Path, hash: &str) -> Option<String> {
-    // The name comes from a file that anybody may have written: it leads nowhere else.
+/// Reads a long pasted text, which lies in a file named by its hash.
+fn pasted_text(cache: &Path, hash: &str) -> Option<String> {
+    // The hash is not trusted, so it must not contain a path that leads out of the folder.
     let is_name = !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric());
     let path: PathBuf = cache.join(format!("{hash}.txt"));
-    let is_fit =
+    let is_readable =
         is_name && fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 64 << 20);
-    if is_fit { Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned()) } else { None }
+    if is_readable { Some(String::from_utf8_lossy(&fs::read(path).ok()?).into_owned()) } else { None }
 }

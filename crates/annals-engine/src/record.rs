@@ -1,4 +1,4 @@
-//! Recording sessions.
+//! Where a recording goes, and with which fields.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,20 +14,19 @@ use crate::git;
 use crate::lookup::sessions_with_id;
 use crate::subagent::Meta;
 
-/// The version of the client whose format the recorder follows. It stands in every message that is recorded.
+/// The version of Claude Code whose format the recorder writes. Every recorded message carries it.
 pub const FORMAT_VERSION: &str = "2.1.325";
 
 /// Where and how to record.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// The working directory that the session is about; none for that of a session that is there, or else the current
-    /// one.
+    /// The working directory of the session. `None` is that of the existing session, or else the current one.
     pub project: Option<PathBuf>,
-    /// The session, by its id.
+    /// The id of the session.
     pub session: String,
-    /// The subagent, if it is one's transcript.
+    /// The subagent, if its transcript is recorded.
     pub agent: Option<Agent>,
-    /// How the program that records was started; stands in every message.
+    /// How the recording program was started. Every recorded message carries it.
     pub entrypoint: String,
     /// How to write.
     pub options: Options,
@@ -36,15 +35,13 @@ pub struct Recording {
 pub(crate) fn recorder(engine: &Engine, recording: &Recording) -> Result<Recorder, Error> {
     let target = engine.target(recording)?;
     let path = target.path();
-    // Finishes what was interrupted before, and makes the folder of the lock.
-    drop(engine.take_shared(&TranscriptFile {
+    // This finishes interrupted operations and makes the folder of lock files; the recorder takes the lock itself.
+    drop(engine.lock_shared(&TranscriptFile {
         path: path.clone(),
         session: Some(recording.session.clone()),
         agent: None,
     })?);
-    let there = || ends(&target.path()).and_then(|lite| lite.cwd).map(PathBuf::from);
-    let given = recording.project.as_ref().map(|project| resolve(project));
-    let project = given.or_else(there).unwrap_or_else(|| resolve(Path::new(".")));
+    let project = working_directory(recording, &path);
     let envelope = Envelope {
         cwd: project.to_string_lossy().into_owned(),
         version: FORMAT_VERSION.to_owned(),
@@ -59,13 +56,24 @@ pub(crate) fn recorder(engine: &Engine, recording: &Recording) -> Result<Recorde
     Ok(recorder.open()?)
 }
 
+/// Returns the working directory that recorded messages carry.
+fn working_directory(recording: &Recording, transcript: &Path) -> PathBuf {
+    match &recording.project {
+        Some(project) => resolve(project),
+        None => match ends(transcript).and_then(|lite| lite.cwd) {
+            Some(cwd) => PathBuf::from(cwd),
+            None => resolve(Path::new(".")),
+        },
+    }
+}
+
 pub(crate) fn target(engine: &Engine, recording: &Recording) -> Result<Target, Error> {
     let project = recording.project.as_deref().unwrap_or(Path::new("."));
     let folder = engine.folder_of(&recording.session, project)?;
     let target = Target::session(&folder, &recording.session)?;
     let Some(agent) = &recording.agent else { return Ok(target) };
-    let there = agent.group().is_none().then(|| existing_group(&target, agent.id())).flatten();
-    let agent = match there {
+    let group = agent.group().is_none().then(|| existing_group(&target, agent.id())).flatten();
+    let agent = match group {
         Some(group) => agent.clone().in_group(&group)?,
         None => agent.clone(),
     };
@@ -76,13 +84,13 @@ pub(crate) fn describe_agent(engine: &Engine, target: &Target, meta: &Meta) -> R
     let Some(path) = target.sidecar().filter(|_| *meta != Meta::default()) else { return Ok(()) };
     let file =
         TranscriptFile { path: target.path(), session: Some(target.session_id().to_owned()), agent: None };
-    let _session = engine.take_shared(&file)?;
+    let _session = engine.lock_shared(&file)?;
     engine.make_folder(path.parent().unwrap_or(Path::new(".")))?;
     Ok(rewrite::update(&**engine.disk(), &path, |sidecar| Some(meta.merged_into(sidecar)))?)
 }
 
 impl Engine {
-    /// Returns the folder of the session with an id: where it lies, or else where those of its working directory do.
+    /// Returns the folder of a session: the one that has its transcript, or else the folder of its working directory.
     fn folder_of(&self, session: &str, project: &Path) -> Result<PathBuf, Error> {
         let name = folder_name(&resolve(project).to_string_lossy());
         let usual = ConfigFolder::new(self.roots().to_write_into()?).projects().join(name);
@@ -99,7 +107,7 @@ impl Engine {
     }
 }
 
-/// Returns the group that a subagent of a session lies in, if it is there already in one.
+/// Returns the group of a subagent's existing transcript: the folders between `subagents` and the file.
 fn existing_group(session: &Target, agent: &str) -> Option<String> {
     let mut agents = Selection::default();
     agents.add_subagents_below(&TranscriptFile::at(&session.path()));

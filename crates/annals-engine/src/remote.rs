@@ -1,4 +1,4 @@
-//! Logs that other machines keep.
+//! Logs on other machines.
 
 #[cfg(feature = "http")]
 mod http;
@@ -8,9 +8,9 @@ use std::io::{self, Read};
 #[cfg(feature = "http")]
 pub use http::Http;
 
-/// A place outside of this machine that keeps logs. HTTP is the only one ([`Http`], cargo feature `http`); the engine knows
-/// no more of it than this.
+/// A source of logs outside of this machine. The only implementation is [`Http`] (cargo feature `http`); the engine depends on
+/// this trait alone.
 pub trait Remote {
-    /// Opens a log. Returns `None` if the place has no such log; any other failure is an error.
+    /// Opens a log. Returns `None` if there is no such log; any other failure is an error.
     fn open(&self, address: &str) -> io::Result<Option<Box<dyn Read>>>;
 }

@@ -1,4 +1,4 @@
-//! Changes that replace a transcript: one entry taken out, or all of it put in from elsewhere.
+//! Changes that replace a transcript: removing one entry, or writing all of it from a log.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -11,24 +11,24 @@ use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 use crate::remote::Remote;
 use crate::snapshot::Snapshot;
-use crate::trash::Trashed;
+use crate::trash::TrashEntry;
 
 /// How a session is replaced.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HydrateOptions {
-    /// Replace it although somebody writes to it.
+    /// Replace the session even if another process writes to it.
     pub force: bool,
-    /// Replace it although the log is empty.
+    /// Replace the session even if the log is empty.
     pub allow_empty: bool,
 }
 
-/// A session that was replaced, or made.
+/// What hydrating a session did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hydrated {
-    /// How many entries it has.
+pub struct HydrateOutcome {
+    /// How many entries the session has now.
     pub entries: usize,
-    /// The entry of the trash that has what was there before.
-    pub replaced: Option<Trashed>,
+    /// The trash entry with the transcript that was replaced.
+    pub replaced: Option<TrashEntry>,
 }
 
 pub(crate) fn entry_id(file: &TranscriptFile, beginning: &str) -> Result<String, Error> {
@@ -50,9 +50,9 @@ pub(crate) fn remove_entry(
     limit: u64,
     force: bool,
 ) -> Result<RemovalMethod, Error> {
-    engine.ensure_at_rest(file, force)?;
+    engine.ensure_not_live(file, force)?;
     let session = file.session.as_deref();
-    let _session = session.map(|session| engine.take_alone(&file.path, session)).transpose()?;
+    let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
     let lock_timeout = Options::default().lock_timeout;
     Ok(rewrite::remove_entry(&**engine.disk(), &file.path, id, limit, lock_timeout)?)
 }
@@ -70,12 +70,12 @@ pub(crate) fn hydrate(
     target: &Target,
     log: impl IntoIterator<Item = io::Result<Vec<u8>>>,
     options: HydrateOptions,
-) -> Result<Hydrated, Error> {
+) -> Result<HydrateOutcome, Error> {
     let file = TranscriptFile::at(&target.path());
     if file.path.exists() {
-        engine.ensure_at_rest(&file, options.force)?;
+        engine.ensure_not_live(&file, options.force)?;
     }
-    let _session = engine.take_alone(&file.path, target.session_id())?;
+    let _session = engine.lock_exclusive(&file.path, target.session_id())?;
     let mut replaced = None;
     let keep_old = || {
         replaced = Some(engine.keep_copy(&file)?);
@@ -84,17 +84,17 @@ pub(crate) fn hydrate(
     match rewrite::hydrate(&**engine.disk(), &file.path, log, options.allow_empty, keep_old) {
         Ok(entries) => {
             let replaced = replaced.map(|kept| kept.complete(engine)).transpose()?;
-            Ok(Hydrated { entries, replaced })
+            Ok(HydrateOutcome { entries, replaced })
         }
         Err(error) => {
-            // Nothing was replaced. If this fails, too, the trash has a copy too many.
-            let _ = replaced.map(|kept| engine.discard(&kept.trashed));
+            // Nothing was replaced. If this fails, too, a needless copy stays in the trash.
+            let _ = replaced.map(|kept| engine.discard(&kept.entry));
             Err(error)
         }
     }
 }
 
-/// A log of entries that is read as it comes: JSON objects, one a line, or one object with a list `loglines`.
+/// A stream of log entries: JSON objects, one per line, or one object with a list `loglines`.
 pub struct Log(Box<dyn Iterator<Item = io::Result<Vec<u8>>>>);
 
 impl std::fmt::Debug for Log {
@@ -108,35 +108,19 @@ impl Log {
     pub fn read(source: impl Read + 'static) -> io::Result<Self> {
         let mut source = BufReader::new(source);
         let mut first = Vec::new();
-        while first.trim_ascii().is_empty() && read_bounded_line(&mut source, &mut first)? > 0 {}
+        while is_blank(&first) && read_bounded_line(&mut source, &mut first)? > 0 {}
         if Value::new(&first).is_none() {
-            // An object that is spread over several lines, or no JSON at all.
+            // This is an object that spans several lines, or no JSON at all.
             source.by_ref().take(LONGEST_LINE + 1).read_to_end(&mut first)?;
             ensure_bounded(first.len())?;
         }
-        let list = Value::new(&first).and_then(|value| value.get("loglines")).filter(|list| list.is_array());
-        let is_blank = |line: &[u8]| line.trim_ascii().is_empty();
-        let rest = std::iter::from_fn(move || {
-            let mut line = Vec::new();
-            let read = read_bounded_line(&mut source, &mut line);
-            read.map(|count| (count > 0).then_some(line)).transpose()
-        });
-        let rest = rest.filter(move |line| !line.as_ref().is_ok_and(|line| is_blank(line)));
-        let beginning: Vec<_> = match list {
-            // What follows the list is read as entries, too: whatever it is, it is not passed over.
-            Some(list) if Value::new(&first).is_some_and(Value::is_valid) => {
-                list.items().map(|item| Ok(item.bytes().to_vec())).collect()
-            }
-            _ => first
-                .split(|byte| *byte == b'\n')
-                .filter(|line| !is_blank(line))
-                .map(|line| Ok(line.to_vec()))
-                .collect(),
-        };
-        Ok(Self(Box::new(beginning.into_iter().chain(rest))))
+        // Lines after a list are entries, too, so that nothing is skipped silently.
+        let rest = std::iter::from_fn(move || next_line(&mut source).transpose());
+        let rest = rest.filter(|line| !line.as_ref().is_ok_and(|line| is_blank(line)));
+        Ok(Self(Box::new(first_entries(&first).into_iter().map(Ok).chain(rest))))
     }
 
-    /// Reads a log from another machine. One that has no such log has an empty one.
+    /// Reads a log from another machine. A log that does not exist is empty.
     pub fn fetch(remote: &dyn Remote, address: &str) -> io::Result<Self> {
         match remote.open(address)? {
             Some(log) => Self::read(log),
@@ -145,10 +129,30 @@ impl Log {
     }
 }
 
-/// No entry of a log is longer than this: a source that never ends must not fill the memory.
+/// Returns the entries in the first bytes of a log: the items of `loglines`, or else one per line.
+fn first_entries(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let whole = Value::new(bytes).filter(|value| value.is_valid());
+    match whole.and_then(|value| value.get("loglines")).filter(|list| list.is_array()) {
+        Some(list) => list.items().map(|item| item.bytes().to_vec()).collect(),
+        None => bytes.split(|byte| *byte == b'\n').filter(|line| !is_blank(line)).map(Vec::from).collect(),
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty()
+}
+
+/// An entry of a log must not be longer than this: a source that never ends must not fill the memory.
 const LONGEST_LINE: u64 = 256 * 1024 * 1024;
 
-/// Reads a line, with its end; returns how many bytes it has.
+/// Reads the next line. Returns `None` at the end.
+fn next_line(source: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let count = read_bounded_line(source, &mut line)?;
+    Ok((count > 0).then_some(line))
+}
+
+/// Appends the next line, including its newline, and returns how many bytes were read.
 fn read_bounded_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let count = source.take(LONGEST_LINE + 1).read_until(b'\n', line)?;
     ensure_bounded(line.len())?;
@@ -156,9 +160,10 @@ fn read_bounded_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> io::Resul
 }
 
 fn ensure_bounded(length: usize) -> io::Result<()> {
-    let is_bounded = length as u64 <= LONGEST_LINE;
-    let too_long = || io::Error::new(io::ErrorKind::InvalidData, "the log has a line of more than 256 MiB");
-    is_bounded.then_some(()).ok_or_else(too_long)
+    if length as u64 > LONGEST_LINE {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the log has a line of more than 256 MiB"));
+    }
+    Ok(())
 }
 
 impl Iterator for Log {

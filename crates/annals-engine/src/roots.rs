@@ -1,4 +1,4 @@
-//! Where sessions live: the config folders of the client.
+//! The config folders of Claude Code, in which the sessions are.
 
 use std::collections::HashSet;
 use std::env;
@@ -8,33 +8,33 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, ErrorKind};
 
-/// The client's config folders, each with a `projects` folder inside.
+/// Config folders of Claude Code, each with a `projects` folder inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots {
     folders: Vec<PathBuf>,
-    /// Those that were named and have no `projects` folder.
+    /// The folders that were given and have no `projects` folder.
     missing: Vec<PathBuf>,
-    /// Where new sessions go, whether it is there yet or not.
+    /// The folder that new sessions are written to, whether it exists yet or not.
     first: Option<PathBuf>,
 }
 
 impl Roots {
-    /// Takes the folders as given. One of them at least must hold a `projects` folder; [`Roots::missing`] tells of the
+    /// Uses these folders. At least one of them must have a `projects` folder; [`Roots::missing`] returns errors for the
     /// others.
     pub fn given(folders: Vec<PathBuf>) -> Result<Self, Error> {
-        let roots = Self::taken(folders);
+        let roots = Self::of(folders);
         match roots.missing.first() {
             Some(path) if roots.folders.is_empty() => Err(Error::no_projects(path)),
             _ => Ok(roots),
         }
     }
 
-    /// Takes the folders as given, for recording: what is missing in them is made.
+    /// Uses these folders for recording: `projects` folders that are missing are made when they are needed.
     pub fn to_record_in(folders: Vec<PathBuf>) -> Self {
-        Self::taken(folders)
+        Self::of(folders)
     }
 
-    /// Takes the folders that the client uses: `$CLAUDE_CONFIG_DIR`, or else `~/.claude` and `~/.config/claude`.
+    /// Uses the folders that Claude Code uses: `$CLAUDE_CONFIG_DIR`, or else `~/.claude` and `~/.config/claude`.
     pub fn from_environment() -> Self {
         #[expect(clippy::disallowed_methods, reason = "this is the place")]
         let home = env::home_dir();
@@ -47,22 +47,17 @@ impl Roots {
             (None, Some(home)) => vec![home.join(".claude"), home.join(".config/claude")],
             (None, None) => Vec::new(),
         };
-        Self::taken(folders)
+        Self::of(folders)
     }
 
-    fn taken(folders: Vec<PathBuf>) -> Self {
+    fn of(folders: Vec<PathBuf>) -> Self {
         let folders: Vec<_> = folders.into_iter().map(absolute).collect();
-        // One that may not be looked at is there.
-        let is_there = |folder: &PathBuf| match folder.join("projects").metadata() {
-            Ok(metadata) => metadata.is_dir(),
-            Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
-        };
-        let first = folders.iter().find(|folder| is_there(folder)).or(folders.first()).cloned();
-        let (folders, missing) = folders.into_iter().partition(is_there);
+        let first = folders.iter().find(|folder| has_projects(folder)).or(folders.first()).cloned();
+        let (folders, missing) = folders.into_iter().partition(|folder| has_projects(folder));
         Self { first, folders: distinct(folders), missing: distinct(missing) }
     }
 
-    /// Returns what is wrong with folders that were named and cannot be used.
+    /// Returns an error for every given folder that is not a config folder.
     pub fn missing(&self) -> impl Iterator<Item = Error> {
         self.missing.iter().map(|path| Error::no_projects(path))
     }
@@ -72,30 +67,38 @@ impl Roots {
         self.paths().map(|root| root.join("projects"))
     }
 
-    /// Returns all folders that were named, whether they can be used or not.
+    /// Returns all given folders, whether they have a `projects` folder or not.
     pub(crate) fn named(&self) -> impl Iterator<Item = &Path> {
         self.folders.iter().chain(&self.missing).map(PathBuf::as_path)
     }
 
-    /// Returns the `projects` folders, those included that are not there yet.
+    /// Returns the `projects` folders, including those that do not exist yet.
     #[cfg(feature = "follow")]
     pub(crate) fn projects_to_come(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
         self.named().map(|root| root.join("projects"))
     }
 
-    /// Returns the folders.
+    /// Returns the config folders.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.folders.iter().map(PathBuf::as_path)
     }
 
-    /// Returns the folder that new sessions go into, whether it is there yet or not.
+    /// Returns the folder that new sessions are written to, whether it exists yet or not.
     pub(crate) fn to_write_into(&self) -> Result<&Path, Error> {
         self.first.as_deref().ok_or_else(|| Error::new(ErrorKind::NoRoot))
     }
 }
 
-/// Returns the absolute form of a path, so that a folder is the same root from whatever working directory it is named. Links
-/// stay, as users know their folders by these names; only what comes before a `..` is resolved, as `..` then means.
+/// Returns whether a config folder has a `projects` folder. If permissions do not show it, reading it later reports the error.
+fn has_projects(folder: &Path) -> bool {
+    match folder.join("projects").metadata() {
+        Ok(metadata) => metadata.is_dir(),
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    }
+}
+
+/// Returns the absolute form of a path. Links are kept, because users know their folders by these names; only the part before
+/// the last `..` is resolved, since `..` means the parent of the resolved folder.
 fn absolute(path: PathBuf) -> PathBuf {
     let path = std::path::absolute(&path).unwrap_or(path);
     let parts: Vec<_> = path.components().collect();
@@ -107,14 +110,16 @@ fn absolute(path: PathBuf) -> PathBuf {
     whole
 }
 
-/// Keeps one of several names of the same folder.
+/// Returns the folders without those that are another name of an earlier one.
 fn distinct(folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
-    let real = |folder: &PathBuf| {
-        let projects = folder.join("projects");
-        projects.canonicalize().unwrap_or_else(|_| folder.canonicalize().unwrap_or(projects))
-    };
-    folders.into_iter().filter(|folder| seen.insert(real(folder))).collect()
+    folders.into_iter().filter(|folder| seen.insert(resolved_projects(folder))).collect()
+}
+
+/// Returns the resolved `projects` folder, or else the resolved config folder, by which two roots are compared.
+fn resolved_projects(folder: &Path) -> PathBuf {
+    let projects = folder.join("projects");
+    projects.canonicalize().unwrap_or_else(|_| folder.canonicalize().unwrap_or(projects))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A session as it was when it was opened.
+//! One transcript, as it was when it was opened.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -45,7 +45,7 @@ impl Snapshot {
         Self::take_with(file, |_, _| {})
     }
 
-    /// Takes the first `length` bytes of a transcript that is inside the config folders.
+    /// Reads the first `length` bytes of a transcript. Fails if the file is outside the config folders.
     pub(crate) fn take_inside(
         file: TranscriptFile,
         length: u64,
@@ -59,34 +59,34 @@ impl Snapshot {
         Err(Error::new(ErrorKind::Outside { session }))
     }
 
-    /// Does the same and shows each entry as it passes.
+    /// Reads a transcript and calls `visit` with each entry and its problem.
     pub(crate) fn take_with(
         file: TranscriptFile,
-        seen: impl FnMut(&Entry<'_>, Option<Problem>),
+        visit: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> Result<Self, Error> {
-        Self::take_part(file, u64::MAX, seen)
+        Self::take_part(file, u64::MAX, visit)
     }
 
     fn take_part(
         file: TranscriptFile,
         length: u64,
-        seen: impl FnMut(&Entry<'_>, Option<Problem>),
+        visit: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = open_regular(&file.path).map_err(failed)?;
-        let mut session = Session::read_with((&source).take(length), seen).map_err(failed)?;
+        let mut session = Session::read_with((&source).take(length), visit).map_err(failed)?;
         if file.agent.is_some() {
             session.follow_sidechain();
         }
         Ok(Self { file, session, source: RefCell::new(source) })
     }
 
-    /// Returns where the transcript lies.
+    /// Returns the path of the transcript.
     pub fn path(&self) -> &Path {
         &self.file.path
     }
 
-    /// Returns whose transcript it is.
+    /// Returns the file, with the session and the subagent that it belongs to.
     pub fn file(&self) -> &TranscriptFile {
         &self.file
     }
@@ -111,10 +111,10 @@ impl Snapshot {
         Chain::ending_in(&self.session, id)
     }
 
-    /// Returns the file of output that was too long for the transcript, if it is still there.
+    /// Returns the file with output that was too long for the transcript, if it still exists.
     ///
-    /// The path in the transcript is one of the machine that wrote it, and may be anybody's invention: only its last
-    /// name counts, and only in the session's own folder.
+    /// The path in the transcript is not trusted and may come from another machine. So only its file name is used, and only in
+    /// the session's own folder.
     pub fn spilled_file(&self, spilled: &SpilledOutput<'_>) -> Option<PathBuf> {
         let name = spilled
             .path
@@ -134,7 +134,7 @@ impl Snapshot {
         self.span(node.at.offset, node.length)
     }
 
-    /// Reads a range of the file. That it has become shorter since it was opened is an error.
+    /// Reads a range of the file. It is an error if the file was truncated since it was opened.
     pub fn span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
         let bytes = self.read_span(offset, length)?;
         if bytes.len() as u64 == length {

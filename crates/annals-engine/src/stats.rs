@@ -10,20 +10,20 @@ use jiff::Timestamp;
 
 use crate::fold::Fold;
 
-/// What a transcript is made of.
+/// Counts over the entries of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Lines of the file.
     pub lines: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Entries by `type`; those without one under `(none)`.
+    /// Entries by `type`; entries without a type are under `(none)`.
     pub types: BTreeMap<String, u64>,
-    /// Entries by `type:subtype`, where a type is divided further.
+    /// Entries with a subtype, by `type:subtype`.
     pub subtypes: BTreeMap<String, u64>,
-    /// Content blocks of messages by their `type`; content that is a plain string has none.
+    /// Content blocks of messages by `type`; content that is a plain string has no blocks.
     pub blocks: BTreeMap<String, u64>,
-    /// Client versions, in the order first seen.
+    /// Versions of Claude Code, in the order of their first entries.
     pub versions: Vec<String>,
     /// Replies by model; a reply of several lines counts once.
     pub models: BTreeMap<String, u64>,
@@ -33,13 +33,13 @@ pub struct Stats {
     pub last_at: Option<Timestamp>,
     /// Calls by tool.
     pub tools: BTreeMap<String, ToolCount>,
-    /// Rounds of the conversation.
+    /// Turns of the conversation.
     pub turns: u64,
     /// Compactions.
     pub compactions: u64,
-    /// Lines of conversation that were left behind.
+    /// Branches: parts of the conversation that were abandoned.
     pub branches: u64,
-    /// Subagents whose messages stand in the session's own file, as old clients wrote them.
+    /// Subagents whose messages are in the session's own file, as old versions of Claude Code wrote them.
     pub inline_subagents: u64,
     /// Entries whose parent is not in the file.
     pub gaps: u64,
@@ -99,8 +99,7 @@ impl Stats {
         }
     }
 
-    /// Counts which calls failed, which takes all entries: results may stand before their calls. No entry can be added
-    /// afterwards.
+    /// Counts calls and failed calls. Call it once, after all entries were added: a result may come before its call.
     pub fn finish(&mut self) {
         for (id, name) in std::mem::take(&mut self.calls) {
             let tool = self.tools.entry(name).or_default();
@@ -108,7 +107,7 @@ impl Stats {
             tool.errors += u64::from(self.failed_calls.remove(&id));
         }
         if !self.failed_calls.is_empty() {
-            // Results of calls that are not in the file.
+            // These are failed results of calls that are not in the file.
             self.tools.entry("(none)".to_owned()).or_default().errors += self.failed_calls.len() as u64;
             self.failed_calls.clear();
         }

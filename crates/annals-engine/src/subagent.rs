@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::files::{Selection, TranscriptFile};
 use crate::snapshot::Snapshot;
 
-/// A subagent's transcript, and what is known of how it came about.
+/// A subagent: its transcript, its metadata and the call that started it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Subagent {
@@ -23,20 +23,20 @@ pub struct Subagent {
     pub file: TranscriptFile,
     /// The call that started it.
     pub call: Option<String>,
-    /// What its sidecar says.
+    /// Its metadata.
     pub meta: Meta,
 }
 
-/// `agent-<id>.meta.json`: what the client notes about a subagent. Old clients wrote none.
+/// The metadata of a subagent, `agent-<id>.meta.json`. Old versions of Claude Code wrote none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// The kind of agent.
     pub agent_type: Option<String>,
-    /// What it was asked to do, in a few words.
+    /// Its task, in a few words.
     pub description: Option<String>,
     /// The call that started it.
     pub tool_use_id: Option<String>,
-    /// The agent that started it; none if the session itself did.
+    /// The agent that started it; `None` if the session itself did.
     pub parent_agent: Option<String>,
     /// The worktree that it worked in.
     pub worktree: Option<String>,
@@ -45,11 +45,11 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Returns the facts as JSON, added to those that a sidecar already has.
-    pub(crate) fn merged_into(&self, sidecar: Option<&[u8]>) -> Vec<u8> {
-        let there = sidecar.filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));
+    /// Returns the metadata as JSON: the fields of an existing file, replaced by those that are set here.
+    pub(crate) fn merged_into(&self, existing: Option<&[u8]>) -> Vec<u8> {
+        let existing = existing.filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));
         let text = |value: &Option<String>| value.as_deref().map(quote);
-        let facts = [
+        let fields = [
             ("agentType", text(&self.agent_type)),
             ("description", text(&self.description)),
             ("toolUseId", text(&self.tool_use_id)),
@@ -57,16 +57,16 @@ impl Meta {
             ("worktreePath", text(&self.worktree)),
             ("spawnDepth", self.spawn_depth.map(|depth| depth.to_string())),
         ];
-        let known = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        known.fold(there.unwrap_or(b"{}").to_vec(), |json, (key, value)| {
+        let present = fields.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        present.fold(existing.unwrap_or(b"{}").to_vec(), |json, (key, value)| {
             patch::set(&json, key, &value).unwrap_or(json)
         })
     }
 
-    /// Reads what stands beside a subagent's transcript.
+    /// Reads the metadata beside a subagent's transcript. It is empty if there is none.
     pub fn read(transcript: &Path) -> Self {
         let path = agent_meta(transcript);
-        // Sidecars are small; what is not a small file is none.
+        // Metadata is small: a large file, or one that is not regular, is something else.
         if !fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() < 1 << 20) {
             return Self::default();
         }
@@ -96,7 +96,7 @@ pub(crate) fn subagents(session: &Snapshot) -> Result<Vec<Subagent>, Error> {
         .collect();
     let mut calls = agents_in_results(session)?;
     for agent in &agents {
-        // An agent may start others; those that cannot be read start none that we know of.
+        // An agent may start other agents. An agent's transcript that cannot be read is skipped.
         if let Ok(snapshot) = Snapshot::take(agent.file.clone()) {
             calls.extend(agents_in_results(&snapshot)?);
         }
@@ -108,7 +108,7 @@ pub(crate) fn subagents(session: &Snapshot) -> Result<Vec<Subagent>, Error> {
     Ok(agents)
 }
 
-/// Returns the call that each agent named in a result was started by.
+/// Returns the call that started each agent, by the agent's id, for all results that name an agent.
 fn agents_in_results(snapshot: &Snapshot) -> Result<HashMap<String, String>, Error> {
     let session = snapshot.session();
     let mut calls = HashMap::new();
@@ -117,8 +117,8 @@ fn agents_in_results(snapshot: &Snapshot) -> Result<HashMap<String, String>, Err
         let result = session.blocks(node).iter().find(|block| matches!(block.kind, BlockKind::ToolResult(_)));
         let Some(call) = result.and_then(|block| block.tool) else { continue };
         let body = snapshot.body(node)?;
-        let told = Entry::new(&body).view::<User>().and_then(|user| user.tool_use_result());
-        if let Some(agent) = told.and_then(ToolUseResult::agent_id) {
+        let result = Entry::new(&body).view::<User>().and_then(|user| user.tool_use_result());
+        if let Some(agent) = result.and_then(ToolUseResult::agent_id) {
             calls.entry(agent.into_owned()).or_insert_with(|| ids.get(call));
         }
     }

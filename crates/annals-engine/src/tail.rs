@@ -10,24 +10,24 @@ use annals_transcript::line::read_span;
 
 use crate::line_end::{PIECE, last_line_end};
 
-/// An unfinished line up to this length is searched again from its start when more of it arrives. To read it again costs
-/// no more than to find out whether it is still the same.
+/// An unfinished line up to this length is searched again from its start when more of it arrives: reading it again costs no
+/// more than comparing it with a fingerprint.
 const SHORT: u64 = 4 * 1024;
 
-/// Reads whole lines as they are appended to a file. A line without its newline is left for later.
+/// Reads whole lines as they are appended to a file. A line without its newline waits until it is complete.
 ///
-/// It does not keep the file open, and it is small: one is kept for every file that is followed.
+/// A tail does not keep the file open, and it is small, because a follower keeps one for every file.
 #[derive(Debug, Default)]
 pub struct Tail {
-    /// Behind the last line that was handed over.
+    /// The end of the last line that was read.
     checkpoint: Checkpoint,
-    /// How far a long line was searched for its end.
-    searched: Option<Box<Searched>>,
+    /// How far a long unfinished line was searched for its newline.
+    searched: Option<Box<SearchedSpan>>,
 }
 
-/// There is no end of a line between a checkpoint and this offset, as long as the file has this fingerprint.
+/// A span without a newline, from the checkpoint to this offset. It holds as long as the file matches the fingerprint.
 #[derive(Debug)]
-struct Searched {
+struct SearchedSpan {
     offset: u64,
     fingerprint: Fingerprint,
 }
@@ -37,33 +37,34 @@ struct Searched {
 pub struct Lines {
     start: u64,
     end: u64,
-    /// The lines, if all of them were read; otherwise nothing.
+    /// The lines if they were read already, otherwise empty.
     bytes: Vec<u8>,
 }
 
 impl Tail {
-    /// Reads on from a checkpoint. One without a fingerprint may lie within a line; that line is handed over when it ends.
+    /// Continues from a checkpoint. A checkpoint without a fingerprint may lie within a line; then the tail starts with that
+    /// line.
     pub fn new(checkpoint: Checkpoint) -> Self {
         Self { checkpoint, searched: None }
     }
 
-    /// Reads on from an offset of a file; `None` if no line starts there.
+    /// Starts at an offset of a file. Returns `None` if no line starts there.
     pub fn at_line(file: &mut File, state: &FileState, offset: u64) -> io::Result<Option<Self>> {
-        let is_line = offset == 0 || offset <= state.length && read_span(file, offset - 1, 1)? == b"\n";
-        if is_line { Self::at(file, state, offset).map(Some) } else { Ok(None) }
+        let is_line_start = offset == 0 || offset <= state.length && read_span(file, offset - 1, 1)? == b"\n";
+        if is_line_start { Self::at(file, state, offset).map(Some) } else { Ok(None) }
     }
 
     fn at(file: &mut File, state: &FileState, offset: u64) -> io::Result<Self> {
         Ok(Self::new(Checkpoint::at(file, state.identity, offset)?))
     }
 
-    /// Reads on from the end of the last whole line of a file.
+    /// Starts at the end of the last whole line of a file.
     pub fn at_end(file: &mut File, state: &FileState) -> io::Result<Self> {
         let end = last_line_end(file, 0, state.length)?.unwrap_or(0);
         Self::at(file, state, end)
     }
 
-    /// Reads on from the start of a file.
+    /// Starts at the start of a file.
     pub fn at_start(state: &FileState) -> Self {
         Self::new(Checkpoint::new(state.identity, 0, None))
     }
@@ -73,7 +74,7 @@ impl Tail {
         &self.checkpoint
     }
 
-    /// Compares the file with what was read of it. If it was replaced, it is read from its start from now on.
+    /// Compares the file with the checkpoint. If it was replaced, the tail starts again at its start.
     pub fn compare(&mut self, file: &mut File, state: &FileState) -> io::Result<Change> {
         let change = self.checkpoint.compare(file, state)?;
         if change == Change::Replaced {
@@ -86,8 +87,8 @@ impl Tail {
         Ok(change)
     }
 
-    /// Finds the next whole lines of a file of this length, which was compared: as many as there are within `at_most` bytes,
-    /// or else one that is longer.
+    /// Finds the next whole lines of a file of this length: all lines within `at_most` bytes, or a single line that is longer.
+    /// The caller has just called [`compare`](Self::compare).
     pub fn find_lines(&mut self, file: &mut File, length: u64, at_most: u64) -> io::Result<Option<Lines>> {
         let start = self.checkpoint.offset();
         let from = self.search_start(file, length)?;
@@ -107,22 +108,24 @@ impl Tail {
         self.searched = None;
         if length > start + SHORT {
             let fingerprint = self.checkpoint.advance(file, length)?.fingerprint();
-            self.searched = fingerprint.map(|fingerprint| Box::new(Searched { offset: length, fingerprint }));
+            self.searched =
+                fingerprint.map(|fingerprint| Box::new(SearchedSpan { offset: length, fingerprint }));
         }
         Ok(None)
     }
 
-    /// Returns where the search for the end of a line begins.
+    /// Returns the offset at which the search for a newline begins.
     fn search_start(&self, file: &mut File, length: u64) -> io::Result<u64> {
         let start = self.checkpoint.offset();
         let Some(searched) = &self.searched else { return Ok(start) };
-        // The start of the file was compared just now.
+        // The caller has just compared the file up to the checkpoint.
         let is_same = searched.offset <= length && searched.fingerprint.matches_end(file, searched.offset)?;
         Ok(if is_same { searched.offset } else { start })
     }
 
-    /// Moves on behind lines that were handed over. `state` is that of the file before they were read, `hash` is what a
-    /// [`DefaultHasher`] gives for them. Returns whether the file still has them: if not, it counts as replaced when it is compared next.
+    /// Moves the checkpoint to the end of lines that the caller has processed. `state` is the state of the file before they were
+    /// read, `hash` is their hash by [`DefaultHasher`]. Returns whether the file still has these lines; if not, the next
+    /// comparison reports it as replaced.
     pub fn advance(
         &mut self,
         file: &mut File,
@@ -132,31 +135,31 @@ impl Tail {
     ) -> io::Result<bool> {
         let before = self.checkpoint;
         self.skip_to(lines.end);
-        // Another program may have written over the lines while they were read.
+        // Another program may have overwritten the lines while they were read.
         let now = FileState::from(file.metadata()?);
-        let is_there = now == *state
+        let is_unchanged = now == *state
             || before.compare(file, &now)? != Change::Replaced
                 && hash_between(file, lines.start, lines.end)? == hash;
-        if is_there {
+        if is_unchanged {
             self.checkpoint = match before.advance_over(&lines.bytes) {
                 Some(checkpoint) if checkpoint.offset() == lines.end => checkpoint,
                 _ => before.advance(file, lines.end)?,
             };
         } else {
-            // No file is this long.
+            // No file is this long, so the next comparison reports a replaced file.
             self.skip_to(u64::MAX);
         }
-        Ok(is_there)
+        Ok(is_unchanged)
     }
 
-    /// Moves on to an offset up to which lines were handed over, without reading the bytes before it.
+    /// Moves the checkpoint to the end of lines that the caller has processed, without reading them.
     pub fn skip_to(&mut self, offset: u64) {
         *self = Self::new(self.checkpoint.without_fingerprint(offset));
     }
 }
 
 impl Lines {
-    /// Returns where the first line starts.
+    /// Returns the offset of the first line.
     pub fn start(&self) -> u64 {
         self.start
     }
@@ -167,7 +170,7 @@ impl Lines {
         self.end - self.start
     }
 
-    /// Returns the lines, piece by piece.
+    /// Returns a reader of the lines, which need not fit into memory.
     pub fn open<'a>(&'a self, file: &'a mut File) -> io::Result<impl Read + 'a> {
         let rest = self.len() - self.bytes.len() as u64;
         if rest > 0 {
@@ -176,7 +179,7 @@ impl Lines {
         Ok(self.bytes.chain(file.take(rest)))
     }
 
-    /// Reads the lines into memory, unless they are there already.
+    /// Reads the lines into memory, unless that was done already.
     pub fn read(&mut self, file: &mut File) -> io::Result<&[u8]> {
         if self.bytes.is_empty() {
             self.bytes = read_span(file, self.start, self.len())?;
@@ -190,7 +193,7 @@ impl Lines {
     }
 }
 
-/// Returns where the first line that ends between two offsets of a file does so.
+/// Returns the end of the first line that ends between two offsets of a file.
 fn first_line_end(file: &mut File, from: u64, to: u64) -> io::Result<Option<u64>> {
     let mut start = from;
     while start < to {
@@ -206,7 +209,7 @@ fn first_line_end(file: &mut File, from: u64, to: u64) -> io::Result<Option<u64>
     Ok(None)
 }
 
-/// Returns the hash of a part of a file, as a [`DefaultHasher`] gives it for the same bytes in pieces of any length.
+/// Returns the hash of a part of a file by [`DefaultHasher`], which is the same for pieces of any length.
 fn hash_between(file: &mut File, start: u64, end: u64) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
     let mut from = start;

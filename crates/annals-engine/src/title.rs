@@ -18,37 +18,37 @@ pub(crate) fn rename(engine: &Engine, file: &TranscriptFile, title: &str) -> Res
     if title.is_empty() {
         return Err(Error::new(ErrorKind::NoTitle));
     }
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     engine.append_to(file, Draft::title(title))?;
     engine.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
     index_file::set_title(engine, file, title)
 }
 
 pub(crate) fn tag(engine: &Engine, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     engine.append_to(file, Draft::tag(tag.unwrap_or_default().trim()))
 }
 
 pub(crate) fn set_archived(engine: &Engine, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
-    let _session = engine.take_shared(file)?;
+    let _session = engine.lock_shared(file)?;
     let now = Timestamp::now();
     let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
     engine.write_beside(file, "archived.json", &json)
 }
 
 impl Engine {
-    /// Appends a record to a session that is there.
+    /// Appends a record to an existing session.
     fn append_to(&self, file: &TranscriptFile, draft: Draft) -> Result<(), Error> {
         Ok(write::append_records(&**self.disk(), &own_target(file)?, &[draft], &Options::default())?)
     }
 
-    /// Writes a small file in the session's own folder. The transcript is held meanwhile, so that nobody with another
-    /// `ANNALS_HOME` moves the folder away.
+    /// Writes a small file in the session's own folder. The transcript is locked meanwhile, so that no process with another
+    /// `ANNALS_HOME`, whose session locks are other files, moves the folder away.
     pub(crate) fn write_beside(&self, file: &TranscriptFile, name: &str, json: &str) -> Result<(), Error> {
         let _transcript = match rewrite::lock_transcript(&**self.disk(), &own_target(file)?.path()) {
-            // A transcript that may not be written cannot be locked, but a file beside it can be written all the same.
+            // A read-only transcript cannot be locked, but the file beside it may still be writable.
             Err(error) if error.is_forbidden() => None,
-            held => Some(held?),
+            lock => Some(lock?),
         };
         let folder = side_folder(file)?;
         self.make_folder(&folder)?;
@@ -57,8 +57,8 @@ impl Engine {
     }
 }
 
-/// Returns the absolute form of a path. Where it leads up (`..`), the folder that it leads to takes the place of what it
-/// spells; links are kept otherwise, since they tell which config folder is meant.
+/// Returns the absolute form of a path. If it contains `..`, its folder is resolved. Otherwise links are kept, because they
+/// show which config folder is meant.
 fn absolute(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     let leads_up = path.components().any(|part| part == Component::ParentDir);
@@ -68,14 +68,15 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Returns a session's own transcript as something to write to.
+/// Returns the target for writing to a session's own transcript. Fails for subagents, and for files that Claude Code would not
+/// take for the session.
 pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.as_deref().filter(|_| file.agent.is_none()).ok_or_else(not_a_session)?;
-    // What belongs to the session is found from here, and by whoever restores it from anywhere.
+    // The path is absolute because it finds the session's other files, and is stored in the trash.
     let path = absolute(&file.path).map_err(|source| Error::read(&file.path, source))?;
     let target = Target::session(path.parent().unwrap_or(Path::new(".")), session)?;
-    // The file may be a copy under another name, which the client would not take for the session.
+    // The file may be a copy under another name, which Claude Code would not take for the session.
     if target.path() == path && fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file()) {
         Ok(target)
     } else {
@@ -83,7 +84,7 @@ pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
     }
 }
 
-/// Returns the folder of a session's side files: subagents, long output, title.
+/// Returns the folder of a session's side files: subagents, long tool output, title.
 pub(crate) fn side_folder(file: &TranscriptFile) -> Result<PathBuf, Error> {
     Ok(SessionPaths::of(&own_target(file)?.path()).folder())
 }

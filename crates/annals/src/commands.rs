@@ -50,8 +50,8 @@ fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile
     for error in &found.errors {
         output::complain(&error.to_string());
     }
-    if found.passed_over > 0 {
-        output::note(&format!("{} skipped: not transcripts", output::count(found.passed_over, "file")));
+    if found.skipped > 0 {
+        output::note(&format!("{} skipped: not transcripts", output::count(found.skipped, "file")));
     }
     let code = (!found.errors.is_empty()).then_some(FAILED);
     if found.files.is_empty() && code.is_none() {

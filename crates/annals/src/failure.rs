@@ -187,7 +187,7 @@ impl From<annals_engine::Error> for Failure {
         if error.is_half_purged() {
             hints.push("`annals delete --purge` removes the rest".into());
         }
-        if error.is_in_the_way() {
+        if error.is_path_taken() {
             hints.push("move it away, or `annals delete` it, and try again".into());
         }
         if error.is_no_entry() {

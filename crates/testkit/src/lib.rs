@@ -1,8 +1,9 @@
-//! Helpers for tests: hermetic commands, corpora, generated transcripts, disks that fail, and a naive second implementation of
-//! `docs/CHAIN.md`.
+//! Helpers for tests: hermetic commands, corpora, a builder of transcripts, generated transcripts, disks that fail, and a naive
+//! second implementation of `docs/CHAIN.md`.
 
 pub mod command;
 pub mod corpora;
 pub mod faults;
 pub mod generate;
 pub mod naive;
+pub mod transcript;

@@ -1,6 +1,6 @@
 //! Methods that change sessions: titles, tags, copies, the trash.
 
-use annals_engine::{Fork, TranscriptFile};
+use annals_engine::{ForkOptions, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Operation};
 
 use super::{Api, session_id};
@@ -36,7 +36,7 @@ impl Api {
     pub(super) fn fork(&self, params: &wire::ForkParams) -> Result<wire::ForkResult, Error> {
         let title = params.title.as_deref().map(|title| name("title", title)).transpose()?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
-        let fork = Fork {
+        let fork = ForkOptions {
             up_to: params.up_to.clone(),
             title: title.map(str::to_owned),
             with_side_files: params.with_side_files.unwrap_or_default(),
@@ -71,7 +71,7 @@ impl Api {
 
     pub(super) fn restore(&self, params: &wire::RestoreParams) -> Result<wire::ChangeResult, Error> {
         let trashed = self.engine.in_trash(session_id(&params.session_id)?, params.entry.as_deref())?;
-        if !self.engine.has_place_for(&trashed) {
+        if !self.engine.is_from_roots(&trashed) {
             return Err(Error::new(
                 ErrorCode::NotFound,
                 "the session was deleted from another config folder",
@@ -86,8 +86,8 @@ impl Api {
     }
 
     pub(super) fn trash(&self) -> wire::TrashResult {
-        let mut trashed = self.engine.trashed();
-        trashed.retain(|trashed| self.engine.has_place_for(trashed));
+        let mut trashed = self.engine.trash_entries();
+        trashed.retain(|trashed| self.engine.is_from_roots(trashed));
         wire::TrashResult { sessions: trashed.iter().take(MOST_TRASHED).map(to_wire::trash_entry).collect() }
     }
 }

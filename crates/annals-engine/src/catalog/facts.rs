@@ -20,7 +20,7 @@ use jiff::Timestamp;
 
 use super::folder::Candidate;
 use super::project::project_above;
-use crate::files::is_hollow;
+use crate::files::is_sparse;
 
 /// What is in a session (LISTS section 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -317,7 +317,7 @@ fn kind(lite: &Lite) -> TranscriptKind {
 fn lacks_facts(lite: &Lite, file: &File, path: &Path) -> bool {
     let lacks_any = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
     let may_lack_title = || may_hide_a_title(lite) && title_beside(path).is_none();
-    !lite.whole && (lacks_any || may_lack_title()) && !is_hollow(file)
+    !lite.whole && (lacks_any || may_lack_title()) && !is_sparse(file)
 }
 
 /// Returns whether a line starts at an offset of a file.

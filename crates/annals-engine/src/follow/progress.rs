@@ -13,7 +13,7 @@ use annals_transcript::{Entry, Kind, Position, Reader};
 
 use super::{Event, OnEvent};
 use crate::catalog::listed_title;
-use crate::files::{TranscriptFile, is_hollow};
+use crate::files::{TranscriptFile, is_sparse};
 use crate::tail::{Lines, Tail};
 
 /// How far a transcript was reported. There is one for each file that is followed, so it is small.
@@ -147,7 +147,7 @@ fn is_at_rest(state: &FileState) -> bool {
 /// Searches a file for the end of its last whole line; `None` for a hollow file, in which that takes too long.
 fn search_end(path: &Path, state: &FileState) -> io::Result<Option<Tail>> {
     let mut file = File::open(path)?;
-    if state.length > LARGE && is_hollow(&file) {
+    if state.length > LARGE && is_sparse(&file) {
         return Ok(None);
     }
     Tail::at_end(&mut file, state).map(Some)

@@ -9,8 +9,8 @@ use annals_transcript::project::resolve;
 use annals_transcript::write::rewrite;
 use jiff::{SignedDuration, Timestamp};
 
-use super::entry::{self, Entry, MANIFEST, Manifest, Name, Stage};
-use super::{COPY, Trashed};
+use super::entry::{self, EntryFolder, MANIFEST, Manifest, Name, Stage};
+use super::{COPY, TrashEntry};
 use crate::belongings::{belongings, size};
 use crate::catalog::listed_title;
 use crate::engine::Engine;
@@ -19,18 +19,18 @@ use crate::files::{TranscriptFile, ends};
 use crate::index_file;
 use crate::title::own_target;
 
-pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<Trashed, Error> {
-    engine.ensure_at_rest(file, force)?;
+pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
+    engine.ensure_not_live(file, force)?;
     let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
     let session = file.session.clone().ok_or_else(not_a_session)?;
-    let _session = engine.take_alone(&file.path, &session)?;
+    let _session = engine.lock_exclusive(&file.path, &session)?;
     if !file.path.exists() {
         return Err(Error::new(ErrorKind::NotFound { selector: session }));
     }
     let path = own_target(file)?.path();
     let _transcript = rewrite::lock_transcript(&**engine.disk(), &path)?;
-    // What an interrupted rewrite left has lines of the session, and nobody else would remove it any more. A failure
-    // must not keep the session from being deleted.
+    // Temporary files of interrupted rewrites have lines of the session, and nothing else would remove them later. A failure
+    // must not prevent the deletion.
     let paths = SessionPaths::of(&path);
     for rewritten in [resolve(&path), paths.custom_title(), paths.archived()] {
         let _ = rewrite::remove_leftovers(&**engine.disk(), &rewritten);
@@ -41,90 +41,98 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
     let entry = engine.new_entry(file, items, size)?;
     let moved =
         engine.move_in(&entry, file).and_then(|()| engine.set_stage(entry.name.clone(), Stage::Complete));
-    moved.map(Trashed::from).inspect_err(|_| {
-        // What cannot be put back now is put back by the next operation on the session.
-        let _ = engine.put_back(&entry);
+    moved.map(TrashEntry::from).inspect_err(|_| {
+        // If this fails, too, the next operation on the session moves the rest back.
+        let _ = engine.move_back(&entry);
     })
 }
 
-pub(crate) fn purge(engine: &Engine, trashed: &Trashed) -> Result<(), Error> {
-    let _session = engine.take_alone(&trashed.transcript, &trashed.session)?;
+pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> {
+    let _session = engine.lock_exclusive(&trashed.transcript, &trashed.session)?;
     engine.discard(trashed)
 }
 
-/// The version of a transcript that was put into the trash before another one takes its place.
+/// The version of a transcript that was put into the trash before another one replaces it.
 #[derive(Debug)]
 pub(crate) struct KeptVersion {
-    pub(crate) trashed: Trashed,
-    /// The replaced file and its copy, if the trash has a copy and not a second name of the file.
+    pub(crate) entry: TrashEntry,
+    /// The replaced file and the path of its copy. `None` if the trash has a hard link to the file instead of a copy.
     copied: Option<(File, PathBuf)>,
 }
 
+/// The least difference between the times of two entries of a session: their names have milliseconds.
+const TIME_STEP: SignedDuration = SignedDuration::from_millis(1);
+
+/// Returns the time for a new entry: now, but later than all entries of the session, so that entries sort by time even if
+/// the clock was set back.
+fn time_of_new_entry(trash: &Path, session: &str) -> Timestamp {
+    let earlier = entry::names(trash).filter(|name| name.session == session);
+    let times = earlier.filter_map(|name| Some(EntryFolder::read(trash, name)?.manifest.deleted_at));
+    let after_last = times.filter_map(|time| time.checked_add(TIME_STEP).ok()).max();
+    after_last.unwrap_or(Timestamp::MIN).max(Timestamp::now())
+}
+
 impl KeptVersion {
-    /// Copies what others appended to the file until it was replaced.
-    pub(crate) fn complete(self, engine: &Engine) -> Result<Trashed, Error> {
+    /// Copies what other processes appended to the file until it was replaced.
+    pub(crate) fn complete(self, engine: &Engine) -> Result<TrashEntry, Error> {
         if let Some((mut file, copy)) = self.copied {
             engine.copy_rest(&mut file, &copy).map_err(|source| Error::write(&copy, source))?;
         }
-        Ok(self.trashed)
+        Ok(self.entry)
     }
 }
 
 impl Engine {
-    /// Puts a second copy of a transcript into an entry of the trash, before something else takes its place.
+    /// Puts a copy of a transcript into a new trash entry, before the transcript is replaced.
     pub(crate) fn keep_copy(&self, file: &TranscriptFile) -> Result<KeptVersion, Error> {
-        // A link stays what it is; the file that it leads to is the one that is replaced.
+        // If the path is a symbolic link, the file that it leads to is replaced, and the link stays.
         let original = resolve(&own_target(file)?.path());
         let entry = self.new_entry(file, vec![own_target(file)?.path()], size(&original))?;
         self.keep_in(&entry, &original).inspect_err(|_| {
-            let _ = self.put_back(&entry);
+            let _ = self.move_back(&entry);
         })
     }
 
     /// Copies a file into an entry; returns the original, opened before it was copied.
-    fn copy_open(&self, original: &Path, copy: &Path, entry: &Entry) -> Result<File, Error> {
+    fn copy_open(&self, original: &Path, copy: &Path, entry: &EntryFolder) -> Result<File, Error> {
         let file = File::open(original).map_err(|source| Error::read(original, source))?;
         self.copy_new(original, copy, &entry.folder.join(COPY))?;
         Ok(file)
     }
 
-    fn keep_in(&self, entry: &Entry, original: &Path) -> Result<KeptVersion, Error> {
+    fn keep_in(&self, entry: &EntryFolder, original: &Path) -> Result<KeptVersion, Error> {
         let item = entry.transcript().expect("the transcript was given");
-        // A second name keeps also what others append until the very moment in which the file is replaced.
-        let is_linked = self.disk().link(original, &item.place).is_ok();
-        let copied = if is_linked { None } else { Some(self.copy_open(original, &item.place, entry)?) };
+        // A hard link also keeps what other processes append until the file is replaced.
+        let is_linked = self.disk().link(original, &item.stored).is_ok();
+        let copied = if is_linked { None } else { Some(self.copy_open(original, &item.stored, entry)?) };
         self.sync(&entry.folder)?;
         let entry = self.set_stage(entry.name.clone(), Stage::Complete)?;
-        let place = entry.transcript().map(|item| item.place).unwrap_or_default();
-        Ok(KeptVersion { copied: copied.map(|file| (file, place)), trashed: entry.into() })
+        let stored = entry.transcript().map(|item| item.stored).unwrap_or_default();
+        Ok(KeptVersion { copied: copied.map(|file| (file, stored)), entry: entry.into() })
     }
 
     /// Removes an entry. The caller holds the lock of the session.
-    pub(crate) fn discard(&self, trashed: &Trashed) -> Result<(), Error> {
+    pub(crate) fn discard(&self, trashed: &TrashEntry) -> Result<(), Error> {
         let name = self.entry(trashed)?.name;
         let folder = name.folder(&self.home().trash(), Stage::Purging);
         self.set_stage(name, Stage::Purging)?;
         self.remove_all(&folder)
     }
 
-    /// Makes the folder of an entry, with a manifest that is synced. Of one session no two entries have the same time.
-    fn new_entry(&self, file: &TranscriptFile, items: Vec<PathBuf>, size: u64) -> Result<Entry, Error> {
+    /// Makes the folder of an entry, with a synced manifest. No two entries of a session have the same time.
+    fn new_entry(&self, file: &TranscriptFile, items: Vec<PathBuf>, size: u64) -> Result<EntryFolder, Error> {
         let session = file.session.clone().unwrap_or_default();
         let trash = self.home().trash();
-        let earlier = entry::names(&trash).filter(|name| name.session == session);
-        let a_moment = SignedDuration::from_millis(1);
-        let after = |name: Name| Entry::read(&trash, name)?.manifest.deleted_at.checked_add(a_moment).ok();
-        let after_last = earlier.filter_map(after).max();
         let mut manifest = Manifest {
             title: listed_title(&file.path).map(|title| title.text),
             project: ends(&file.path).and_then(|lite| lite.cwd),
-            deleted_at: after_last.unwrap_or(Timestamp::MIN).max(Timestamp::now()),
+            deleted_at: time_of_new_entry(&trash, &session),
             size: Some(size),
             items,
             index_entry: index_file::entry(file),
             session,
         };
-        // Before anything is made, so that a path that cannot be spelled leaves nothing behind.
+        // A path that is not UTF-8 fails here, before anything is made.
         manifest.json()?;
         self.make_folder(&trash)?;
         loop {
@@ -134,16 +142,16 @@ impl Engine {
             match self.disk().create_new_folder(&folder) {
                 Ok(()) if !is_taken => {
                     let written = self.write_manifest(&folder, &manifest);
-                    let entry = Entry { name, folder, manifest };
+                    let entry = EntryFolder { name, folder, manifest };
                     return written.map(|()| entry);
                 }
                 Ok(()) => self.remove_all(&folder)?,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(Error::write(&folder, source)),
             }
-            // Behind the end of the calendar, where only a damaged manifest leads, any time will do that is free.
+            // A damaged manifest may have the latest possible time. Then any free time will do.
             manifest.deleted_at =
-                manifest.deleted_at.checked_add(a_moment).unwrap_or_else(|_| Timestamp::now());
+                manifest.deleted_at.checked_add(TIME_STEP).unwrap_or_else(|_| Timestamp::now());
         }
     }
 
@@ -152,17 +160,18 @@ impl Engine {
         let written =
             rewrite::replace(&**self.disk(), &folder.join(MANIFEST), |out| out.write_all(json.as_bytes()));
         written.map_err(Error::from).and_then(|()| self.sync(&self.home().trash())).inspect_err(|_| {
-            // If this fails, too, the next operation on the session removes it.
+            // If this fails, too, the next operation on the session removes the folder.
             let _ = self.remove_all(folder);
         })
     }
 
-    fn move_in(&self, entry: &Entry, file: &TranscriptFile) -> Result<(), Error> {
+    /// Moves the files of a session into an entry, and removes the session from `sessions-index.json`.
+    fn move_in(&self, entry: &EntryFolder, file: &TranscriptFile) -> Result<(), Error> {
         for item in entry.items() {
             if Some(item.path) == entry.manifest.items.last().map(PathBuf::as_path) {
                 index_file::remove(self, file)?;
             }
-            self.move_new(item.path, &item.place, &entry.folder.join(COPY))?;
+            self.move_new(item.path, &item.stored, &entry.folder.join(COPY))?;
         }
         self.sync(&entry.folder)
     }

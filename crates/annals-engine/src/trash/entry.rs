@@ -1,8 +1,8 @@
 //! Entries of the trash: their folders and manifests.
 //!
-//! An entry is the folder `<session>.<entry id>`: `manifest.json` says where each file and folder came from, and the files
-//! and folders themselves lie beside it under numbers. While files are moved into or out of an entry, its folder has
-//! the suffix `.moving`; an entry that is being removed for good has `.purging`.
+//! An entry is the folder `<session>.<entry id>`. Its `manifest.json` has the original path of each file and folder, and the
+//! files and folders themselves lie beside it under numbers. While files are moved into or out of an entry, its folder has
+//! the suffix `.moving`; while an entry is removed for good, `.purging`.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -16,13 +16,12 @@ use crate::error::{Error, ErrorKind};
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// What is going on with an entry.
+/// The stage of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// All of it is in the trash.
     Complete,
-    /// Files are being moved into it or out of it, or that was interrupted. What is in it belongs to the session on
-    /// disk.
+    /// Files are being moved into it or out of it, or that was interrupted. Its files belong to the session on disk.
     Moving,
     /// It is being removed for good.
     Purging,
@@ -46,12 +45,12 @@ pub(super) struct Name {
     pub(super) stage: Stage,
 }
 
-/// The id of an entry whose folder has the name of the session alone: the first one, as older versions made them. Their
-/// further entries are numbered from 2 on.
+/// The id of an entry whose folder has the name of the session alone. Older versions of annals made such folders for the first
+/// entry of a session, and numbered further entries from 2 on.
 const FIRST: &str = "1";
 
 impl Name {
-    /// Returns the name of an entry made at a time. Names of one session sort by time.
+    /// Returns the name of a new entry. The names of one session sort by time.
     pub(super) fn new(session: &str, deleted_at: Timestamp) -> Self {
         let id = deleted_at.strftime("%Y%m%dT%H%M%S%3f").to_string();
         Self { session: session.to_owned(), id, stage: Stage::Moving }
@@ -59,14 +58,15 @@ impl Name {
 
     fn parse(name: &str) -> Option<Self> {
         let (session, rest) = name.split_at_checked(36).filter(|(session, _)| is_session_id(session))?;
-        let in_stage = |stage: Stage| Some((rest.strip_suffix(stage.suffix())?, stage));
-        let (id, stage) =
-            in_stage(Stage::Moving).or_else(|| in_stage(Stage::Purging)).unwrap_or((rest, Stage::Complete));
+        let (id, stage) = [Stage::Moving, Stage::Purging]
+            .into_iter()
+            .find_map(|stage| Some((rest.strip_suffix(stage.suffix())?, stage)))
+            .unwrap_or((rest, Stage::Complete));
         let id = if id.is_empty() { FIRST } else { id.strip_prefix('.')? };
         Some(Self { session: session.to_owned(), id: id.to_owned(), stage })
     }
 
-    /// Returns the folder in the trash, at a stage.
+    /// Returns the path of the entry's folder at a stage.
     pub(super) fn folder(&self, trash: &Path, stage: Stage) -> PathBuf {
         let id = if self.id == FIRST { String::new() } else { format!(".{}", self.id) };
         trash.join(format!("{}{id}{}", self.session, stage.suffix()))
@@ -79,28 +79,28 @@ pub(super) fn names(trash: &Path) -> impl Iterator<Item = Name> + use<> {
     folders.filter_map(|entry| Name::parse(entry.file_name().to_str()?))
 }
 
-/// An entry of the trash.
+/// The folder of a trash entry.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct EntryFolder {
     pub(super) name: Name,
     pub(super) folder: PathBuf,
     pub(super) manifest: Manifest,
 }
 
-impl Entry {
-    /// Reads an entry; none if its manifest is not there or cannot be read.
+impl EntryFolder {
+    /// Reads an entry. Returns `None` if its manifest is missing or cannot be read.
     pub(super) fn read(trash: &Path, name: Name) -> Option<Self> {
         let folder = name.folder(trash, name.stage);
         let manifest = Manifest::read(&folder)?;
         (manifest.session == name.session).then_some(Self { name, folder, manifest })
     }
 
-    /// Returns every item: where it belongs on disk, and where it lies in the entry.
+    /// Returns every item with its original path and its path in the entry.
     pub(super) fn items(&self) -> impl DoubleEndedIterator<Item = Item<'_>> + ExactSizeIterator {
         self.manifest.items.iter().enumerate().map(|(number, path)| Item {
             number,
             path,
-            place: self.folder.join(number.to_string()),
+            stored: self.folder.join(number.to_string()),
         })
     }
 
@@ -109,23 +109,25 @@ impl Entry {
         self.items().next_back()
     }
 
-    /// Returns the name under which an item is copied before it gets its own: in the folder that it is copied to, and
-    /// the same at every attempt, so that the next one removes what an earlier one left. No other entry has the same name,
-    /// also not in the trash of another `ANNALS_HOME`, since entries are restored at the same time.
+    /// Returns the path of an item's temporary copy while it is restored to another file system: beside the original path, and
+    /// the same at every attempt, so that the next attempt removes what an interrupted one left. It differs between entries,
+    /// also between those of several `ANNALS_HOME`, because several may be restored at the same time.
     pub(super) fn temporary(&self, item: &Item<'_>) -> PathBuf {
         let trash = fingerprint(&resolve(self.folder.parent().unwrap_or(&self.folder)).to_string_lossy());
         let Name { session, id, .. } = &self.name;
         item.path.with_file_name(format!(".{session}.{id}.{}.{trash:x}.annals", item.number))
     }
 
-    /// Returns whether every item has a path that a session's files have: a manifest that somebody else wrote may name any.
+    /// Returns whether every item has a path that a file of the session can have. A manifest is not trusted: it may name any
+    /// path.
     pub(super) fn is_confined(&self) -> bool {
         let Some(transcript) = self.transcript() else { return true };
-        self.items().all(|item| is_plain(item.path) && self.may_be(item.path, transcript.path))
+        self.items().all(|item| is_plain(item.path) && self.may_own(item.path, transcript.path))
     }
 
-    /// Returns whether a path is the transcript's, one beside it, or one that Claude Code keeps by the id of the session.
-    fn may_be(&self, path: &Path, transcript: &Path) -> bool {
+    /// Returns whether a path can belong to the session: its transcript, its files beside that, or a file that Claude Code
+    /// names for the session's id elsewhere in the config folder.
+    fn may_own(&self, path: &Path, transcript: &Path) -> bool {
         let session = &self.name.session;
         let is_beside = path.parent() == transcript.parent();
         if is_beside && is_named_for(path, session) {
@@ -138,21 +140,21 @@ impl Entry {
     }
 }
 
-/// Returns whether a path in the folder of a project is named as the transcript, the side files or a subagent of a session.
+/// Returns whether a path in the folder of a project has the name of a session's transcript, its folder or a subagent.
 fn is_named_for(path: &Path, session: &str) -> bool {
     let own = SessionPaths::new(path.parent().unwrap_or(Path::new("")), session);
     let role = path.file_name().map(|name| Role::of(name.as_ref()));
-    let is_agents = matches!(role, Some(Role::Subagent { .. } | Role::AgentMeta { .. }));
-    path == own.transcript() || path == own.folder() || is_agents
+    let is_agent_file = matches!(role, Some(Role::Subagent { .. } | Role::AgentMeta { .. }));
+    path == own.transcript() || path == own.folder() || is_agent_file
 }
 
-/// Returns whether a path is absolute and leads nowhere but down.
+/// Returns whether a path is absolute and has no `.` or `..`.
 fn is_plain(path: &Path) -> bool {
-    let leads_up = |part: Component<'_>| matches!(part, Component::ParentDir | Component::CurDir);
-    path.is_absolute() && !path.components().any(leads_up)
+    let is_dots = |part: Component<'_>| matches!(part, Component::ParentDir | Component::CurDir);
+    path.is_absolute() && !path.components().any(is_dots)
 }
 
-/// Returns a number for a text that is the same in every process and release.
+/// Returns a hash (FNV-1a) that is the same in every process and release.
 fn fingerprint(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -162,23 +164,23 @@ fn fingerprint(text: &str) -> u64 {
 #[derive(Debug)]
 pub(super) struct Item<'a> {
     number: usize,
-    /// Where it belongs on disk.
+    /// Its original path.
     pub(super) path: &'a Path,
-    /// Where it lies in the entry.
-    pub(super) place: PathBuf,
+    /// Its path in the entry.
+    pub(super) stored: PathBuf,
 }
 
-/// What an entry holds.
+/// The manifest of an entry.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
     pub(super) session: String,
     pub(super) title: Option<String>,
-    /// The working directory that the session is about.
+    /// The working directory of the session.
     pub(super) project: Option<String>,
     pub(super) deleted_at: Timestamp,
-    /// How many bytes all items have; unknown in manifests of older versions.
+    /// The size of all items in bytes; manifests of older versions of annals have none.
     pub(super) size: Option<u64>,
-    /// Where everything came from, the transcript last; each lies in the folder under its number.
+    /// The original paths, the transcript last. Each item lies in the folder under its index.
     pub(super) items: Vec<PathBuf>,
     /// The entry of the session in `sessions-index.json`.
     pub(super) index_entry: Option<String>,
@@ -199,7 +201,7 @@ impl Manifest {
         })
     }
 
-    /// Spells the manifest. Its members are those of older versions and more, so that those versions can read it.
+    /// Returns the manifest as JSON. It has all fields of older versions of annals, so that those can read it.
     pub(super) fn json(&self) -> Result<String, Error> {
         let not_utf8 = |path: &PathBuf| Error::new(ErrorKind::NotUtf8 { path: path.clone() });
         let spell = |path: &PathBuf| path.to_str().map(quote).ok_or_else(|| not_utf8(path));

@@ -1,4 +1,4 @@
-//! Moving and copying files and folders, without replacing anything.
+//! Moving and copying files and folders. No existing file is replaced.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,30 +11,30 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::children;
 
-/// How often a file or folder is copied again that changed while it was copied.
+/// How often a copy is attempted if the original changes while it is copied.
 const ATTEMPTS: usize = 5;
 
 impl Engine {
-    /// Moves a file or folder to a name that is free. To another file system it is copied under the temporary name, which
-    /// lies beside the new one; the copy gets its name when it is complete and synced, and only then is the original
-    /// removed.
+    /// Moves a file or folder to a path that does not exist. If that is on another file system, it is copied to `temporary`, which
+    /// lies beside it; the copy gets its final name when it is complete and synced, and only then is the original removed.
     pub(crate) fn move_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<(), Error> {
         match self.disk().rename_new(from, to) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                self.copy_new(from, to, temporary)?.remove(self, from, to)
+                self.copy_new(from, to, temporary)?.remove_original(self, from, to)
             }
             result => result.map_err(|source| cannot_create(to, source)),
         }
     }
 
-    /// Copies a file or folder to a name that is free, as it is at one moment.
-    pub(crate) fn copy_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<Copied, Error> {
+    /// Copies a file or folder to a path that does not exist. Returns the state of the original, which did not change while it
+    /// was copied.
+    pub(crate) fn copy_new(&self, from: &Path, to: &Path, temporary: &Path) -> Result<TreeState, Error> {
         let copied = self.copy_unchanged(from, temporary).and_then(|copied| {
             self.disk().rename_new(temporary, to).map_err(|source| cannot_create(to, source))?;
             Ok(copied)
         });
         let copied = copied.inspect_err(|_| {
-            // If this fails, too, the next attempt removes it.
+            // If this fails, too, the next attempt removes the temporary copy.
             let _ = self.remove_all(temporary);
         })?;
         let folder = to.parent().unwrap_or(Path::new("."));
@@ -42,21 +42,21 @@ impl Engine {
         Ok(copied)
     }
 
-    /// Copies a file or folder again and again until it did not change meanwhile.
-    fn copy_unchanged(&self, from: &Path, to: &Path) -> Result<Copied, Error> {
+    /// Copies a file or folder, again if it changed meanwhile.
+    fn copy_unchanged(&self, from: &Path, to: &Path) -> Result<TreeState, Error> {
         for _ in 0..ATTEMPTS {
             self.remove_all(to)?;
-            let before = Copied::look_at(from)?;
+            let before = TreeState::of(from)?;
             self.copy_all(from, to)?;
-            if Copied::look_at(from)? == before {
+            if TreeState::of(from)? == before {
                 return Ok(before);
             }
         }
         Err(changed(from))
     }
 
-    /// Copies a file, or a folder with all that is in it, to a name that is free. Permissions and times are kept, links
-    /// stay links; pipes and sockets, which hold nothing, are left out.
+    /// Copies a file, or a folder with everything in it, to a path that does not exist. Permissions and times are kept, links
+    /// stay links. Pipes and sockets have no content and are skipped.
     pub(crate) fn copy_all(&self, from: &Path, to: &Path) -> Result<(), Error> {
         let metadata = from.symlink_metadata().map_err(|source| Error::read(from, source))?;
         if metadata.is_symlink() {
@@ -90,7 +90,7 @@ impl Engine {
         self.disk().set_attributes(copy, original.permissions(), original.modified()?)
     }
 
-    /// Appends to a copy what was appended to its original since it was copied.
+    /// Appends to a copy what was appended to the original since it was copied.
     pub(super) fn copy_rest(&self, original: &mut File, copy: &Path) -> io::Result<()> {
         let mut rest = Vec::new();
         original.seek(SeekFrom::Start(copy.metadata()?.len()))?;
@@ -103,7 +103,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets us remove what is in a folder of ours: a copy keeps the permissions of the original, which may forbid it.
+    /// Makes a folder in the trash writable, so that its files can be removed: it may have the permissions of a read-only
+    /// original.
     pub(super) fn make_writable(&self, folder: &Path, metadata: &Metadata) -> io::Result<()> {
         #[cfg(unix)]
         if !is_writable(metadata) {
@@ -116,7 +117,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes a file of ours, or a folder with all that is in it, if it is there.
+    /// Removes a file, or a folder with everything in it, if it exists. Read-only folders are made writable first, so this must
+    /// not be used on files of the user.
     pub(crate) fn remove_all(&self, path: &Path) -> Result<(), Error> {
         let failed = |source| Error::write(path, source);
         match path.symlink_metadata() {
@@ -132,11 +134,11 @@ impl Engine {
     }
 }
 
-/// The permissions that an owner needs to change and move a folder.
+/// The permissions that the owner of a folder needs to change its content and to move it.
 #[cfg(unix)]
 const OWNERS_ALL: u32 = 0o700;
 
-/// Returns whether the owner of a folder may change what is in it, and move it to another one.
+/// Returns whether the owner of a folder may change its content and move it to another folder.
 pub(super) fn is_writable(folder: &Metadata) -> bool {
     #[cfg(unix)]
     return std::os::unix::fs::PermissionsExt::mode(&folder.permissions()) & OWNERS_ALL == OWNERS_ALL;
@@ -144,9 +146,9 @@ pub(super) fn is_writable(folder: &Metadata) -> bool {
     return !folder.permissions().readonly();
 }
 
-/// A file or folder as it was when it was copied: every path below it, the folder itself first.
+/// The state of a file, or of a folder and everything below it, parents first.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Copied(Vec<(PathBuf, Kind, FileState)>);
+pub(crate) struct TreeState(Vec<(PathBuf, Kind, FileState)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -155,8 +157,8 @@ enum Kind {
     Other,
 }
 
-impl Copied {
-    fn look_at(path: &Path) -> Result<Self, Error> {
+impl TreeState {
+    fn of(path: &Path) -> Result<Self, Error> {
         let mut found = Vec::new();
         let mut waiting = vec![path.to_owned()];
         while let Some(path) = waiting.pop() {
@@ -176,9 +178,9 @@ impl Copied {
         Ok(Self(found))
     }
 
-    /// Removes what was copied from `from` to `to`. What was appended meanwhile is copied as well; what was replaced or
-    /// added meanwhile stays where it is, and is an error.
-    fn remove(&self, engine: &Engine, from: &Path, to: &Path) -> Result<(), Error> {
+    /// Removes the original `from` of a complete copy `to`. What was appended to a file since is copied, too. A file that was
+    /// replaced or added since stays, and is an error.
+    fn remove_original(&self, engine: &Engine, from: &Path, to: &Path) -> Result<(), Error> {
         if from.starts_with(engine.home().trash()) {
             for (path, _, _) in self.0.iter().filter(|(_, kind, _)| *kind == Kind::Folder) {
                 let metadata = path.metadata().map_err(|source| Error::read(path, source))?;
@@ -204,12 +206,12 @@ impl Copied {
     }
 }
 
-/// Removes a file of which there is a copy. It stays open meanwhile, so that what others append until its name is gone
-/// is copied, too.
+/// Removes a file that has a copy. The file stays open meanwhile, so that what other processes append until it is removed can be
+/// copied, too.
 fn remove_copied_file(engine: &Engine, path: &Path, copy: &Path) -> Result<(), Error> {
     let cannot_read = |source| Error::read(path, source);
     let mut file = File::open(path).map_err(cannot_read)?;
-    // The bytes are compared, not only what is known of the file: this is the last moment in which both are there.
+    // All bytes are compared, not only size and time: after this the original is gone.
     let is_same_copy = compare(copy, path).map_err(cannot_read)? != Comparison::Different;
     if !is_same_copy {
         return Err(changed(path));
@@ -226,19 +228,19 @@ fn changed(path: &Path) -> Error {
 
 fn cannot_create(path: &Path, source: io::Error) -> Error {
     match source.kind() {
-        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::InTheWay { path: path.to_owned() }),
+        io::ErrorKind::AlreadyExists => Error::new(ErrorKind::PathTaken { path: path.to_owned() }),
         _ => Error::write(path, source),
     }
 }
 
-/// How the file in one place relates to that in another.
+/// How the first of two files relates to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
-    /// Both have the same bytes, or lead to the same place.
+    /// Both have the same bytes, or are links to the same path.
     Same,
-    /// The second begins with all of the first.
+    /// The second is longer and begins with the whole first.
     Extended,
-    /// Neither.
+    /// They differ otherwise.
     Different,
 }
 

@@ -22,11 +22,12 @@ fn many_sessions(folder: &Path) {
     make(folder);
     for number in 0..16 {
         let session = format!("dddddddd-0000-4000-8000-{number:012}");
-        let facts = format!(
-            r#","cwd":"/home/mia/tea-{number}","gitBranch":"branch-{number}","version":"2.1.{number}""#
-        );
-        let title = format!("{{\"type\":\"custom-title\",\"customTitle\":\"Tea {number}\"}}\n");
-        fs::write(transcript(folder, &session), message("x", None, &session, &facts) + &title).unwrap();
+        let lines = message("x", &session)
+            .with("cwd", format!("/home/mia/tea-{number}"))
+            .with("gitBranch", format!("branch-{number}"))
+            .with("version", format!("2.1.{number}"))
+            .title(&format!("Tea {number}"));
+        fs::write(transcript(folder, &session), lines.to_string()).unwrap();
     }
     let long = transcript(folder, "eeeeeeee-0000-4000-8000-000000000000");
     generate::session(&mut fs::File::create(long).unwrap(), 1, 200_000).unwrap();

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_engine::{Engine, Fork, HydrateOptions, Meta, Trashed};
+use annals_engine::{Engine, ForkOptions, HydrateOptions, Meta, TrashEntry};
 use annals_transcript::write::fs::Disk;
 use annals_transcript::write::{Agent, Target};
 use testkit::faults::{Fault, FaultyDisk, TwoDevices, every_fault, every_moment};
@@ -93,7 +93,7 @@ fn deleting_survives_any_fault_and_is_finished_by_deleting_again() {
                 root(folder).into_keys().filter(|p| p.to_string_lossy().contains(SESSION)).collect();
             assert!(left.is_empty(), "{context}: {left:?}");
             assert!(!root(folder).values().flatten().any(|content| content.contains(SESSION)), "{context}");
-            let [trashed] = &real(folder).trashed()[..] else { panic!("{context}") };
+            let [trashed] = &real(folder).trash_entries()[..] else { panic!("{context}") };
             real(folder).restore(trashed).expect("it comes back");
             assert_eq!(root(folder), *made(), "{context}");
             assert!(trash_is_empty(folder), "{context}");
@@ -109,7 +109,7 @@ fn a_deletion_that_was_broken_off_is_undone_by_restoring() {
             engine(folder, devices(disk, folder)).delete(&session(folder), false).is_ok()
         };
         every_fault(make, delete, |folder, fault, _| {
-            if let [trashed] = &real(folder).trashed()[..] {
+            if let [trashed] = &real(folder).trash_entries()[..] {
                 engine(folder, devices(sound(), folder)).restore(trashed).expect("it comes back");
             }
             let mut now = root(folder);
@@ -125,13 +125,13 @@ fn restoring_survives_any_fault_and_is_finished_by_restoring_again() {
     for (devices, copies) in DEVICES {
         let restore = |disk, folder: &Path| {
             let engine = engine(folder, devices(disk, folder));
-            let trashed = engine.trashed();
+            let trashed = engine.trash_entries();
             engine.restore(&trashed[0]).map_err(|error| error.to_string())
         };
         let faults = every_fault(deleted, restore, |folder, fault, result| {
             let context = format!("{fault:?}: {result:?}");
             nothing_is_lost(folder, copies, &context);
-            if !real(folder).trashed().is_empty() {
+            if !real(folder).trash_entries().is_empty() {
                 restore(sound(), folder).expect("it is finished");
             }
             assert_eq!(root(folder), *made(), "{context}");
@@ -187,14 +187,14 @@ fn what_appears_at_any_moment_of_restoring_is_kept_and_leaves_nothing_unfinished
     for (devices, _) in DEVICES {
         let restore = |disk, folder: &Path| {
             let engine = engine(folder, devices(disk, folder));
-            engine.restore(&engine.trashed()[0]).map_err(|error| error.to_string())
+            engine.restore(&engine.trash_entries()[0]).map_err(|error| error.to_string())
         };
         let moments = every_moment(deleted, restore, append_to_session, |folder, moment, result| {
             let context = format!("{moment}: {result:?}");
             let texts: Vec<_> = tree(folder).into_values().flatten().collect();
             assert_eq!(texts.iter().filter(|text| text.contains("meanwhile")).count(), 1, "{context}");
             nothing_else_is_lost(folder, &context);
-            assert!(!real(folder).trashed().iter().any(|trashed| trashed.is_unfinished), "{context}");
+            assert!(!real(folder).trash_entries().iter().any(|trashed| trashed.is_unfinished), "{context}");
         });
         assert!(moments > 20, "{moments}");
     }
@@ -210,7 +210,7 @@ fn nothing_else_is_lost(folder: &Path, context: &str) {
 }
 
 /// Replaces the transcript of the session by a log.
-fn hydrate_session(engine: &Engine, folder: &Path) -> Result<Option<Trashed>, annals_engine::Error> {
+fn hydrate_session(engine: &Engine, folder: &Path) -> Result<Option<TrashEntry>, annals_engine::Error> {
     let target = Target::session(&folder.join("root/projects/-p"), SESSION).unwrap();
     let log = [Ok(b"{\"type\":\"user\",\"uuid\":\"new\"}".to_vec())];
     let options = HydrateOptions { force: true, ..HydrateOptions::default() };
@@ -226,13 +226,13 @@ fn hydrated(folder: &Path) {
     fs::create_dir(folder.join("root/projects/-p/.sessions-index.json.annals")).unwrap();
 }
 
-fn swap_back(engine: &Engine, _folder: &Path) -> Result<Option<Trashed>, annals_engine::Error> {
-    engine.restore_over(&engine.trashed()[0], true)
+fn swap_back(engine: &Engine, _folder: &Path) -> Result<Option<TrashEntry>, annals_engine::Error> {
+    engine.restore_over(&engine.trash_entries()[0], true)
 }
 
 #[test]
 fn a_line_that_is_appended_at_any_moment_of_replacing_is_kept() {
-    type Replace = fn(&Engine, &Path) -> Result<Option<Trashed>, annals_engine::Error>;
+    type Replace = fn(&Engine, &Path) -> Result<Option<TrashEntry>, annals_engine::Error>;
     for (devices, _) in DEVICES {
         for (set_up, replace) in [(make as fn(&Path), hydrate_session as Replace), (hydrated, swap_back)] {
             let act = |disk, folder: &Path| {
@@ -269,7 +269,8 @@ fn replacing_from_a_log_survives_any_fault_and_keeps_what_it_replaces() {
             hydrate(sound(), folder).expect("it can be done again");
             let engine = real(folder);
             engine.delete(&session(folder), true).unwrap();
-            let entries: Vec<_> = engine.trashed().into_iter().rev().map(|trashed| trashed.entry).collect();
+            let entries: Vec<_> =
+                engine.trash_entries().into_iter().rev().map(|trashed| trashed.entry).collect();
             // The oldest is what was there at first.
             engine.restore(&engine.in_trash(SESSION, Some(&entries[0])).unwrap()).unwrap();
             assert_eq!(fs::read_to_string(transcript(folder, SESSION)).unwrap(), old, "{context}");
@@ -292,7 +293,7 @@ fn swapping_a_replaced_transcript_back_survives_any_fault() {
     for (devices, _) in DEVICES {
         let swap = |disk, folder: &Path| {
             let engine = engine(folder, devices(disk, folder));
-            let oldest = engine.trashed().pop().unwrap();
+            let oldest = engine.trash_entries().pop().unwrap();
             engine.restore_over(&oldest, true).map_err(|error| error.to_string())
         };
         let faults = every_fault(replaced, swap, |folder, fault, result| {
@@ -313,19 +314,19 @@ fn swapping_a_replaced_transcript_back_survives_any_fault() {
 fn removing_for_good_survives_any_fault_and_nothing_half_removed_comes_back() {
     let purge = |disk, folder: &Path| {
         let engine = engine(folder, disk);
-        let trashed = engine.trashed();
+        let trashed = engine.trash_entries();
         engine.purge(&trashed[0]).is_ok()
     };
     let faults = every_fault(deleted, purge, |folder, fault, _| {
         others_are_untouched(folder, &format!("{fault:?}"));
         let engine = real(folder);
-        if let [trashed] = &engine.trashed()[..] {
+        if let [trashed] = &engine.trash_entries()[..] {
             match engine.restore(trashed) {
                 Ok(_) => assert_eq!(root(folder), *made(), "{fault:?}"),
                 Err(error) => panic!("{fault:?}: {error}"),
             }
         }
-        assert!(engine.trashed().is_empty(), "{fault:?}");
+        assert!(engine.trash_entries().is_empty(), "{fault:?}");
         // The next operation removes what is left.
         let _ = engine.delete(&session(folder), false);
         let left = tree(&folder.join("home/trash"));
@@ -336,7 +337,7 @@ fn removing_for_good_survives_any_fault_and_nothing_half_removed_comes_back() {
 
 #[test]
 fn forking_survives_any_fault_and_leaves_the_original_alone() {
-    let wish = Fork { title: Some("Copy".into()), with_side_files: true, ..Fork::default() };
+    let wish = ForkOptions { title: Some("Copy".into()), with_side_files: true, ..ForkOptions::default() };
     let fork =
         |disk, folder: &Path| engine(folder, disk).fork(&session(folder), &wish).map_err(|e| e.to_string());
     let whole = |folder: &Path, id: &str, context: &str| {

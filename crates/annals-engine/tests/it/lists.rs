@@ -14,7 +14,7 @@ fn a_list_ends_when_who_is_told_wants_no_more_and_is_whole_the_next_time() {
     make(folder.path());
     for number in 0..200 {
         let session = format!("dddddddd-0000-4000-8000-{number:012}");
-        fs::write(transcript(folder.path(), &session), message("x", None, &session, "")).unwrap();
+        fs::write(transcript(folder.path(), &session), message("x", &session).to_string()).unwrap();
     }
     let engine = real(folder.path());
     // What was done is asked of a few files at a time.

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use annals_engine::{
-    Doubt, Engine, Fork, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
-    TranscriptFile,
+    Engine, ForkOptions, Home, HydrateOptions, LiveWriter, Liveness, Meta, ProcessView, Recording, Roots,
+    TranscriptFile, UnknownReason,
 };
 use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::{Disk, RealDisk};
@@ -67,11 +67,11 @@ fn what_is_written_after_a_deletion_was_interrupted_joins_the_rest() {
     interrupt_deletion(folder);
     let engine = real(folder);
     engine.rename(&session(folder), "Later").unwrap();
-    assert!(engine.trashed().is_empty(), "the next change puts everything back");
+    assert!(engine.trash_entries().is_empty(), "the next change puts everything back");
     let side = transcript(folder, SESSION).with_extension("");
     assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
     let again = engine.delete(&session(folder), true).unwrap();
-    assert_eq!((again.title.as_deref(), engine.trashed().len()), (Some("Later"), 1));
+    assert_eq!((again.title.as_deref(), engine.trash_entries().len()), (Some("Later"), 1));
     engine.restore(&again).unwrap();
     assert!(side.join("custom-title.json").is_file() && side.join("tool-results/x.txt").is_file());
     assert_eq!(engine.session("Later".as_ref()).unwrap().session.as_deref(), Some(SESSION));
@@ -87,10 +87,10 @@ fn lines_that_are_appended_after_a_deletion_was_interrupted_are_kept() {
     let number = fs::read_dir(&entry).unwrap().count() - 1;
     let path = transcript(folder, SESSION);
     fs::copy(&path, entry.join(number.to_string())).unwrap();
-    let longer = fs::read_to_string(&path).unwrap() + &message("new", None, SESSION, "");
+    let longer = fs::read_to_string(&path).unwrap() + &message("new", SESSION).to_string();
     fs::write(&path, &longer).unwrap();
     let trashed = real(folder).delete(&session(folder), true).unwrap();
-    assert_eq!(real(folder).trashed().len(), 1);
+    assert_eq!(real(folder).trash_entries().len(), 1);
     real(folder).restore(&trashed).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), longer);
     assert!(path.with_extension("").join("tool-results/x.txt").is_file());
@@ -139,10 +139,10 @@ fn entries_of_older_versions_are_listed_and_restored() {
         fs::write(new.join("manifest.json"), manifest).unwrap();
         fs::rename(new, old).unwrap();
         let trashed = engine.in_trash(SESSION, Some(id)).unwrap();
-        assert!(trashed.size > 100 && engine.trashed() == [trashed.clone()]);
+        assert!(trashed.size > 100 && engine.trash_entries() == [trashed.clone()]);
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), *made());
-        assert!(engine.trashed().is_empty());
+        assert!(engine.trash_entries().is_empty());
     }
 }
 
@@ -156,7 +156,8 @@ fn every_deletion_makes_an_entry_that_can_be_restored_by_its_id() {
     for turn in 0..5 {
         fs::create_dir_all(side.parent().unwrap()).unwrap();
         fs::write(&side, format!("output {turn}")).unwrap();
-        fs::write(transcript(folder, SESSION), message(&format!("turn {turn}"), None, SESSION, "")).unwrap();
+        fs::write(transcript(folder, SESSION), message(&format!("turn {turn}"), SESSION).to_string())
+            .unwrap();
         entries.push(engine.delete(&session(folder), true).unwrap().entry);
     }
     assert!(entries.is_sorted() && entries.iter().collect::<HashSet<_>>().len() == 5, "{entries:?}");
@@ -171,7 +172,7 @@ fn every_deletion_makes_an_entry_that_can_be_restored_by_its_id() {
         fs::remove_file(transcript(folder, SESSION)).unwrap();
         fs::remove_file(folder.join("root/projects/-p/agent-old.jsonl")).ok();
     }
-    assert!(engine.trashed().is_empty());
+    assert!(engine.trash_entries().is_empty());
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn nothing_is_restored_over_another_file() {
     let (before, place) = (tree(&folder.join("home")), transcript(folder, SESSION));
     fs::write(&place, "another\n").unwrap();
     let error = engine.restore(&trashed).unwrap_err();
-    assert!(error.is_in_the_way() && error.to_string().contains(SESSION), "{error}");
+    assert!(error.is_path_taken() && error.to_string().contains(SESSION), "{error}");
     assert_eq!(
         (tree(&folder.join("home")), fs::read_to_string(&place).unwrap()),
         (before, "another\n".into())
@@ -202,9 +203,9 @@ fn a_session_that_is_deleted_twice_is_in_the_trash_twice() {
     let folder = world.path();
     let engine = real(folder);
     let first = engine.delete(&session(folder), false).unwrap();
-    fs::write(transcript(folder, SESSION), message("second", None, SESSION, "")).unwrap();
+    fs::write(transcript(folder, SESSION), message("second", SESSION).to_string()).unwrap();
     let second = engine.delete(&session(folder), true).unwrap();
-    assert_eq!(engine.trashed().len(), 2);
+    assert_eq!(engine.trash_entries().len(), 2);
     assert_eq!(engine.in_trash(&SESSION[..4], None).unwrap(), second);
     engine.purge(&second).unwrap();
     engine.restore(&engine.in_trash(SESSION, Some(&first.entry)).unwrap()).unwrap();
@@ -313,7 +314,7 @@ fn sessions_of_one_project_are_restored_from_another_disk_at_the_same_time() {
     let folder = world.path();
     let disk = || TwoDevices { disk: Arc::new(RealDisk), folder: folder.join("home") };
     let ids: Vec<String> = (0..8).map(|number| format!("{number:08x}-0000-4000-8000-000000000000")).collect();
-    let text = |id: &str| message(FIRST, None, id, "").repeat(2000);
+    let text = |id: &str| message(FIRST, id).to_string().repeat(2000);
     let one = engine(folder, Arc::new(disk()));
     for id in &ids {
         fs::write(transcript(folder, id), text(id)).unwrap();
@@ -330,7 +331,7 @@ fn sessions_of_one_project_are_restored_from_another_disk_at_the_same_time() {
     for id in &ids {
         assert!(fs::read_to_string(transcript(folder, id)).unwrap() == text(id), "{id}");
     }
-    assert!(one.trashed().is_empty());
+    assert!(one.trash_entries().is_empty());
 }
 
 /// A copy keeps the permissions of a folder, which may forbid to remove what is in it.
@@ -368,7 +369,7 @@ fn a_folder_that_cannot_be_emptied_stays_where_it_is() {
         result => assert!(!may_remove && result.is_err()),
     }
     assert_eq!(tree(&folder.join("root")), before);
-    assert!(engine.trashed().is_empty());
+    assert!(engine.trash_entries().is_empty());
     engine.rename(&session(folder), "Still at work").unwrap();
     fs::set_permissions(&results, fs::Permissions::from_mode(0o700)).unwrap();
 }
@@ -441,9 +442,9 @@ fn a_manifest_that_leads_elsewhere_is_refused_and_blocks_nothing() {
         assert!(tree(&folder.join("root")) == before && !folder.join("evil").exists(), "{stray}");
         // As if it had been interrupted, with another session of that id on disk.
         fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
-        fs::write(transcript(folder, SESSION), message(FIRST, None, SESSION, "")).unwrap();
+        fs::write(transcript(folder, SESSION), message(FIRST, SESSION).to_string()).unwrap();
         engine.rename(&session(folder), "Still at work").unwrap();
-        engine.purge(&engine.trashed()[0]).unwrap();
+        engine.purge(&engine.trash_entries()[0]).unwrap();
         fs::remove_dir_all(folder.join("root")).unwrap();
         make(folder);
     }
@@ -542,7 +543,7 @@ fn files_of_an_entry_that_its_manifest_does_not_name_stay_in_the_trash() {
         fs::write(entry.join("manifest.json"), manifest.to_string()).unwrap();
         // As if it had been interrupted.
         fs::rename(&entry, format!("{}.moving", entry.display())).unwrap();
-        let restored = engine.restore(&engine.trashed()[0]);
+        let restored = engine.restore(&engine.trash_entries()[0]);
         assert_eq!(restored.is_ok(), names_transcript, "{restored:?}");
         let all = tree(folder);
         for (path, content) in belongings() {
@@ -567,9 +568,9 @@ fn deletions_at_the_end_of_the_calendar_find_a_free_entry() {
         }
         let path = transcript(folder, SESSION);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, message(FIRST, None, SESSION, "")).unwrap();
+        fs::write(&path, message(FIRST, SESSION).to_string()).unwrap();
     }
-    assert_eq!(engine.trashed().len(), 4);
+    assert_eq!(engine.trash_entries().len(), 4);
 }
 
 #[test]
@@ -609,9 +610,9 @@ fn nothing_is_restored_if_a_file_is_in_the_place_of_a_folder() {
         fs::remove_dir(&todos).unwrap();
         fs::write(&todos, "no folder").unwrap();
         let before = (tree(&folder.join("root")), tree(&folder.join("home/trash")));
-        assert!(engine.restore(&trashed).unwrap_err().is_in_the_way());
+        assert!(engine.restore(&trashed).unwrap_err().is_path_taken());
         assert_eq!((tree(&folder.join("root")), tree(&folder.join("home/trash"))), before);
-        assert!(!engine.trashed()[0].is_unfinished);
+        assert!(!engine.trash_entries()[0].is_unfinished);
         fs::remove_file(&todos).unwrap();
         engine.restore(&trashed).unwrap();
         assert_eq!(tree(&folder.join("root")), *made());
@@ -644,7 +645,7 @@ fn a_transcript_that_was_replaced_is_swapped_back_with_its_place_in_the_index() 
     let swapped = engine.restore_over(&replaced, true).unwrap().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), old);
     assert_eq!(fs::read_to_string(&index).unwrap(), with_session);
-    let entries: Vec<_> = engine.trashed().into_iter().map(|trashed| trashed.entry).collect();
+    let entries: Vec<_> = engine.trash_entries().into_iter().map(|trashed| trashed.entry).collect();
     assert_eq!(entries, [swapped.entry.clone(), replaced.entry], "both versions are in the trash");
     engine.restore_over(&swapped, true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"type\":\"user\"}\n");
@@ -679,8 +680,7 @@ fn a_title_is_found_behind_and_before_any_amount_of_text() {
     let folder = world.path();
     let engine = real(folder);
     let path = transcript(folder, SESSION);
-    let text =
-        |id: u32| message(&format!("x{id}"), None, SESSION, &format!(",\"x\":\"{}\"", "x".repeat(1000)));
+    let text = |id: u32| message(&format!("x{id}"), SESSION).with("x", "x".repeat(1000)).to_string();
     let much = || (0..200).map(text).collect::<String>();
     engine.rename(&session(folder), "First").unwrap();
     fs::write(&path, fs::read_to_string(&path).unwrap() + &much()).unwrap();
@@ -702,7 +702,7 @@ fn sessions_are_named_at_the_same_time_and_the_list_forgets_none() {
     thread::scope(|scope| {
         for number in 0..8 {
             let path = transcript(folder, &id(number));
-            fs::write(&path, message("m", None, &id(number), "")).unwrap();
+            fs::write(&path, message("m", &id(number)).to_string()).unwrap();
             scope.spawn(move || {
                 for turn in 0..5 {
                     let file = annals_engine::TranscriptFile::at(&path);
@@ -823,7 +823,7 @@ fn a_registry_that_cannot_be_read_leaves_it_unknown_whether_a_session_is_live() 
         std::os::unix::fs::symlink("1.json", registry.join("1.json")).unwrap();
         let doubt = engine.liveness(&session(folder)).unwrap();
         assert!(
-            matches!(&doubt, Liveness::Unknown(Doubt::Unreadable { path, .. }) if path.ends_with("1.json"))
+            matches!(&doubt, Liveness::Unknown(UnknownReason::Unreadable { path, .. }) if path.ends_with("1.json"))
         );
     }
     engine.delete(&session(folder), true).unwrap();
@@ -850,7 +850,7 @@ fn a_client_is_live_while_its_own_process_runs() {
         ("1.key", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\",\"startedAt\":{now}}}"), false),
     ] {
         fs::write(registry.join(name), &note).unwrap();
-        let expected = if live { Liveness::Live(LiveWriter::Client { pid }) } else { Liveness::NotLive };
+        let expected = if live { Liveness::Live(LiveWriter::ClaudeCode { pid }) } else { Liveness::NotLive };
         let engine = real(folder).with_processes(HOST);
         assert_eq!(engine.liveness(&session(folder)).unwrap(), expected, "{note}");
         let deleted = engine.delete(&session(folder), false);
@@ -908,8 +908,8 @@ fn an_agent_of_whom_nothing_is_known_is_not_described() {
 fn a_fork_has_words_for_a_title() {
     let world = world();
     let folder = world.path();
-    let fork = Fork { title: Some("  ".into()), ..Fork::default() };
+    let fork = ForkOptions { title: Some("  ".into()), ..ForkOptions::default() };
     assert!(real(folder).fork(&session(folder), &fork).is_err());
-    let fork = Fork { title: Some(" 茶 ".into()), ..Fork::default() };
+    let fork = ForkOptions { title: Some(" 茶 ".into()), ..ForkOptions::default() };
     assert_eq!(real(folder).fork(&session(folder), &fork).unwrap().title, "茶");
 }

@@ -9,18 +9,16 @@ use std::time::{Duration, SystemTime};
 use annals_engine::{Engine, Home, Roots, TranscriptFile};
 use annals_transcript::write::fs::Disk;
 use testkit::faults::FaultyDisk;
+use testkit::transcript::Transcript;
 
 pub(crate) const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 pub(crate) const OTHER: &str = "0b0b0b0b-0000-4000-8000-000000000000";
 pub(crate) const FIRST: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 pub(crate) const SECOND: &str = "aaaaaaaa-0000-4000-8000-000000000002";
 
-/// Returns a message.
-pub(crate) fn message(id: &str, parent: Option<&str>, session: &str, more: &str) -> String {
-    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
-    format!(
-        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"text of {id}\"}},\"uuid\":\"{id}\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"sessionId\":\"{session}\"{more}}}\n"
-    )
+/// Returns a transcript of one message, which is the parent of those that are added to it.
+pub(crate) fn message(id: &str, session: &str) -> Transcript {
+    Transcript::session(session).at("2026-01-01T00:00:00Z").user(id, format!("text of {id}"))
 }
 
 /// Where the transcript of a session lies.
@@ -30,9 +28,9 @@ pub(crate) fn transcript(folder: &Path, session: &str) -> PathBuf {
 
 /// The files of the session, each with content of its own.
 pub(crate) fn belongings() -> Vec<(String, String)> {
-    let agent = message("bbbbbbbb-0000-4000-8000-000000000001", None, SESSION, ",\"agentId\":\"a1\"");
-    let old = message("bbbbbbbb-0000-4000-8000-000000000002", None, SESSION, ",\"agentId\":\"old\"");
-    let session = message(FIRST, None, SESSION, "") + &message(SECOND, Some(FIRST), SESSION, "");
+    let agent = message("bbbbbbbb-0000-4000-8000-000000000001", SESSION).with("agentId", "a1").to_string();
+    let old = message("bbbbbbbb-0000-4000-8000-000000000002", SESSION).with("agentId", "old").to_string();
+    let session = message(FIRST, SESSION).user(SECOND, format!("text of {SECOND}")).to_string();
     let at = |place: &str, content: &str| (place.replace("{}", SESSION), content.to_owned());
     vec![
         at("projects/-p/{}/subagents/workflows/wf_1/agent-a1.jsonl", &agent),
@@ -55,7 +53,7 @@ pub(crate) fn make(folder: &Path) {
         "{{\"version\":1,\"entries\":[{{\"sessionId\":\"{OTHER}\",\"n\":1.50}},{{\"sessionId\":\"{SESSION}\"}}]}}"
     );
     let others = [
-        (format!("projects/-p/{OTHER}.jsonl"), message("cccccccc", None, OTHER, "")),
+        (format!("projects/-p/{OTHER}.jsonl"), message("cccccccc", OTHER).to_string()),
         (format!("projects/-p/{OTHER}/custom-title.json"), "{\"customTitle\":\"The other\"}".to_owned()),
         (format!("file-history/{OTHER}/x@v1"), "another backup".to_owned()),
         ("projects/-p/sessions-index.json".to_owned(), index),

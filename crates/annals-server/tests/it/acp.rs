@@ -6,7 +6,7 @@ use annals_server::Options;
 use serde_json::{Value, json};
 
 use crate::connections::{Client, append};
-use crate::world::{KETTLE, TEA, World, entry, reply};
+use crate::world::{KETTLE, TEA, World, lines_at};
 
 fn initialized(world: &World) -> Client {
     let mut client = Client::of(world);
@@ -19,12 +19,8 @@ fn open(session: &str) -> Value {
     json!({"sessionId": session, "cwd": "/home/mia/tea", "mcpServers": []})
 }
 
-fn line(entry: &Value) -> String {
-    format!("{entry}\n")
-}
-
 fn prompt(uuid: &str, text: &str) -> String {
-    line(&entry("user", uuid, Some("a5"), 10, json!({"role": "user", "content": text})))
+    lines_at(10, "a5").user(uuid, text).to_string()
 }
 
 /// Returns the next thing that is said of a session, passing over what it is called.
@@ -135,27 +131,14 @@ fn a_last_line_without_its_end_is_told_once() {
 fn resuming_tells_what_comes_and_nothing_that_was() {
     let world = World::new();
     let path = world.session(TEA);
-    append(
-        &path,
-        line(&reply(
-            "a6",
-            "a5",
-            5,
-            "m3",
-            json!({"type": "tool_use", "id": "t3", "name": "Bash", "input": {}}),
-        ))
-        .as_bytes(),
-    );
+    let call = lines_at(5, "a5").assistant("a6", |reply| reply.tool("t3", "Bash", json!({})));
+    append(&path, call.to_string().as_bytes());
     let mut client = initialized(&world);
     let answer = client.ask("session/resume", &json!({"sessionId": TEA, "cwd": "/home/mia/tea"}));
     assert_eq!(answer["result"]["_meta"]["annals"]["offset"], fs::metadata(&path).unwrap().len());
     assert_eq!(client.waiting, [] as [Value; 0]);
     // The call was made before; what comes of it is told all the same.
-    let result = json!({"type": "tool_result", "tool_use_id": "t3", "content": "好"});
-    append(
-        &path,
-        line(&entry("user", "u6", Some("a6"), 6, json!({"role": "user", "content": [result]}))).as_bytes(),
-    );
+    append(&path, lines_at(6, "a6").result("u6", "t3", "好").to_string().as_bytes());
     let update = said(&mut client);
     assert_eq!((&update["toolCallId"], &update["status"]), (&json!("t3"), &json!("completed")));
     client.leave();
@@ -176,10 +159,9 @@ fn titles_times_and_usage_are_told_when_they_change() {
     append(&path, b"{\"type\":\"custom-title\",\"customTitle\":\"\xe8\x8c\xb6\"}\n");
     let info = client.notice("session/update")["update"].clone();
     assert_eq!((&info["sessionUpdate"], &info["title"]), (&json!("session_info_update"), &json!("茶")));
-    let mut answer = reply("k2", "k1", 100, "m1", json!({"type": "text", "text": "Done"}));
-    answer["message"]["usage"] =
-        json!({"input_tokens": 7, "cache_read_input_tokens": 250_000, "output_tokens": 3});
-    append(&path, line(&answer).as_bytes());
+    let usage = json!({"input_tokens": 7, "cache_read_input_tokens": 250_000, "output_tokens": 3});
+    let answer = lines_at(100, "k1").assistant("k2", |reply| reply.text("Done").usage(usage));
+    append(&path, answer.to_string().as_bytes());
     let [text, info, usage] = std::array::from_fn(|_| client.notice("session/update")["update"].clone());
     assert_eq!(text["content"]["text"], "Done");
     assert_eq!((&info["title"], &info["updatedAt"]), (&json!("茶"), &json!("2026-03-01T11:40:00.000Z")));
@@ -327,21 +309,15 @@ fn branches_and_subagents_are_not_mixed_in() {
     let world = World::new();
     let path = world.session(TEA);
     // Somebody went back to the first reply and asked something else: what came behind it is left.
-    append(
-        &path,
-        (line(&entry("user", "b1", Some("u1"), 20, json!({"role": "user", "content": "换个问题"})))
-            + &line(&reply("b2", "b1", 21, "m9", json!({"type": "text", "text": "好"}))))
-            .as_bytes(),
-    );
-    let mut side = entry("user", "s1", None, 22, json!({"role": "user", "content": "subagent"}));
-    side["isSidechain"] = json!(true);
-    append(&path, line(&side).as_bytes());
+    let instead = lines_at(20, "u1").user("b1", "换个问题").assistant("b2", |reply| reply.text("好"));
+    append(&path, instead.to_string().as_bytes());
+    let side = |uuid: &str| lines_at(22, None).user(uuid, "subagent").with("isSidechain", true).to_string();
+    append(&path, side("s1").as_bytes());
     let mut client = initialized(&world);
     client.ask("session/load", &open(TEA));
     assert_eq!(texts(&client.waiting), ["Why is 天气 empty?", "换个问题", "好"]);
     client.waiting.clear();
-    side["uuid"] = json!("s2");
-    append(&path, (line(&side) + &prompt("n1", "听得见")).as_bytes());
+    append(&path, (side("s2") + &prompt("n1", "听得见")).as_bytes());
     assert_eq!(said(&mut client)["content"]["text"], "听得见");
     client.leave();
 }

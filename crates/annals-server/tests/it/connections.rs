@@ -9,7 +9,7 @@ use annals_server::{Connection, Outbox, outgoing};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::world::{KETTLE, TEA, World, entry};
+use crate::world::{KETTLE, TEA, World, lines_at};
 
 /// A client that talks to the server without a transport.
 pub(crate) struct Client {
@@ -92,9 +92,7 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) {
 }
 
 fn line(uuid: &str) -> String {
-    entry("user", uuid, Some("a5"), 10, json!({"role": "user", "content": format!("天气 {uuid}")}))
-        .to_string()
-        + "\n"
+    lines_at(10, "a5").user(uuid, format!("天气 {uuid}")).to_string()
 }
 
 fn uuids(notice: &Value) -> Vec<String> {
@@ -255,8 +253,8 @@ fn a_client_that_does_not_read_is_not_written_to_without_end() {
     let path = world.session(KETTLE);
     // 6 messages of 1 MiB each make answers of 4 MiB.
     for number in 0..6 {
-        let text = json!({"role": "user", "content": "x".repeat(1 << 20)});
-        append(&path, format!("{}\n", entry("user", &format!("b{number}"), None, 91, text)).as_bytes());
+        let prompt = lines_at(91, None).user(&format!("b{number}"), "x".repeat(1 << 20));
+        append(&path, prompt.to_string().as_bytes());
     }
     let mut client = Client::of(&world);
     client.ask("history/watch", &json!({"sessionId": KETTLE, "offset": 0}));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use annals_server::{Http, HttpError, HttpOptions, Limits, Options, StopReason};
 use serde_json::{Value, json};
 
-use crate::world::{KETTLE, TEA, World, entry};
+use crate::world::{KETTLE, TEA, World, lines_at};
 use client::{Reply, Served};
 
 const STATUS: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"history/status"}"#;
@@ -20,8 +20,7 @@ fn append(path: &Path, bytes: &[u8]) {
 }
 
 fn line(uuid: &str) -> String {
-    let message = json!({"role": "user", "content": format!("天气 {uuid}\n\ndata: no event\u{2028}")});
-    entry("user", uuid, Some("a5"), 10, message).to_string() + "\n"
+    lines_at(10, "a5").user(uuid, format!("天气 {uuid}\n\ndata: no event\u{2028}")).to_string()
 }
 
 fn with_limits(change: impl FnOnce(&mut Limits)) -> Served {
@@ -609,9 +608,8 @@ fn answers_that_nobody_reads_do_not_keep_others_from_theirs() {
     let served = with_limits(|limits| {
         (limits.stall, limits.budget_wait) = (Duration::from_secs(3600), Duration::from_millis(10));
     });
-    let message = json!({"role": "user", "content": "x".repeat(4 << 20)});
-    let long = entry("user", "long", Some("k1"), 91, message).to_string() + "\n";
-    append(&served.world.session(KETTLE), long.as_bytes());
+    let long = lines_at(91, "k1").user("long", "x".repeat(4 << 20));
+    append(&served.world.session(KETTLE), long.to_string().as_bytes());
     let bearer = served.bearer();
     let headers = [("Authorization", &bearer[..]), ("Content-Type", "application/json")];
     let params = json!({"sessionId": KETTLE});

@@ -1,13 +1,15 @@
 //! Pages: complete, stable while sessions grow, bounded in bytes.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use annals_proto::ErrorCode;
 use serde_json::{Value, json};
+use testkit::transcript::Transcript;
 
-use crate::world::{KETTLE, TEA, WEATHER, World, entry, reply};
+use crate::world::{KETTLE, TEA, WEATHER, World, lines_at, minute};
 
 /// Asks for one page after the other and returns what is in all of them.
 fn all(world: &World, method: &str, params: &Value, key: &str, mut between: impl FnMut(usize)) -> Vec<Value> {
@@ -28,9 +30,9 @@ fn ids(values: &[Value], key: &str) -> Vec<String> {
     values.iter().map(|value| value[key].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-fn append(path: &Path, entry: &Value) {
+fn append(path: &Path, lines: &impl Display) {
     let mut file = fs::File::options().append(true).open(path).unwrap();
-    writeln!(file, "{entry}").unwrap();
+    file.write_all(lines.to_string().as_bytes()).unwrap();
 }
 
 #[test]
@@ -76,7 +78,7 @@ fn an_entry_of_two_lines_is_one_item_that_either_line_finds() {
     let file = fs::read_to_string(&path).unwrap();
     let (place, line) =
         file.lines().enumerate().find(|(_, line)| line.contains("\"type\":\"user\"")).unwrap();
-    append(&path, &serde_json::from_str(line).unwrap());
+    append(&path, &format!("{line}\n"));
     let again = all(&world, "history/read", &json!({"sessionId": TEA}), "items", |_| {});
     assert_eq!(ids(&again, "uuid"), ids(&whole, "uuid"));
     let (first, last) = (place + 1, file.lines().count() + 1);
@@ -96,10 +98,7 @@ fn pages_stay_the_same_while_the_session_grows() {
     let mut parent = "a5".to_owned();
     let found = all(&world, "history/load", &json!({"sessionId": TEA, "limit": 1}), "messages", |page| {
         let uuid = format!("n{page}");
-        append(
-            &path,
-            &entry("user", &uuid, Some(&parent), 5 + page, json!({"content": format!("More {page}")})),
-        );
+        append(&path, &lines_at(5 + page, &*parent).user(&uuid, format!("More {page}")));
         parent = uuid;
     });
     assert_eq!(found, before, "what came since is on no page that was begun before");
@@ -111,7 +110,7 @@ fn pages_stay_the_same_while_the_session_grows() {
 fn pages_go_on_with_a_server_that_knows_nothing_of_the_first() {
     let world = World::new();
     let first = world.get("history/read", &json!({"sessionId": TEA, "limit": 3}));
-    append(&world.session(TEA), &entry("user", "n", Some("a5"), 9, json!({"content": "More"})));
+    append(&world.session(TEA), &lines_at(9, "a5").user("n", "More"));
     // Nine other sessions push this one off the desk.
     for number in 0..9 {
         let id = format!("00000000-0000-4000-8000-00000000000{number}");
@@ -144,16 +143,16 @@ fn the_list_is_complete_and_nothing_is_listed_twice_while_sessions_are_added() {
     for number in 0..20 {
         let id = format!("00000000-0000-4000-8000-0000000000{number:02}");
         // Some were active at the same time.
-        let prompt = entry("user", "x", None, number / 3, json!({"content": "Hello"}));
-        fs::write(world.session(&id), format!("{prompt}\n")).unwrap();
+        let prompt = lines_at(number / 3, None).user("x", "Hello");
+        fs::write(world.session(&id), prompt.to_string()).unwrap();
     }
     let whole = ids(&all(&world, "history/list", &json!({}), "sessions", |_| {}), "id");
     assert_eq!(whole.len(), 23);
     for limit in [1, 2, 7] {
         let found = all(&world, "history/list", &json!({"limit": limit}), "sessions", |page| {
             let id = format!("ffffffff-{limit:04}-4000-8000-0000000000{page:02}");
-            let prompt = entry("user", "x", None, 300 + limit + page, json!({"content": "New"}));
-            fs::write(world.session(&id), format!("{prompt}\n")).unwrap();
+            let prompt = lines_at(300 + limit + page, None).user("x", "New");
+            fs::write(world.session(&id), prompt.to_string()).unwrap();
         });
         let old: Vec<_> = ids(&found, "id").into_iter().filter(|id| !id.starts_with("ffffffff")).collect();
         assert_eq!(old, whole, "{limit}");
@@ -164,15 +163,11 @@ fn the_list_is_complete_and_nothing_is_listed_twice_while_sessions_are_added() {
 fn a_page_ends_when_it_has_enough_bytes_and_the_next_goes_on() {
     let world = World::new();
     let path = world.session(KETTLE);
-    let mut file = fs::File::options().append(true).open(&path).unwrap();
-    let mut parent = "k1".to_owned();
-    for number in 0..40 {
-        let uuid = format!("big{number}");
-        let block = json!({"type": "text", "text": "x".repeat(300_000)});
-        writeln!(file, "{}", reply(&uuid, &parent, number, &format!("m{number}"), block)).unwrap();
-        parent = uuid;
-    }
-    drop(file);
+    let replies = (0..40).fold(Transcript::session(TEA).after("k1"), |lines, number| {
+        let text = "x".repeat(300_000);
+        lines.at(&minute(number)).assistant(&format!("big{number}"), |reply| reply.text(&text))
+    });
+    append(&path, &replies);
     for (method, key, id) in [("history/read", "items", "uuid"), ("history/load", "messages", "id")] {
         let mut sizes = Vec::new();
         let mut params = json!({"sessionId": KETTLE, "limit": 1000});
@@ -194,9 +189,10 @@ fn a_page_ends_when_it_has_enough_bytes_and_the_next_goes_on() {
 fn what_is_too_long_for_any_page_is_cut_and_says_so() {
     let world = World::new();
     let path = world.session(KETTLE);
-    let block = json!({"type": "text", "text": "y".repeat(9 << 20)});
-    append(&path, &reply("big", "k1", 91, "m1", block));
-    append(&path, &reply("small", "big", 92, "m1", json!({"type": "text", "text": "And then."})));
+    let replies = lines_at(91, "k1")
+        .assistant("big", |reply| reply.id("m1").text(&"y".repeat(9 << 20)))
+        .assistant("small", |reply| reply.id("m1").text("And then."));
+    append(&path, &replies);
     let read = world.get("history/read", &json!({"sessionId": KETTLE, "after": "k1"}));
     let part = &read["items"][0]["parts"][0];
     assert_eq!((&part["type"], &part["of"]), (&json!("cut"), &json!("text")));
@@ -296,7 +292,7 @@ fn what_a_person_typed_is_told_from_what_the_client_put_in() {
     let mut parent = "a5".to_owned();
     for (number, content) in contents.into_iter().enumerate() {
         let uuid = format!("i{number}");
-        append(&world.session(TEA), &entry("user", &uuid, Some(&parent), 10, json!({"content": content})));
+        append(&world.session(TEA), &lines_at(10, &*parent).user(&uuid, content));
         parent = uuid;
     }
     let load = |params: &Value| {
@@ -355,10 +351,9 @@ fn a_page_of_the_list_ends_when_it_has_enough_bytes_and_the_next_goes_on() {
     let world = World::new();
     for number in 0..20 {
         let id = format!("5e551000-0000-4000-8000-{number:012}");
-        let mut prompt = entry("user", "p", None, number, json!({"content": "Hm"}));
-        prompt["cwd"] = json!(format!("/home/{}", "x".repeat(300_000)));
-        prompt["sessionId"] = json!(id);
-        fs::write(world.session(&id), format!("{prompt}\n")).unwrap();
+        let cwd = format!("/home/{}", "x".repeat(300_000));
+        let prompt = Transcript::session(&id).at(&minute(number)).cwd(&cwd).user("p", "Hm");
+        fs::write(world.session(&id), prompt.to_string()).unwrap();
     }
     let whole = world.ask("history/list", &json!({})).unwrap();
     assert!(whole.get().len() < 8 << 20, "{} bytes", whole.get().len());
@@ -370,19 +365,17 @@ fn a_page_of_the_list_ends_when_it_has_enough_bytes_and_the_next_goes_on() {
 fn turns_have_their_prompts_whole() {
     let world = World::new();
     let long = "茶".repeat(5000);
-    append(&world.session(TEA), &entry("user", "long", Some("a5"), 10, json!({"content": long})));
+    append(&world.session(TEA), &lines_at(10, "a5").user("long", long.as_str()));
     let turns = world.get("history/turns", &json!({"sessionId": TEA}));
     assert_eq!(turns["turns"].as_array().unwrap().last().unwrap()["prompt"], long);
 }
 
-/// A session of prompts, each followed by what `more` returns for its number.
+/// Writes a session of prompts with the content that is returned for each number.
 fn write_session(world: &World, id: &str, count: usize, content: impl Fn(usize) -> serde_json::Value) {
-    let line = |number: usize| {
-        let message = json!({"role": "user", "content": content(number)});
-        let parent = number.checked_sub(1).map(|before| format!("p{before}"));
-        entry("user", &format!("p{number}"), parent.as_deref(), number, message).to_string() + "\n"
-    };
-    fs::write(world.session(id), (0..count).map(line).collect::<String>()).unwrap();
+    let lines = (0..count).fold(Transcript::session(TEA), |lines, number| {
+        lines.at(&minute(number)).user(&format!("p{number}"), content(number))
+    });
+    fs::write(world.session(id), lines.to_string()).unwrap();
 }
 
 #[test]
@@ -413,12 +406,12 @@ fn the_model_view_of_messages_has_images_of_files_as_they_are_sent() {
     let world = World::new();
     let id = "aaaaaaaa-0000-4000-8000-00000000000b";
     write_session(&world, id, 1, |_| json!("Look"));
-    let mut attached = entry("attachment", "f", Some("p0"), 1, serde_json::Value::Null);
-    attached["attachment"] = json!({"type": "file", "filename": "/tea.png", "content": {"type": "image", "file":
+    let file = json!({"type": "file", "filename": "/tea.png", "content": {"type": "image", "file":
         {"base64": "AAAA", "type": "image/png", "originalSize": 3}}});
-    let reply = reply("r", "f", 2, "m", json!({"type": "text", "text": "Tea."}));
-    let lines = fs::read_to_string(world.session(id)).unwrap() + &format!("{attached}\n{reply}\n");
-    fs::write(world.session(id), lines).unwrap();
+    let lines = lines_at(1, "p0")
+        .message("attachment", "f", json!({ "attachment": file }))
+        .assistant("r", |reply| reply.text("Tea."));
+    append(&world.session(id), &lines);
     let loaded = world.get("history/load", &json!({"sessionId": id, "view": "model"}));
     let blocks = loaded["messages"][0]["contentBlocks"].as_array().unwrap();
     let image = blocks.iter().find(|block| block["type"] == "image").unwrap();
@@ -457,15 +450,13 @@ fn what_a_queue_a_teammate_or_a_notice_says_is_cut_if_it_is_too_long() {
     write_session(&world, id, 3, |number| json!([&teammate, &summary, &command][number]));
     let queued = json!({"type": "queued_command", "mode": "prompt", "prompt": long, "origin": {"kind": "human"},
         "human_turn": true});
-    let mut attached = entry("attachment", "q", Some("p2"), 1, Value::Null);
-    attached["attachment"] = queued;
     // As JSON, each of these characters has six bytes.
-    let mut notice = entry("system", "n", Some("q"), 2, Value::Null);
-    notice["subtype"] = json!("informational");
-    notice["content"] = json!("\u{1}".repeat(2 << 20));
-    append(&world.session(id), &attached);
-    append(&world.session(id), &notice);
-    append(&world.session(id), &reply("r", "n", 3, "m", json!({"type": "text", "text": "Yes."})));
+    let notice = "\u{1}".repeat(2 << 20);
+    let lines = lines_at(3, "p2")
+        .message("attachment", "q", json!({ "attachment": queued }))
+        .message("system", "n", json!({"subtype": "informational", "content": notice}))
+        .assistant("r", |reply| reply.text("Yes."));
+    append(&world.session(id), &lines);
 
     let loaded = world.get("history/load", &json!({"sessionId": id}));
     let told = |team: &Value| ["teammateId", "cut", "content", "summary"].map(|key| team[key].clone());

@@ -10,6 +10,7 @@ use annals_engine::{Engine, Home, Roots};
 use annals_proto::ErrorCode;
 use annals_server::{Options, Server};
 use serde_json::{Value, json};
+use testkit::transcript::Transcript;
 
 pub(crate) const TEA: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 pub(crate) const KETTLE: &str = "7b0c2f9e-1111-4222-8333-abcdefabcdef";
@@ -35,7 +36,7 @@ impl World {
         ] {
             let path = root.join(format!("projects/{path}.jsonl"));
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, lines.join("\n") + "\n").unwrap();
+            fs::write(path, lines.to_string()).unwrap();
         }
         let roots = Roots::given(vec![root]).unwrap();
         let engine = Engine::open(roots, Home::at(folder.path().join("annals")));
@@ -85,64 +86,42 @@ impl World {
     }
 }
 
-pub(crate) fn entry(kind: &str, uuid: &str, parent: Option<&str>, minute: usize, message: Value) -> Value {
-    let mut entry = json!({
-        "parentUuid": parent, "isSidechain": false, "type": kind, "uuid": uuid,
-        "timestamp": format!("2026-03-01T{:02}:{:02}:00.000Z", 10 + minute / 60, minute % 60),
-        "cwd": "/home/mia/tea", "sessionId": TEA, "version": "2.1.325", "gitBranch": "main",
-    });
-    entry["message"] = message;
-    entry
+/// Returns a time on the day of all sessions, so many minutes after 10 o'clock.
+pub(crate) fn minute(minute: usize) -> String {
+    format!("2026-03-01T{:02}:{:02}:00.000Z", 10 + minute / 60, minute % 60)
 }
 
-pub(crate) fn reply(uuid: &str, parent: &str, minute: usize, id: &str, block: Value) -> Value {
-    let mut message = json!({"id": id, "role": "assistant", "model": "claude-opus-5-5"});
-    message["content"] = Value::Array(vec![block]);
-    entry("assistant", uuid, Some(parent), minute, message)
+/// Starts lines of the tea session with a message at this minute that follows another one.
+pub(crate) fn lines_at<'a>(at: usize, parent: impl Into<Option<&'a str>>) -> Transcript {
+    Transcript::session(TEA).at(&minute(at)).after(parent)
 }
 
-fn lines(entries: &[Value]) -> Vec<String> {
-    entries.iter().map(ToString::to_string).collect()
+/// A prompt, a reply in four lines with a call that succeeded and one that failed, a second reply, and a title.
+fn tea() -> Transcript {
+    let file = json!({"file_path": "/home/mia/tea/天气.json"});
+    Transcript::session(TEA)
+        .user("u1", "Why is 天气 empty?")
+        .at(&minute(1))
+        .assistant("a1", |reply| reply.id("m1").thinking("Look first."))
+        .at(&minute(1))
+        .assistant("a2", |reply| reply.id("m1").text("Let me look."))
+        .at(&minute(1))
+        .assistant("a3", |reply| reply.id("m1").tool("t1", "Bash", json!({"command": "ls"})))
+        .at(&minute(2))
+        .result("u2", "t1", "tea.rs")
+        .at(&minute(2))
+        .assistant("a4", |reply| reply.id("m1").tool("t2", "Read", file))
+        .at(&minute(3))
+        .failure("u3", "t2", "no such file")
+        .at(&minute(4))
+        .assistant("a5", |reply| reply.id("m2").text("It is not there."))
+        .title("Tea timer")
 }
 
-/// A prompt, a reply in four lines with a call that went well and one that failed, and a last word.
-fn tea() -> Vec<String> {
-    let result = |uuid, parent, minute, id, text, is_error: bool| {
-        let block = json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error});
-        entry("user", uuid, Some(parent), minute, json!({"role": "user", "content": [block]}))
-    };
-    lines(&[
-        entry("user", "u1", None, 0, json!({"role": "user", "content": "Why is 天气 empty?"})),
-        reply("a1", "u1", 1, "m1", json!({"type": "thinking", "thinking": "Look first.", "signature": "x"})),
-        reply("a2", "a1", 1, "m1", json!({"type": "text", "text": "Let me look."})),
-        reply(
-            "a3",
-            "a2",
-            1,
-            "m1",
-            json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}),
-        ),
-        result("u2", "a3", 2, "t1", "tea.rs", false),
-        reply(
-            "a4",
-            "u2",
-            2,
-            "m1",
-            json!({"type": "tool_use", "id": "t2", "name": "Read", "input": {"file_path": "/home/mia/tea/天气.json"}}),
-        ),
-        result("u3", "a4", 3, "t2", "no such file", true),
-        reply("a5", "u3", 4, "m2", json!({"type": "text", "text": "It is not there."})),
-        json!({"type": "custom-title", "customTitle": "Tea timer", "sessionId": TEA}),
-    ])
+fn kettle() -> Transcript {
+    lines_at(90, None).user("k1", "Boil the kettle")
 }
 
-fn kettle() -> Vec<String> {
-    lines(&[entry("user", "k1", None, 90, json!({"role": "user", "content": "Boil the kettle"}))])
-}
-
-fn weather() -> Vec<String> {
-    let mut prompt =
-        entry("user", "w1", None, 30, json!({"role": "user", "content": "湿度显示成 0.7 了 ☀️"}));
-    prompt["cwd"] = json!(r"C:\Users\Wei\天气");
-    lines(&[prompt])
+fn weather() -> Transcript {
+    lines_at(30, None).cwd(r"C:\Users\Wei\天气").user("w1", "湿度显示成 0.7 了 ☀️")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire::change_result;
-use annals_engine::{Engine, HydrateOptions, Hydrated, Liveness, Log, Recording, TranscriptFile};
+use annals_engine::{Engine, HydrateOptions, HydrateOutcome, Liveness, Log, Recording, TranscriptFile};
 use annals_proto::{ChangeResult, Operation};
 use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::RemovalMethod;
@@ -91,7 +91,7 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
         warn_of_refusal(engine, &file, args.safety)?;
         (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
     } else {
-        let Hydrated { entries, replaced } = engine.hydrate(&target, log, options)?;
+        let HydrateOutcome { entries, replaced } = engine.hydrate(&target, log, options)?;
         let mut lines = vec![format!("{did} {} with {}", name(&file), output::entries(entries))];
         if let Some(replaced) = &replaced {
             let (session, entry) = (clean(&replaced.session), &replaced.entry);
@@ -136,7 +136,7 @@ fn fetch_log(_address: &str) -> io::Result<Log> {
 
 /// Warns if Claude Code has the session open, and of what it may do then.
 fn warn_if_open(engine: &Engine, file: &TranscriptFile, risk: &str) {
-    if let Some(process) = engine.live_client(file) {
+    if let Some(process) = engine.registered_writer(file) {
         output::note(&format!("note: {process}; {risk}"));
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, Fork};
+use annals_engine::{Engine, ForkOptions};
 
 use crate::args::{self, Global};
 use crate::failure::Failure;
@@ -12,8 +12,11 @@ use crate::output::{self, clean};
 
 pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session_to_change(&args.session)?;
-    let fork =
-        Fork { up_to: args.up_to.clone(), title: args.title.clone(), with_side_files: args.with_side_files };
+    let fork = ForkOptions {
+        up_to: args.up_to.clone(),
+        title: args.title.clone(),
+        with_side_files: args.with_side_files,
+    };
     let forked = engine.fork(&file, &fork)?;
     let mut out = output::stdout();
     if global.json {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, ProjectFilter, Prompt, Typed};
+use annals_engine::{Engine, ProjectFilter, Prompt, PromptHistory};
 use jiff::Timestamp;
 
 use crate::args::{Global, Prompts};
@@ -12,12 +12,12 @@ use crate::failure::{FAILED, Failure};
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<ExitCode, Failure> {
-    let Typed { mut prompts, errors, passed_over } = engine.prompts();
+    let PromptHistory { mut prompts, errors, skipped } = engine.prompts();
     for error in &errors {
         output::complain(&error.to_string());
     }
-    if passed_over > 0 {
-        let lines = output::count(passed_over, "line");
+    if skipped > 0 {
+        let lines = output::count(skipped, "line");
         output::note(&format!("skipped {lines} of history.jsonl without a readable prompt"));
     }
     let has_prompts = !prompts.is_empty();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire::{self, change_result};
-use annals_engine::{Belonging, Engine, TranscriptFile, Trashed};
+use annals_engine::{Belonging, Engine, TranscriptFile, TrashEntry};
 use annals_proto::{ChangeResult, Operation};
 use jiff::Timestamp;
 
@@ -55,7 +55,7 @@ fn rehearsal(file: &TranscriptFile, belongings: &[Belonging], purge: bool) -> St
 }
 
 /// Returns the trash entry that the arguments name; `None` if they mean a session on disk.
-fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> {
+fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<TrashEntry>, Failure> {
     if Path::new(&args.session).is_file() {
         return Ok(None);
     }
@@ -65,7 +65,7 @@ fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<Trashed>, Failure> 
         found => found?,
     };
     let on_disk = engine.session(&args.session).ok().and_then(|file| file.session);
-    if args.entry.is_none() && !engine.has_place_for(&trashed) {
+    if args.entry.is_none() && !engine.is_from_roots(&trashed) {
         return if on_disk.is_some() { Ok(None) } else { Err(deleted_elsewhere(&selector, &trashed)) };
     }
     if on_disk.is_some_and(|session| session != trashed.session) {
@@ -96,7 +96,7 @@ fn confirm_purge(what: &str, yes: bool) -> Result<(), Failure> {
 }
 
 /// Permanently removes an entry from the trash.
-fn purge(engine: &Engine, trashed: &Trashed, dry_run: bool, global: &Global) -> Result<ExitCode, Failure> {
+fn purge(engine: &Engine, trashed: &TrashEntry, dry_run: bool, global: &Global) -> Result<ExitCode, Failure> {
     if !dry_run {
         engine.purge(trashed)?;
     }
@@ -117,7 +117,7 @@ fn purge(engine: &Engine, trashed: &Trashed, dry_run: bool, global: &Global) -> 
 pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Result<ExitCode, Failure> {
     let Some(session) = &args.session else { return list(engine, global) };
     let trashed = engine.in_trash(&session.to_string_lossy(), args.entry.as_deref())?;
-    if args.entry.is_none() && !engine.has_place_for(&trashed) {
+    if args.entry.is_none() && !engine.is_from_roots(&trashed) {
         return Err(deleted_elsewhere(&session.to_string_lossy(), &trashed));
     }
     let name = clean(&trashed.session);
@@ -146,7 +146,7 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
     } else {
         engine.restore(&trashed).map_err(|error| {
             // `hydrate` made the entry, and the session that it replaced is still in the place of the old one.
-            let is_in_place = error.is_in_the_way() && engine.ensure_replaceable(&trashed).is_ok();
+            let is_in_place = error.is_path_taken() && engine.ensure_replaceable(&trashed).is_ok();
             let hint = format!("`annals restore {name} --entry {entry} --replace` swaps the two");
             if is_in_place { Failure::from(error).with_hint(hint) } else { error.into() }
         })?;
@@ -162,7 +162,7 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
 }
 
 /// Says that a session in the trash belongs to a config folder that is not searched.
-fn deleted_elsewhere(selector: &str, trashed: &Trashed) -> Failure {
+fn deleted_elsewhere(selector: &str, trashed: &TrashEntry) -> Failure {
     let path = trashed.transcript.to_string_lossy();
     Failure::usage(
         &format!("`{}` was deleted from another config folder: {}", clean(selector), clean(&path)),
@@ -170,12 +170,12 @@ fn deleted_elsewhere(selector: &str, trashed: &Trashed) -> Failure {
     )
 }
 
-fn file_of(trashed: &Trashed) -> TranscriptFile {
+fn file_of(trashed: &TrashEntry) -> TranscriptFile {
     TranscriptFile { path: trashed.transcript.clone(), session: Some(trashed.session.clone()), agent: None }
 }
 
 /// Returns the title of a trash entry, with a mark if the operation that moved it was interrupted.
-fn title_in_list(trashed: &Trashed) -> String {
+fn title_in_list(trashed: &TrashEntry) -> String {
     let title = trashed.title.clone().unwrap_or_default();
     let mark = if trashed.is_unfinished {
         " (interrupted: the next change of the session moves its files back)"
@@ -187,7 +187,7 @@ fn title_in_list(trashed: &Trashed) -> String {
 
 fn list(engine: &Engine, global: &Global) -> Result<ExitCode, Failure> {
     let (here, elsewhere): (Vec<_>, Vec<_>) =
-        engine.trashed().into_iter().partition(|trashed| engine.has_place_for(trashed));
+        engine.trash_entries().into_iter().partition(|trashed| engine.is_from_roots(trashed));
     let (all, now) = (here, Timestamp::now());
     let mut out = output::stdout();
     let mut table = Table::new(&["session", "entry", "~title", "?deleted", "?>size", "??~/project"]);

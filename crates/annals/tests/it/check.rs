@@ -1,6 +1,7 @@
 //! `annals check`.
 
 use insta::assert_snapshot;
+use testkit::transcript::Transcript;
 
 use crate::{annals, small_home, transcript};
 
@@ -43,13 +44,11 @@ fn problems_are_named_with_line_and_cost() {
 
 #[test]
 fn lines_with_the_uuid_of_another_line_are_named() {
-    let line = |text: &str| {
-        format!(
-            r#"{{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","message":{{"content":"{text}"}}}}"#
-        )
-    };
+    let lines = ["Draft", "Final", "Final"];
+    let lines =
+        lines.iter().fold(Transcript::session("s"), |lines, text| lines.after(None).user("u1", *text));
     let home = small_home();
-    home.write("s.jsonl", [line("Draft"), line("Final"), line("Final"), String::new()].join("\n"));
+    home.write("s.jsonl", lines.to_string());
     let checked = annals(&home, &["check", "s.jsonl"]);
     assert_eq!(checked.code, Some(1));
     assert_snapshot!(checked.stdout, @"

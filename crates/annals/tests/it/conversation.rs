@@ -1,8 +1,10 @@
 //! `annals show`, `turns`, `tools` and `lineage` on the sample.
 
 use insta::assert_snapshot;
+use serde_json::json;
 use testkit::command::{Home, Ran};
 use testkit::corpora;
+use testkit::transcript::Transcript;
 
 /// Runs annals on the sample that newcomers see.
 fn on_sample(args: &[&str]) -> Ran {
@@ -15,18 +17,10 @@ fn on_sample(args: &[&str]) -> Ran {
     ran
 }
 
-/// Spells a message; `more` are further fields.
-fn line(kind: &str, uuid: &str, parent: &str, content: &str, more: &str) -> String {
-    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
-    format!(
-        r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-03-01T10:00:00Z"{more},"message":{{"content":{content}}}}}"#
-    )
-}
-
-/// Shows a transcript of these lines.
-fn shown(lines: &[String], args: &[&str]) -> String {
+/// Shows a transcript.
+fn shown(transcript: &impl ToString, args: &[&str]) -> String {
     let home = Home::new();
-    home.write("s.jsonl", lines.join("\n"));
+    home.write("s.jsonl", transcript.to_string());
     let ran = crate::annals(&home, &[&["show", "s.jsonl"], args].concat());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     ran.stdout
@@ -176,14 +170,9 @@ fn folded_parts_are_unfolded_on_request() {
 #[test]
 fn another_leaf_gives_another_conversation() {
     let home = Home::new();
-    let line = |uuid: &str, parent: &str, text: &str| {
-        format!(
-            r#"{{"type":"user","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-03-01T10:00:00Z","message":{{"content":"{text}"}}}}"#
-        )
-    };
-    let file = [line("a", "null", "first"), line("b", "\"a\"", "abandoned"), line("c", "\"a\"", "instead")]
-        .join("\n");
-    home.write("s.jsonl", file);
+    let lines =
+        Transcript::session("s").user("a", "first").user("b", "abandoned").after("a").user("c", "instead");
+    home.write("s.jsonl", lines.to_string());
     let shown = crate::annals(&home, &["show", "s.jsonl"]).stdout;
     assert!(shown.contains("left behind: 1 entry"), "{shown}");
     let model = |args: &[&str]| {
@@ -217,15 +206,19 @@ fn copies_of_a_session_are_named() {
 
 #[test]
 fn a_subagent_in_the_same_file_is_shown_on_request() {
-    let side = ",\"isSidechain\":true";
-    let lines = [
-        line("user", "u1", "", "\"Ask an agent\"", ""),
-        line("user", "s1", "", "\"Look around\"", side),
-        line("assistant", "s2", "s1", "\"Nothing there\"", side),
-        line("assistant", "a1", "u1", "\"It found nothing\"", ""),
-        line("user", "s3", "", "\"Look again\"", side),
-        r#"{"type":"mode","mode":"normal"}"#.to_owned(),
-    ];
+    let lines = Transcript::session("s")
+        .user("u1", "Ask an agent")
+        .after(None)
+        .user("s1", "Look around")
+        .with("isSidechain", true)
+        .assistant("s2", |reply| reply.text("Nothing there"))
+        .with("isSidechain", true)
+        .after("u1")
+        .assistant("a1", |reply| reply.text("It found nothing"))
+        .after(None)
+        .user("s3", "Look again")
+        .with("isSidechain", true)
+        .record("mode", json!({"mode": "normal"}));
     assert_snapshot!(shown(&lines, &[]), @"
 
     ── 1  2026-03-01 10:00 +00:00
@@ -250,13 +243,13 @@ fn a_subagent_in_the_same_file_is_shown_on_request() {
 
 #[test]
 fn branches_end_where_the_conversation_goes_on() {
-    let lines = [
-        line("user", "u1", "", "\"Begin\"", ""),
-        line("assistant", "a1", "u1", "\"Begun\"", ""),
-        line("user", "left", "a1", "\"Go left\"", ""),
-        line("attachment", "date", "left", "\"\"", ",\"attachment\":{\"type\":\"date\"}"),
-        line("user", "right", "a1", "\"Go right\"", ""),
-    ];
+    let lines = Transcript::session("s")
+        .user("u1", "Begin")
+        .assistant("a1", |reply| reply.text("Begun"))
+        .user("left", "Go left")
+        .message("attachment", "date", json!({"attachment": {"type": "date"}}))
+        .after("a1")
+        .user("right", "Go right");
     assert_snapshot!(shown(&lines, &[]), @"
 
     ── 1  2026-03-01 10:00 +00:00
@@ -272,7 +265,7 @@ fn branches_end_where_the_conversation_goes_on() {
     ");
     let turn = shown(&lines, &["--turn", "1"]);
     assert!(turn.contains("Begun") && !turn.contains("left") && !turn.contains("right"), "{turn}");
-    let again = [&lines[..], &[lines[4].clone()]].concat();
+    let again = lines.after("a1").user("right", "Go right");
     assert_snapshot!(shown(&again, &[]), @"
 
     ── 1  2026-03-01 10:00 +00:00
@@ -291,14 +284,14 @@ fn branches_end_where_the_conversation_goes_on() {
 
 #[test]
 fn lines_of_one_uuid_are_one_item_that_names_the_others() {
-    let lines = [
-        line("user", "u1", "", r#""Plan a tea party""#, ""),
-        line("assistant", "a1", "u1", r#"[{"type":"text","text":"Which day?"}]"#, ""),
-        line("user", "u2", "a1", r#""Sunday""#, ""),
-        line("assistant", "a1", "u1", r#"[{"type":"text","text":"Which day suits you?"}]"#, ""),
-        line("user", "u2", "a1", r#""Sunday""#, ""),
-        line("assistant", "a2", "u2", r#""Sunday it is.""#, ""),
-    ];
+    let lines = Transcript::session("s")
+        .user("u1", "Plan a tea party")
+        .assistant("a1", |reply| reply.text("Which day?"))
+        .user("u2", "Sunday")
+        .after("u1")
+        .assistant("a1", |reply| reply.text("Which day suits you?"))
+        .user("u2", "Sunday")
+        .assistant("a2", |reply| reply.text("Sunday it is."));
     assert_snapshot!(shown(&lines, &[]), @"
 
     ── 1  2026-03-01 10:00 +00:00
@@ -334,7 +327,7 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
     assert_eq!(
         items[1]["superseded"],
         serde_json::json!([{
-            "line": 2, "type": "assistant", "timestamp": "2026-03-01T10:00:00.000Z",
+            "line": 2, "type": "assistant", "timestamp": "2026-03-01T10:00:01.000Z",
             "parts": [{"type": "text", "text": "Which day?"}],
         }])
     );
@@ -345,8 +338,7 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
 fn roots_in_the_middle_are_shown_for_what_they_are() {
     let case = |name: &str| {
         let session = corpora::own().join(format!("history-{name}/session.jsonl"));
-        let lines: Vec<_> = std::fs::read_to_string(session).unwrap().lines().map(str::to_owned).collect();
-        shown(&lines, &["--tools", "none"])
+        shown(&std::fs::read_to_string(session).unwrap(), &["--tools", "none"])
     };
     assert_snapshot!(case("context-cleared-without-hooks"), @"
 
@@ -380,7 +372,7 @@ fn roots_in_the_middle_are_shown_for_what_they_are() {
     );
     let cleared =
         std::fs::read_to_string(corpora::own().join("history-context-cleared/session.jsonl")).unwrap();
-    let json = shown(&cleared.lines().map(str::to_owned).collect::<Vec<_>>(), &["--json"]);
+    let json = shown(&cleared, &["--json"]);
     let root = json.lines().find(|item| item.contains("\"kind\":\"root\"")).unwrap();
     let root: serde_json::Value = serde_json::from_str(root).unwrap();
     assert_eq!((&root["subtype"], &root["live"]), (&"context_cleared".into(), &true.into()));
@@ -388,25 +380,27 @@ fn roots_in_the_middle_are_shown_for_what_they_are() {
 
 #[test]
 fn records_and_a_subagents_entries_belong_to_no_turn() {
-    let context = line("attachment", "c1", "u1", "\"\"", ",\"attachment\":{\"type\":\"date\"}");
-    let around = |context: String| {
-        let record = r#"{"type":"mode","mode":"normal"}"#.to_owned();
-        let reply = line("assistant", "a1", "u1", "\"Hi\"", "");
-        let lines = [line("user", "u1", "", "\"Hello\"", ""), context, record, reply];
+    let around = |is_subagents: bool| {
+        let lines = Transcript::session("s")
+            .user("u1", "Hello")
+            .message("attachment", "c1", json!({"attachment": {"type": "date"}}))
+            .with("isSidechain", is_subagents)
+            .record("mode", json!({"mode": "normal"}))
+            .after("u1")
+            .assistant("a1", |reply| reply.text("Hi"));
         let json = shown(&lines, &["--json"]);
         let items = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         items.map(|item| (item["live"] == true, item["turn"].as_u64())).collect::<Vec<_>>()
     };
-    assert_eq!(around(context.clone()), [(true, Some(1)), (true, Some(1)), (true, None), (true, Some(1))]);
-    let of_subagent = context.replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
-    assert_eq!(around(of_subagent), [(true, Some(1)), (true, None), (true, None), (true, Some(1))]);
+    assert_eq!(around(false), [(true, Some(1)), (true, Some(1)), (true, None), (true, Some(1))]);
+    assert_eq!(around(true), [(true, Some(1)), (true, None), (true, None), (true, Some(1))]);
 }
 
 #[test]
 fn subagents_that_no_known_call_started_come_last_and_each_once() {
     let home = crate::small_home();
     let agents = format!(".claude/projects/-home-mia-tea/{}/subagents", crate::SESSION);
-    let says = |text: &str| line("user", "s1", "", &format!("\"{text}\""), ",\"isSidechain\":true");
+    let says = |text: &str| Transcript::session("s").user("s1", text).with("isSidechain", true).to_string();
     home.write(format!("{agents}/agent-a1.jsonl"), says("Started by a call"));
     home.write(format!("{agents}/agent-a1.meta.json"), r#"{"toolUseId":"t1","description":"Known"}"#);
     home.write(format!("{agents}/agent-a2.jsonl"), says("Started by nobody"));
@@ -460,21 +454,20 @@ fn of_every_kind() -> Vec<String> {
         format!(r#"{{"uuid":"e{n}","parentUuid":{parent},"timestamp":"{time}",{body}}}"#)
     };
     let mut lines: Vec<_> = bodies.iter().enumerate().map(entry).collect();
-    lines.push(line("assistant", "last", "lost-and-never-found", "\"Behind a gap\"", ""));
-    lines.push("noise".to_owned());
-    lines.push(line(
-        "attachment",
-        "context",
-        "last",
-        "\"\"",
-        r#","attachment":{"type":"file","filename":"a.txt"}"#,
-    ));
+    lines.extend(
+        [
+            r#"{"type":"assistant","uuid":"last","parentUuid":"lost-and-never-found","timestamp":"2026-03-01T10:00:00Z","message":{"content":"Behind a gap"}}"#,
+            "noise",
+            r#"{"type":"attachment","uuid":"context","parentUuid":"last","timestamp":"2026-03-01T10:00:00Z","attachment":{"type":"file","filename":"a.txt"}}"#,
+        ]
+        .map(str::to_owned),
+    );
     lines
 }
 
 #[test]
 fn everything_that_is_shown_has_its_line() {
-    assert_snapshot!(shown(&of_every_kind(), &[]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &[]), @"
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -519,30 +512,17 @@ fn everything_that_is_shown_has_its_line() {
 
 #[test]
 fn a_long_result_is_cut() {
-    let long = (1..=42).map(|n| n.to_string()).collect::<Vec<_>>().join("\\n");
-    let lines = [
-        line(
-            "assistant",
-            "a1",
-            "",
-            r#"[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"seq 42"}}]"#,
-            "",
-        ),
-        line(
-            "user",
-            "r1",
-            "a1",
-            &format!(r#"[{{"type":"tool_result","tool_use_id":"t","content":"{long}"}}]"#),
-            "",
-        ),
-    ];
+    let long = (1..=42).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+    let lines = Transcript::session("s")
+        .assistant("a1", |reply| reply.tool("t", "Bash", json!({"command": "seq 42"})))
+        .result("r1", "t", long);
     let full = shown(&lines, &["--tools", "full"]);
     assert!(full.ends_with("\n      40\n      … 2 lines more\n"), "{full}");
 }
 
 #[test]
 fn what_is_asked_for_is_unfolded_or_left_out() {
-    assert_snapshot!(shown(&of_every_kind(), &["--expand", "--tools", "full"]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &["--expand", "--tools", "full"]), @"
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -599,7 +579,7 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
       [file a.txt]
           {\"type\":\"file\",\"filename\":\"a.txt\"}
     ");
-    assert_snapshot!(shown(&of_every_kind(), &["--no-thinking", "--tools", "none"]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &["--no-thinking", "--tools", "none"]), @"
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -634,13 +614,18 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
 fn the_json_of_subagents_names_them_and_numbers_no_turns() {
     let home = crate::small_home();
     let agent = format!(".claude/projects/-home-mia-tea/{}/subagents/agent-a1", crate::SESSION);
-    let side = ",\"isSidechain\":true,\"agentId\":\"a1\"";
-    let lines = [
-        line("user", "s1", "gone", "\"Look around\"", side),
-        line("user", "s2", "s1", "\"Look left\"", ",\"isSidechain\":true").replace("10:00:00", "10:00:01"),
-        line("assistant", "s3", "s1", "\"Nothing there\"", side).replace("10:00:00", "10:00:02"),
-    ];
-    home.write(format!("{agent}.jsonl"), lines.join("\n"));
+    let lines = Transcript::session("s")
+        .after("gone")
+        .user("s1", "Look around")
+        .with("isSidechain", true)
+        .with("agentId", "a1")
+        .user("s2", "Look left")
+        .with("isSidechain", true)
+        .after("s1")
+        .assistant("s3", |reply| reply.text("Nothing there"))
+        .with("isSidechain", true)
+        .with("agentId", "a1");
+    home.write(format!("{agent}.jsonl"), lines.to_string());
     home.write(format!("{agent}.meta.json"), r#"{"toolUseId":"t1"}"#);
     let told = |args: &[&str]| {
         let json = crate::annals(&home, &[args, &["--json"]].concat()).stdout;
@@ -682,8 +667,8 @@ fn the_json_of_subagents_names_them_and_numbers_no_turns() {
 fn the_json_of_what_is_not_utf8_keeps_its_bytes() {
     let home = Home::new();
     let lines = [
-        line("user", "u1", "", "\"log?.txt\"", ""),
-        line("assistant", "a1", "u1", "[{\"type\":\"text\",\"text\":\"?\"}]", ""),
+        r#"{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-03-01T10:00:00Z","message":{"content":"log?.txt"}}"#,
+        r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","timestamp":"2026-03-01T10:00:00Z","message":{"content":[{"type":"text","text":"?"}]}}"#,
     ];
     let file: Vec<u8> = lines.join("\n").bytes().map(|byte| if byte == b'?' { 0xff } else { byte }).collect();
     home.write("s.jsonl", file);
@@ -701,7 +686,7 @@ fn the_model_view_reads_as_messages() {
     // Without the compaction, all of it is sent.
     lines.retain(|line| !line.contains("compact_boundary"));
     let lines: Vec<_> = lines.iter().map(|line| line.replace("\"e18\"", "\"e17\"")).collect();
-    assert_snapshot!(shown(&lines[..20], &["--view", "model"]), @"
+    assert_snapshot!(shown(&lines[..20].join("\n"), &["--view", "model"]), @"
     ── user
       Look at this
       and that

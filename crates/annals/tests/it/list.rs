@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use annals_transcript::project::folder_name;
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::command::Home;
+use testkit::transcript::Transcript;
 
 #[cfg(unix)]
 use crate::without_privileges;
@@ -20,12 +21,10 @@ fn id(number: u32) -> String {
 
 /// Returns a prompt that is said in a working directory on a day of 2025.
 fn prompt(text: &str, cwd: &str, day: u32) -> String {
-    let text = serde_json::to_string(text).unwrap();
-    let cwd = serde_json::to_string(cwd).unwrap();
-    format!(
-        "{{\"type\":\"user\",\"uuid\":\"u{day}\",\"parentUuid\":null,\"timestamp\":\"2025-06-{day:02}T10:00:00.000Z\",\
-         \"cwd\":{cwd},\"version\":\"2.1.50\",\"gitBranch\":\"main\",\"message\":{{\"role\":\"user\",\"content\":{text}}}}}\n"
-    )
+    // A line that names no session suits any file.
+    let time = format!("2025-06-{day:02}T10:00:00Z");
+    let lines = Transcript::session("").version("2.1.50").cwd(cwd).at(&time).user(&format!("u{day}"), text);
+    lines.without("sessionId").without("isSidechain").to_string()
 }
 
 /// Writes a session that was last written on the day given.
@@ -179,29 +178,33 @@ fn the_permission_mode_is_the_one_that_was_told_last() {
 }
 
 /// Returns a call of a tool with one argument.
-fn call(tool: &str, argument: &str, value: &str) -> String {
-    let value = serde_json::to_string(value).unwrap();
-    format!(
-        "{{\"type\":\"assistant\",\"uuid\":\"{tool}\",\"parentUuid\":null,\"message\":{{\"id\":\"{tool}\",\"role\":\"assistant\",\
-         \"content\":[{{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"{tool}\",\"input\":{{\"{argument}\":{value}}}}}]}}}}\n"
-    )
+fn call(tool: &str, argument: &str, value: &str) -> Transcript {
+    let lines =
+        Transcript::session("").assistant(tool, |reply| reply.tool("t", tool, json!({ argument: value })));
+    ["sessionId", "timestamp", "cwd", "version", "gitBranch"]
+        .iter()
+        .fold(lines, |lines, key| lines.without(key))
 }
 
 #[test]
 fn sessions_are_found_by_what_was_done_in_them() {
     let home = Home::new();
     let says = |day: u32| prompt(&format!("Day {day}"), "/home/mia/tea", day);
-    write(&home, "-p", 1, 1, &(says(1) + &call("Edit", "file_path", "/home/mia/tea/src/main.rs")));
+    write(
+        &home,
+        "-p",
+        1,
+        1,
+        &format!("{}{}", says(1), call("Edit", "file_path", "/home/mia/tea/src/main.rs")),
+    );
     // Larger than what the ends of a file hold.
     let long = says(2).replace("Day 2", &"long ".repeat(60_000));
-    write(&home, "-p", 2, 2, &(says(2) + &call("Bash", "command", "ls") + &long));
+    write(&home, "-p", 2, 2, &format!("{}{}{long}", says(2), call("Bash", "command", "ls")));
     let path = write(&home, "-p", 3, 3, &says(3));
-    let agent =
-        call("Write", "file_path", r"C:\mia\茶.txt").replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
-    home.write(format!(".claude/projects/-p/{}/subagents/agent-a1.jsonl", id(3)), &agent);
-    let old =
-        call("Grep", "path", "leaves").replace("\"uuid\"", &format!("\"sessionId\":\"{}\",\"uuid\"", id(2)));
-    home.write(".claude/projects/-p/agent-0a.jsonl", &old);
+    let agent = call("Write", "file_path", r"C:\mia\茶.txt").with("isSidechain", true);
+    home.write(format!(".claude/projects/-p/{}/subagents/agent-a1.jsonl", id(3)), agent.to_string());
+    let old = call("Grep", "path", "leaves").with("sessionId", id(2));
+    home.write(".claude/projects/-p/agent-0a.jsonl", old.to_string());
 
     let first_prompts = |args: &[&str]| titles(&home, args);
     // The second time everything is remembered.
@@ -219,7 +222,7 @@ fn sessions_are_found_by_what_was_done_in_them() {
 
     // What is new is read from where the reading ended.
     let mut text = fs::read_to_string(&path).unwrap();
-    text += &call("WebFetch", "url", "http://x");
+    text += &call("WebFetch", "url", "http://x").to_string();
     fs::write(&path, &text).unwrap();
     assert_eq!(first_prompts(&["--tool", "WebFetch"]), ["Day 3"]);
     assert_eq!(messages(&["--title", "Day 3"]), 2);
@@ -584,7 +587,7 @@ fn what_is_remembered_changes_no_answer_whatever_becomes_of_a_file() {
         |count: usize| format!("{{\"type\":\"progress\",\"x\":\"{}\"}}\n", "y".repeat(1000)).repeat(count);
     let title = |text: &str| format!("{{\"type\":\"custom-title\",\"customTitle\":\"{text}\"}}\n");
     let old = prompt("The old one", "/p", 1) + &title("Old title") + "{\"type\":\"tag\",\"tag\":\"old\"}\n";
-    let small = old.clone() + &call("Bash", "command", "ls");
+    let small = old.clone() + &call("Bash", "command", "ls").to_string();
     let large = format!("{}{}{}", prompt("The old one", "/p", 1), filler(300), call("Bash", "command", "ls"))
         + &title("Old title")
         + &filler(300)
@@ -597,10 +600,11 @@ fn what_is_remembered_changes_no_answer_whatever_becomes_of_a_file() {
         + "{\"type\":\"relocated\",\"relocatedCwd\":\"/p\"}\n"
         + &filler(200)
         + &prompt("later", "/q", 2);
-    let without_prompt = filler(300) + &call("Bash", "command", "ls");
+    let without_prompt = filler(300) + &call("Bash", "command", "ls").to_string();
     let torn = large.clone() + "{\"type\":\"user\",\"message\":{\"content\":\"cut";
-    let other =
-        prompt("Another one that is longer", "/p", 3) + &call("Read", "file_path", "/p/x") + &filler(700);
+    let other = prompt("Another one that is longer", "/p", 3)
+        + &call("Read", "file_path", "/p/x").to_string()
+        + &filler(700);
     let append = |path: &Path, text: &str| {
         fs::write(path, fs::read_to_string(path).unwrap() + text).unwrap();
     };
