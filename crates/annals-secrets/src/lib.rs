@@ -1,0 +1,1 @@
+//! Finds keys, tokens and passwords in text and masks them.
