@@ -1,0 +1,112 @@
+//! One rule: what a kind of secret looks like, and how it is told from text that only resembles it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::boundary::{starts_word, whole_escapes};
+use crate::pattern::Pattern;
+use crate::{entropy, mark};
+
+/// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
+const LONGEST_PLACEHOLDER: usize = 256;
+
+/// A rule as it is applied; `rules.toml` documents the fields.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) keywords: Vec<String>,
+    /// Matches at the beginning of what it is given only.
+    pub(crate) pattern: Pattern,
+    pub(crate) ignore_case: bool,
+    pub(crate) inside_word: bool,
+    /// How many bytes of a match precede the keyword, at least and at most.
+    pub(crate) before: (usize, usize),
+    pub(crate) reach: usize,
+    pub(crate) min_length: usize,
+    pub(crate) min_entropy: f64,
+    /// Values that are no secrets: the list that all rules share, and the rule's own.
+    pub(crate) allow: Vec<Arc<Pattern>>,
+}
+
+/// A secret that one rule found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Candidate {
+    /// All that the pattern matched: names and prefixes too.
+    pub(crate) matched: Range<usize>,
+    /// What is to be masked.
+    pub(crate) secret: Range<usize>,
+    /// The index of the rule.
+    pub(crate) rule: usize,
+}
+
+/// What the pattern of a rule matched, whether or not it is a secret.
+#[derive(Debug)]
+pub(crate) struct Match {
+    pub(crate) matched: Range<usize>,
+    pub(crate) secret: Range<usize>,
+    /// Whether the secret is long and random enough, and none that is allowed.
+    pub(crate) accepted: bool,
+}
+
+impl Match {
+    /// Returns the offset from which the rule tries keywords again.
+    ///
+    /// A keyword inside a secret begins no other. Where a long value was rejected, its first half is not tried again
+    /// from each keyword in it: otherwise `token=token=token=…` would cost the reach of the rule each six bytes.
+    pub(crate) fn resume(&self) -> usize {
+        const LONG: usize = 128;
+        match self.secret.len() {
+            _ if self.accepted => self.secret.end,
+            length if length > LONG => self.secret.start + length / 2,
+            _ => 0,
+        }
+    }
+}
+
+impl Rule {
+    /// Tries the pattern around the keyword at `offset`. The work is bounded by `reach`, whatever the text is.
+    pub(crate) fn match_keyword(&self, text: &str, offset: usize) -> Option<Match> {
+        let (min, max) = self.before;
+        (min..=max.min(offset))
+            .rev()
+            .map(|before| offset - before)
+            .filter(|&start| self.inside_word || starts_word(text.as_bytes(), start))
+            .find_map(|start| self.match_at(text, start))
+    }
+
+    fn match_at(&self, text: &str, start: usize) -> Option<Match> {
+        let bytes = text.as_bytes();
+        let end = bytes.len().min(start + self.reach);
+        let near = &bytes[start..end];
+        let regex = self.pattern.regex();
+        // Most attempts fail, and this one allocates nothing.
+        if !regex.is_match(near) {
+            return None;
+        }
+        let captures = regex.captures(near)?;
+        let whole = captures.get(0)?;
+        let secret = captures.name("secret").unwrap_or(whole);
+        let mut secret = start + secret.start()..start + secret.end();
+        if secret.end == end {
+            secret.end = end_of_token(bytes, end);
+        }
+        let matched = start..(start + whole.end()).max(secret.end);
+        let secret = whole_escapes(text, secret);
+        let accepted = self.accepts(&bytes[secret.clone()]) && !mark::touches(bytes, &matched);
+        Some(Match { matched, secret, accepted })
+    }
+
+    /// Returns whether a text that the pattern matched is a secret.
+    fn accepts(&self, secret: &[u8]) -> bool {
+        let is_allowed = |allow: &Arc<Pattern>| allow.regex().is_match(secret);
+        secret.len() >= self.min_length
+            && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
+            && (secret.len() > LONGEST_PLACEHOLDER || !self.allow.iter().any(is_allowed))
+    }
+}
+
+/// Returns where a token ends that goes on behind the reach of its rule.
+fn end_of_token(text: &[u8], from: usize) -> usize {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.~+/=".contains(byte);
+    from + text[from..].iter().take_while(|byte| is_token(byte)).count()
+}
