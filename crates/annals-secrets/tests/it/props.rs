@@ -1,0 +1,115 @@
+//! What holds for any text.
+
+use std::sync::LazyLock;
+
+use annals_secrets::Masker;
+use fastrand::Rng;
+use proptest::prelude::*;
+
+use crate::invented::{escape, escape_much, fill};
+
+static MASKER: LazyLock<Masker> = LazyLock::new(Masker::new);
+
+/// Pieces of which rules are made, so that random text is close to secrets.
+fn piece() -> impl Strategy<Value = String> {
+    let keywords = prop::sample::select(vec![
+        "sk-ant-",
+        "sk-",
+        "ghp_",
+        "npm_",
+        "AKIA",
+        "eyJ",
+        "xoxb-",
+        "://",
+        "@",
+        ":",
+        "=",
+        " = ",
+        "\": \"",
+        "password",
+        "token",
+        "api_key",
+        "secret",
+        "Authorization: Bearer ",
+        "Cookie: ",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END RSA PRIVATE KEY-----",
+        "[masked: ",
+        "]",
+        "[masked: jwt]",
+        "\\",
+        "\\\\",
+        "\\n",
+        "\\u0027",
+        "\\u00",
+        "\"",
+        "'",
+        "\n",
+        "\r\n",
+        " ",
+        ".",
+        "/",
+        "%3D",
+        "密码",
+        "🔑",
+        "ü",
+        "-us1",
+        ":AA",
+        "8Q~",
+        ".atlasv1.",
+        "--token ",
+        "-u a:",
+        "\u{1b}[31m",
+    ]);
+    let random = ("(alnum|hex|url|base64|upper|digit)", 1..70usize, any::<u64>())
+        .prop_map(|(kind, length, seed)| fill(&format!("<{kind}:{length}>"), &mut Rng::with_seed(seed)).text);
+    prop_oneof![3 => keywords.prop_map(str::to_owned), 3 => random, 1 => any::<String>()]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn masking_masked_text_changes_nothing(text in text()) {
+        let once = MASKER.mask(&text).text;
+        let twice = MASKER.mask(&once);
+        prop_assert_eq!(&twice.text, &once, "{}", text);
+        prop_assert_eq!(twice.count, 0);
+    }
+
+    #[test]
+    fn only_what_is_found_is_replaced(text in text()) {
+        let masked = MASKER.mask(&text);
+        let (mut expected, mut rest, mut count) = (String::new(), 0, 0);
+        for found in MASKER.find(&text) {
+            prop_assert!(found.range.start >= rest && !found.range.is_empty());
+            expected += &text[rest..found.range.start];
+            expected.extend(["[masked: ", found.rule, "]"]);
+            rest = found.range.end;
+            count += 1;
+        }
+        expected += &text[rest..];
+        prop_assert_eq!((masked.text.as_ref(), masked.count), (expected.as_str(), count));
+    }
+
+    #[test]
+    fn masked_json_is_still_json(text in text()) {
+        for json in [escape(&text), escape_much(&text), escape(&escape(&text)), escape_much(&escape(&text))] {
+            let masked = MASKER.mask(&json).text;
+            let outer = serde_json::from_str::<String>(&masked);
+            prop_assert!(outer.is_ok(), "{} -> {}", json, masked);
+        }
+        let nested = MASKER.mask(&escape(&escape(&text))).text.into_owned();
+        let inner: String = serde_json::from_str(&nested).unwrap();
+        prop_assert!(serde_json::from_str::<String>(&inner).is_ok(), "{}", nested);
+    }
+
+    #[test]
+    fn words_are_never_masked(text in "([a-z]{1,12}[ ,.;:/=\n-]){0,40}") {
+        prop_assert_eq!(MASKER.mask(&text).count, 0);
+    }
+}

@@ -1,0 +1,137 @@
+//! Single texts: what is masked, what stays, and how it looks.
+
+use annals_secrets::Masker;
+use fastrand::Rng;
+
+use crate::invented::fill;
+
+/// Fills in a template, masks it and compares.
+#[track_caller]
+fn check(template: &str, expected: &str) {
+    let sample = fill(template, &mut Rng::with_seed(7));
+    let masked = Masker::new().mask(&sample.text).text.into_owned();
+    assert_eq!(masked, expected.replace('⏎', "\n"), "{}", sample.text);
+}
+
+#[test]
+fn the_public_prefix_stays_and_the_rule_is_named() {
+    check("sk-ant-api03-<url:93>AA", "sk-ant-api03-[masked: anthropic-api-key]");
+    check("ghp_<alnum:36>", "ghp_[masked: github-token]");
+    check("AKIA<upper:16>", "AKIA[masked: aws-access-key-id]");
+    check("DB_PASSWORD='<alnum:12>'", "DB_PASSWORD='[masked: password]'");
+    check("postgres://app:<alnum:12>@db/prod", "postgres://app:[masked: url-password]@db/prod");
+    check(
+        "-----BEGIN PRIVATE KEY-----⏎<base64:64>⏎-----END PRIVATE KEY-----⏎",
+        "-----BEGIN PRIVATE KEY-----[masked: private-key]-----END PRIVATE KEY-----⏎",
+    );
+}
+
+#[test]
+fn several_secrets_on_a_line_are_masked_each() {
+    check(
+        "ghp_<alnum:36> npm_<alnum:36>,ghp_<alnum:36>",
+        "ghp_[masked: github-token] npm_[masked: npm-token],ghp_[masked: github-token]",
+    );
+    check(
+        "https://a:<alnum:9>@b https://c:<alnum:9>@d",
+        "https://a:[masked: url-password]@b https://c:[masked: url-password]@d",
+    );
+}
+
+#[test]
+fn the_specific_rule_names_a_secret_that_several_find() {
+    check("API_KEY=sk-ant-api03-<url:90>", "API_KEY=sk-ant-api03-[masked: anthropic-api-key]");
+    check("Authorization: Bearer ghp_<alnum:36>", "Authorization: Bearer ghp_[masked: github-token]");
+    check("token: eyJ<url:33>.eyJ<url:90>.<url:43>", "token: eyJ[masked: jwt]");
+    check("https://x:ghp_<alnum:36>@github.com/a/b", "https://x:ghp_[masked: github-token]@github.com/a/b");
+}
+
+#[test]
+fn secrets_at_both_ends_and_beside_any_script_are_found() {
+    check("ghp_<alnum:36>", "ghp_[masked: github-token]");
+    check("密钥ghp_<alnum:36>在此", "密钥ghp_[masked: github-token]在此");
+    check("🔑ghp_<alnum:36>🔑", "🔑ghp_[masked: github-token]🔑");
+    check("口令：<alnum:10>密", "口令：[masked: password]");
+    check("a\r\nTOKEN=<alnum:32>\r\nb", "a\r\nTOKEN=[masked: secret-value]\r\nb");
+}
+
+#[test]
+fn names_are_found_in_any_case_and_tokens_only_in_their_own() {
+    check("Password: <alnum:12>", "Password: [masked: password]");
+    check("dbPassWord: <alnum:12>", "dbPassWord: [masked: password]");
+    let sample = fill("GHP_<alnum:36>", &mut Rng::with_seed(7));
+    assert_eq!(Masker::new().mask(&sample.text).count, 0);
+}
+
+#[test]
+fn json_keeps_its_form() {
+    check(r#"{"password":"<alnum:12>","a":1}"#, r#"{"password":"[masked: password]","a":1}"#);
+    check(r#""{\"password\":\"<alnum:12>\",\"a\":1}""#, r#""{\"password\":\"[masked: password]\",\"a\":1}""#);
+    check(r#""\\\"password\\\":\\\"<alnum:12>\\\"""#, r#""\\\"password\\\":\\\"[masked: password]\\\"""#);
+    check(r#""a\nghp_<alnum:36>\nb""#, r#""a\nghp_[masked: github-token]\nb""#);
+    check(r#""password=\u0027<alnum:12>\u0027""#, r#""password=\u0027[masked: password]\u0027""#);
+    check(r#""https:\/\/a:<alnum:9>@b\/c""#, r#""https:\/\/a:[masked: url-password]@b\/c""#);
+    // The backslash and the `n` of the prefix are a line end here: they stay.
+    check(r#""\npm_<alnum:36>""#, r#""\npm_[masked: npm-token]""#);
+}
+
+#[test]
+fn a_private_key_without_its_last_line_is_masked_to_its_end() {
+    check(
+        "$ head -3 id_rsa⏎-----BEGIN RSA PRIVATE KEY-----⏎<base64:64>⏎<base64:64>",
+        "$ head -3 id_rsa⏎-----BEGIN RSA PRIVATE KEY-----[masked: private-key]",
+    );
+    check(
+        r#""-----BEGIN RSA PRIVATE KEY-----\n<base64:64>\n","next""#,
+        r#""-----BEGIN RSA PRIVATE KEY-----[masked: private-key]","next""#,
+    );
+}
+
+#[test]
+fn a_token_longer_than_the_reach_of_its_rule_is_masked_to_its_end() {
+    check("ghp_<alnum:2000> and more", "ghp_[masked: github-token] and more");
+}
+
+#[test]
+fn clean_text_is_borrowed() {
+    let masker = Masker::new();
+    let clean = "cargo test --workspace";
+    let result = masker.mask(clean);
+    assert!(matches!(result.text, std::borrow::Cow::Borrowed(text) if std::ptr::eq(text, clean)));
+    assert_eq!(result.count, 0);
+}
+
+#[test]
+fn findings_are_the_ranges_that_are_masked() {
+    let masker = Masker::new();
+    let sample = fill("PASSWORD=<alnum:12> ghp_<alnum:36>", &mut Rng::with_seed(7));
+    let found: Vec<_> =
+        masker.find(&sample.text).map(|found| (&sample.text[found.range], found.rule)).collect();
+    assert_eq!(found, [(sample.pieces[0].as_str(), "password"), (sample.pieces[1].as_str(), "github-token")],);
+}
+
+#[test]
+fn rules_of_users_come_first_and_replace_those_of_the_same_name() {
+    let rule = |name| {
+        format!("[[rule]]\nname = '{name}'\nkeywords = ['ghp_']\npattern = 'ghp_(?<secret>[a-z]{{4,}})'\n")
+    };
+    let text = fill("ghp_abcd ghp_<alnum:36>", &mut Rng::with_seed(7)).text;
+    let added = Masker::with_rules(&rule("ours")).unwrap();
+    assert_eq!(added.mask(&text).text, "ghp_[masked: ours] ghp_[masked: github-token]");
+    let replaced = Masker::with_rules(&rule("github-token")).unwrap();
+    assert_eq!(replaced.find(&text).count(), 1);
+}
+
+#[test]
+fn users_can_allow_values_and_use_parts() {
+    let text = "badge: 'corp-1234' PASSWORD=sw0rdfish-training";
+    let rules = "allow = ['^sw0rdfish']\n[[rule]]\nname = 'badge'\nkeywords = ['badge']\npattern = 'badge{assign}(?<secret>{value}+)'";
+    let masker = Masker::with_rules(rules).unwrap();
+    assert_eq!(masker.mask(text).text, "badge: '[masked: badge]' PASSWORD=sw0rdfish-training");
+}
+
+#[test]
+fn a_masker_is_shared_by_threads() {
+    fn check<T: Send + Sync>(_: &T) {}
+    check(&Masker::new());
+}
