@@ -74,7 +74,7 @@ impl<F: Fold> AnyFold for FileFold<F> {
 /// A fold of a file that was replaced starts again. An unfinished last line waits for its end. If reading fails, all of the
 /// folds start again: some may have got entries after their checkpoint.
 ///
-/// An object that spans several lines is one entry only if all of its lines are there when it is read.
+/// If only some lines of a multi-line object are in the file yet, they become damaged entries and stay so.
 pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
     let mut file = File::open(path)?;
     let state = FileState::from(file.metadata()?);

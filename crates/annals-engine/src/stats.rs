@@ -60,6 +60,7 @@ pub struct ToolCount {
     pub errors: u64,
 }
 
+/// Not stored: `report.rs` reads the whole file and adds what the conversation tells, and `finish` counts the calls.
 impl Fold for Stats {
     const NAME: &'static str = "stats";
     const VERSION: i64 = 1;

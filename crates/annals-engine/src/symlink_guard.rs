@@ -1,4 +1,4 @@
-//! Keeps callers that are not trusted with paths inside the `projects` folders, wherever symbolic links lead.
+//! Stops untrusted callers from leaving the `projects` folders through symbolic links.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

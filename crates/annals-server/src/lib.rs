@@ -1,8 +1,8 @@
 //! The history server: transports, connections and subscriptions. The only async, the only socket.
 //!
-//! A transport (`stdio.rs`, `http.rs`) reads messages and passes them to a [`Connection`], which offers each request to its
-//! protocols (`history.rs`, `acp.rs`). Requests run on threads that may block, through [`Server::work`]; `annals-api`
-//! decides what they answer. [`watch`] has the subscriptions, the only state that the server keeps about a peer.
+//! `stdio.rs` passes the lines that it reads to a [`Connection`], which offers each request to its protocols (`history.rs`,
+//! `acp.rs`). `http.rs` has no connection: it answers `history/*` alone. Requests run on threads that may block, through
+//! [`Server::work`]; `annals-api` decides what they answer. [`watch`] has the subscriptions.
 
 mod acp;
 mod budget;

@@ -1,6 +1,6 @@
 //! Where the files of a session lie: in the folder of its project, and by its id in a config folder of Claude Code.
 //!
-//! What a file is by its path is the opposite question: [`Role`](crate::project::Role) answers it.
+//! [`Role`](crate::project::Role) goes from a path to what the file is; this module goes from a session to its paths.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;

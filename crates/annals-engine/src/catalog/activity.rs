@@ -1,6 +1,6 @@
 //! What was done in a session: how many messages it has, which tools were used, which files were touched.
 //!
-//! That takes all of a transcript. So it is read when a list asks for it, once, and from there on as it grows.
+//! This needs the whole transcript. It is read the first time a list filters by it, and after that only what was appended.
 
 use std::collections::BTreeSet;
 
