@@ -510,7 +510,8 @@ impl Engine {
         trash::ensure_restorable(self, trashed)
     }
 
-    /// Moves an entry of the trash back to where it was. If another file is there by now, nothing is moved.
+    /// Moves an entry of the trash back to where it was. If another file is in the place of one of its files,
+    /// nothing is moved; a file that another program creates there meanwhile keeps its counterpart in the trash.
     pub fn restore(&self, trashed: &TrashEntry) -> Result<PathBuf, Error> {
         trash::restore(self, trashed)
     }

@@ -26,7 +26,7 @@ pub(crate) enum ErrorKind {
     NoTrashEntry { selector: String, entry: String },
     #[error("{} was changed by somebody else while it was copied; what was changed was left where it is", path.display())]
     ChangedWhileCopied { path: PathBuf },
-    #[error("`{session}` is being removed for good: its transcript is gone")]
+    #[error("this trash entry of `{session}` has no transcript")]
     HalfPurged { session: String },
     #[error(
         "the manifest of `{session}` in the trash names files outside of its config folder; nothing was moved"

@@ -185,7 +185,10 @@ impl From<annals_engine::Error> for Failure {
             hints.push("`annals restore` lists the trash".into());
         }
         if error.is_half_purged() {
-            hints.push("`annals delete --purge` removes the rest".into());
+            hints.push(
+                "`annals restore` lists the entries; `annals delete SESSION --purge --entry ID` removes one"
+                    .into(),
+            );
         }
         if error.is_path_taken() {
             hints.push("move it away, or `annals delete` it, and try again".into());

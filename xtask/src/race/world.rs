@@ -220,7 +220,8 @@ impl World {
         }
     }
 
-    /// Replaces the transcript of every session on disk by a log, so that the trash has an entry with the old one.
+    /// Writes the sessions that are not on disk, and replaces every transcript by a log, so that the trash has an entry with
+    /// the old one.
     pub(super) fn hydrate_sessions(&mut self, annals: &Path) -> Result<()> {
         for side in self.sides_with(&[Apart::Sessions, Apart::Roots]) {
             if !self.transcript(side).exists() {
@@ -311,7 +312,8 @@ impl World {
     /// Returns whether a command can bring a file back: not one in an entry of the trash that has no manifest or is being
     /// purged, nor the temporary file of an interrupted operation.
     fn is_reachable(&self, path: &Path) -> bool {
-        let is_temporary = path.iter().any(|name| name.to_string_lossy().ends_with(".annals"));
+        let is_temporary =
+            path.iter().any(|name| name == "copy" || name.to_string_lossy().ends_with(".annals"));
         let in_trash =
             self.homes.iter().map(|home| home.path().join("trash")).find(|trash| path.starts_with(trash));
         let is_listed = in_trash.is_none_or(|trash| {

@@ -209,13 +209,15 @@ fn user_message(
         match part {
             Part::Input(input) if !composer.fits(input_length(input)) => {
                 let is_teammate = input.kind == InputKind::Teammate && !all;
-                team.extend(is_teammate.then(|| Input { text: "".into(), ..input.clone() }));
+                team.extend(is_teammate.then(|| (Input { text: "".into(), ..input.clone() }, true)));
             }
             Part::Notice(notice) if !composer.fits_twice(&notice.text()) => {}
             Part::Context(context) if !composer.fits_twice(&context.name) => {}
             Part::Image(media) | Part::Document(media)
                 if !composer.fits(media.data().map_or(0, |data| data.len())) => {}
-            Part::Input(input) if input.kind == InputKind::Teammate && !all => team.push(input.clone()),
+            Part::Input(input) if input.kind == InputKind::Teammate && !all => {
+                team.push((input.clone(), false));
+            }
             Part::Input(input) => {
                 composer.text(&input.typed());
                 inputs.push(to_wire::input(input));
@@ -238,20 +240,22 @@ fn user_message(
     if !message.summary && inputs.iter().any(|input| input.kind != wire::InputKind::Prompt) {
         message.inputs = inputs;
     }
-    let team = team.iter().map(|input| team_message(input, &message)).collect();
+    let team = team.iter().map(|(input, cut)| team_message(input, *cut, message.timestamp.clone())).collect();
     let loaded = LoadedMessage { message: Some(message).filter(|_| is_shown), team };
     Ok(Some(loaded).filter(|loaded| loaded.message.is_some() || !loaded.team.is_empty()))
 }
 
-/// Returns what another agent said, with the time of the message that it came in. If that message was cut, an agent without
-/// text has said something that does not fit.
-fn team_message(input: &Input<'_>, message: &wire::ChatMessage) -> wire::TeamMessage {
+/// Returns what another agent said. If it was cut, its text and its summary are left out.
+fn team_message(input: &Input<'_>, cut: bool, timestamp: Option<String>) -> wire::TeamMessage {
     let wire::Input { teammate_id, color, summary, text, .. } = to_wire::input(input);
-    let content = text.trim().to_owned();
-    let cut = message.cut && content.is_empty();
-    let summary = summary.filter(|_| !cut);
-    let (teammate_id, timestamp) = (teammate_id.unwrap_or_default(), message.timestamp.clone());
-    wire::TeamMessage { teammate_id, color, summary, content, timestamp, cut }
+    wire::TeamMessage {
+        teammate_id: teammate_id.unwrap_or_default(),
+        color,
+        summary: summary.filter(|_| !cut),
+        content: text.trim().to_owned(),
+        timestamp,
+        cut,
+    }
 }
 
 /// Returns whether an entry holds nothing but results, which are shown with their calls.

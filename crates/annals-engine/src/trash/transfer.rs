@@ -194,6 +194,9 @@ impl TreeState {
             };
             match kind {
                 Kind::Folder => engine.disk().remove_folder(path).map_err(failed)?,
+                Kind::Other if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) => {
+                    return Err(changed(path));
+                }
                 Kind::Other => engine.disk().remove_file(path).map_err(failed)?,
                 Kind::File => {
                     let below = path.strip_prefix(from).unwrap_or(Path::new(""));
@@ -218,6 +221,11 @@ fn remove_copied_file(engine: &Engine, path: &Path, copy: &Path) -> Result<(), E
     }
     let copy_failed = |source| Error::write(copy, source);
     engine.copy_rest(&mut file, copy).map_err(copy_failed)?;
+    // Another program may have put a new file in its place since it was opened, which has no copy.
+    let opened = FileState::from(file.metadata().map_err(cannot_read)?);
+    if FileState::of(path).map_err(cannot_read)?.map(|state| state.identity) != Some(opened.identity) {
+        return Err(changed(path));
+    }
     engine.disk().remove_file(path).map_err(|source| Error::write(path, source))?;
     engine.copy_rest(&mut file, copy).map_err(copy_failed)
 }
