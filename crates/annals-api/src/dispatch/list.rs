@@ -73,7 +73,7 @@ fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
     errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect()
 }
 
-/// Truncates a page at `limit` sessions or at [`LONGEST_PAGE`] bytes; returns the cursor of the next page.
+/// Truncates a page at `limit` sessions or at `LONGEST_PAGE` bytes; returns the cursor of the next page.
 pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> {
     let mut bytes = 0;
     let has_room = |listed: &&SessionRow| {
