@@ -117,16 +117,23 @@ fn is_always_harmful(character: char) -> bool {
     character.is_control() || reorders_or_breaks || is_invisible
 }
 
-/// Returns whether a text contains a harmful character. Most texts do not even contain a byte that one begins with. The
-/// first two passes look at every byte, because the compiler vectorises loops without an early exit; the third looks only at
-/// characters that may be harmful.
+/// Returns whether a text contains a harmful character. Most texts do not even contain a byte that one begins with, so whole
+/// chunks are checked for such bytes first: the compiler vectorises loops without an early exit.
 pub fn has_harmful(text: &str) -> bool {
-    let is_plain = |byte: &u8| (0x20..0x7F).contains(byte);
-    let begins =
-        |byte: &u8| matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3);
-    text.as_bytes().iter().fold(false, |found, byte| found | !is_plain(byte))
-        && text.as_bytes().iter().fold(false, |found, byte| found | begins(byte))
-        && text.bytes().enumerate().filter(|(_, byte)| begins(byte)).any(|(at, _)| is_harmful_at(text, at))
+    const CHUNK: usize = 64;
+    let mut chunks = text.as_bytes().chunks(CHUNK).enumerate();
+    chunks.any(|(number, chunk)| {
+        chunk.iter().fold(false, |found, &byte| found | may_begin_harmful(byte))
+            && chunk
+                .iter()
+                .enumerate()
+                .any(|(at, &byte)| may_begin_harmful(byte) && is_harmful_at(text, number * CHUNK + at))
+    })
+}
+
+/// Returns whether a harmful character may begin with a byte.
+fn may_begin_harmful(byte: u8) -> bool {
+    matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3)
 }
 
 /// Returns whether the character at an offset of a text is harmful.
