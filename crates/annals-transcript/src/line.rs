@@ -220,6 +220,8 @@ pub struct Entries<'a> {
     rest: &'a [u8],
     /// The unread part of the current line.
     line: &'a [u8],
+    /// Whether the current line is an object that spans several.
+    spans_lines: bool,
     /// The state of the current line.
     state: LineState,
     at: Position,
@@ -230,18 +232,22 @@ impl<'a> Entries<'a> {
     /// Reads from the start of a file's bytes.
     pub fn of(bytes: &'a [u8]) -> Self {
         let at = Position { offset: 0, line: 1 };
-        Self { rest: bytes, line: &[], state: LineState::default(), at, looked_ahead: LookAhead::default() }
+        let (state, looked_ahead) = (LineState::default(), LookAhead::default());
+        Self { rest: bytes, line: &[], spans_lines: false, state, at, looked_ahead }
     }
 
     /// Returns the length of the next line, or of all lines of an object that spans several.
     fn next_length(&mut self) -> usize {
+        self.spans_lines = false;
         let line = first_line(self.rest).len();
         if !self.looked_ahead.is_allowed(self.at) || !begins_unclosed_object(&self.rest[..line], self.at) {
             return line;
         }
         let spanned = spanned_lines(&mut self.rest, line, &mut self.looked_ahead);
         // Bytes in memory are always read without an error.
-        spanned.ok().flatten().unwrap_or(line)
+        let spanned = spanned.ok().flatten();
+        self.spans_lines = spanned.is_some();
+        spanned.unwrap_or(line)
     }
 
     /// Skips the next lines as long as `is_skipped` returns `true` for them.
@@ -371,7 +377,9 @@ impl<'a> Iterator for Entries<'a> {
         let is_last = length == self.line.len();
         self.line = &self.line[length..];
         self.at.offset += length as u64;
-        self.at.line += newlines(entry.bytes()).max(u64::from(is_last));
+        // Only an object that spans lines has newlines inside.
+        let inner = if self.spans_lines { newlines(entry.bytes()) } else { 0 };
+        self.at.line += inner.max(u64::from(is_last));
         Some(entry)
     }
 }
