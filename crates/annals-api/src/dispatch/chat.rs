@@ -311,10 +311,12 @@ fn sent_message(
     Ok(composer.finish()?)
 }
 
-/// Returns how many bytes an input has as JSON: its text and its command stand in the content and again among the inputs.
+/// Returns how many bytes an input has as JSON. A prompt stands in the content; anything else stands there and again among the
+/// inputs.
 fn input_length(input: &Input<'_>) -> usize {
+    let copies = if input.kind == InputKind::Prompt { 1 } else { 2 };
     let command = input.command.as_deref().map_or(0, json_length);
-    2 * (json_length(&input.text) + command) + json_length(&input.attributes)
+    copies * (json_length(&input.text) + command) + json_length(&input.attributes)
 }
 
 /// Returns how many bytes a text has as a JSON string.

@@ -440,6 +440,17 @@ fn entries_that_are_too_long_are_selected_by_their_visibility() {
 }
 
 #[test]
+fn a_long_prompt_counts_once() {
+    let world = World::new();
+    let id = "aaaaaaaa-0000-4000-8000-00000000000e";
+    let prompt = "x".repeat(5 << 20);
+    write_session(&world, id, 1, |_| json!(prompt));
+    let loaded = world.get("history/load", &json!({"sessionId": id}));
+    assert_eq!(loaded["messages"][0]["content"].as_str().map(str::len), Some(prompt.len()));
+    assert_eq!(loaded["messages"][0]["cut"], Value::Null);
+}
+
+#[test]
 fn what_a_queue_a_teammate_or_a_notice_says_is_cut_if_it_is_too_long() {
     let world = World::new();
     let id = "aaaaaaaa-0000-4000-8000-00000000000d";
