@@ -1,20 +1,17 @@
 //! Applies compactions (CHAIN.md 2): the messages that the last boundary keeps are linked after its summary, and everything
 //! else before it is discarded.
 
-use super::load::LoadedEntries;
+use super::load::{LoadedEntries, is_large};
 use crate::session::{Boundary, Id, Session};
-
-/// In files larger than this, Claude Code reads nothing before the last boundary without kept messages.
-const LARGE: u64 = 5 * 1024 * 1024;
 
 /// Applies the last compaction to the loaded entries.
 pub(super) fn relink(session: &Session, loaded: &mut LoadedEntries) {
-    if session.size() > LARGE {
+    if is_large(session) {
         discard_unread(session, loaded);
     }
     let boundaries = boundaries(session, loaded);
     let Some(&(slot, last)) = boundaries.last() else { return };
-    if !boundaries.iter().any(|(_, boundary)| keeps_messages(boundary)) {
+    if !boundaries.iter().any(|(_, boundary)| boundary.keeps_messages()) {
         return;
     }
     let Some((anchor, kept)) = kept_messages(loaded, last) else { return };
@@ -27,9 +24,11 @@ pub(super) fn relink(session: &Session, loaded: &mut LoadedEntries) {
     loaded.relinked = !kept.is_empty();
 }
 
-/// Returns whether a compaction names messages to keep.
-fn keeps_messages(boundary: &Boundary) -> bool {
-    boundary.segment.is_some() || boundary.messages.is_some()
+impl Boundary {
+    /// Returns whether a compaction names messages to keep.
+    pub(super) fn keeps_messages(&self) -> bool {
+        self.segment.is_some() || self.messages.is_some()
+    }
 }
 
 /// Returns the boundaries that are loaded, each with its slot.
@@ -40,7 +39,7 @@ fn boundaries<'s>(session: &'s Session, loaded: &LoadedEntries) -> Vec<(usize, &
 
 /// Discards what Claude Code does not read of a large file: everything before the last boundary without kept messages.
 fn discard_unread(session: &Session, loaded: &mut LoadedEntries) {
-    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| !keeps_messages(boundary));
+    let last = boundaries(session, loaded).into_iter().rfind(|(_, boundary)| !boundary.keeps_messages());
     loaded.discard_before(last.map_or(0, |(slot, _)| slot));
 }
 

@@ -3,7 +3,7 @@
 use super::fragment::{Fragment, Speaker};
 use super::merge;
 use crate::groups::Groups;
-use crate::session::{Session, index};
+use crate::session::{Id, Session, index};
 
 /// Moves each result that stands before its call behind the last line of the call's reply, unless something that interrupts
 /// a turn stands between.
@@ -55,9 +55,7 @@ impl Layout {
 
     /// Returns the fragment that the results at a position move behind; none if they stay.
     fn target(&self, fragments: &[Fragment<'_>], position: usize) -> Option<usize> {
-        let later_calls =
-            fragments[position].results().filter_map(|id| self.later_call(id.index(), position));
-        let call = later_calls.min()?;
+        let call = self.later_reply(fragments[position].results(), position)?;
         // A call is sent with the first line of its message. If that stands before the result, the result stays.
         if self.message_starts[call] < position {
             return None;
@@ -66,6 +64,20 @@ impl Layout {
         let is_uninterrupted = self.interrupts[last_line] == self.interrupts[position + 1]
             && self.boundaries[last_line] == self.boundaries[call];
         is_uninterrupted.then_some(last_line)
+    }
+
+    /// Returns the first call behind a position that results answer; none unless all of them answer calls of one reply there.
+    fn later_reply(&self, results: impl Iterator<Item = Id>, position: usize) -> Option<usize> {
+        let mut first: Option<usize> = None;
+        for id in results {
+            let call = self.later_call(id.index(), position)?;
+            let first = first.get_or_insert(call);
+            if self.message_starts[call] != self.message_starts[*first] {
+                return None;
+            }
+            *first = call.min(*first);
+        }
+        first
     }
 
     /// Returns the first call with an id behind a position. A result whose call stands before it stays, even if the id is

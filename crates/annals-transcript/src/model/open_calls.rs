@@ -53,7 +53,7 @@ fn has_only_open_calls(fragment: &Fragment<'_>, answered: &[bool]) -> bool {
 }
 
 /// Returns whether a turn is in its tool loop (CHAIN 6.5): something came back already, and either the last thing is a
-/// result, or the last reply has a call and the model did nothing but call tools since something came back.
+/// result, or the last reply has a call and the model did nothing but think and call tools since something came back.
 fn is_in_tool_loop(turn: &[Fragment<'_>], is_last_reply: &[bool]) -> bool {
     if !turn.iter().any(came_back) {
         return false;
@@ -61,7 +61,7 @@ fn is_in_tool_loop(turn: &[Fragment<'_>], is_last_reply: &[bool]) -> bool {
     let last_reply = turn.iter().zip(is_last_reply).filter(|(_, is_last)| **is_last);
     let has_last_call = || last_reply.clone().any(|(fragment, _)| fragment.has_calls());
     turn.last().is_some_and(Fragment::has_results)
-        || has_last_call() && !last_run(turn).iter().any(is_reply_without_call)
+        || has_last_call() && !last_run(turn).iter().any(speaks_without_call)
 }
 
 /// Returns the end of a turn behind the last thing that came back, attachments at its very end aside.
@@ -76,6 +76,7 @@ fn came_back(fragment: &Fragment<'_>) -> bool {
     fragment.has_results() || fragment.is_attachment()
 }
 
-fn is_reply_without_call(fragment: &Fragment<'_>) -> bool {
-    fragment.speaker == Speaker::Assistant && !fragment.has_calls()
+/// Returns whether an entry of a reply says something and calls nothing.
+fn speaks_without_call(fragment: &Fragment<'_>) -> bool {
+    fragment.speaker == Speaker::Assistant && !fragment.has_calls() && !fragment.is_silent_reply()
 }

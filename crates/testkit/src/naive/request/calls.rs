@@ -1,6 +1,7 @@
 //! Results before their calls, and calls without a result: rules 6.4 to 6.6 of `docs/CHAIN.md`.
 
 use super::merge::{Draft, merged};
+use super::sent::says_nothing;
 use crate::naive::entry::{Entry, made_entry, made_result};
 
 /// Moves each result that stands before its call behind the last line of the call's reply; several keep their order (6.4).
@@ -21,18 +22,32 @@ pub(super) fn with_results_behind_calls(entries: &[Entry]) -> Vec<Entry> {
     list
 }
 
-/// Returns the last line of the reply with the call that the result at `place` answers too early; `None` if there is no
-/// such call, or if an entry between them ends the turn. `entries` is the list before any result was moved: it decides
+/// Returns the last line of the reply with the calls that the results at `place` answer too early; `None` if there is no
+/// such reply, or if an entry between them ends the turn. `entries` is the list before any result was moved: it decides
 /// which lines are one message.
 fn last_line_of_later_call(entries: &[Entry], list: &[Entry], place: usize) -> Option<usize> {
     let called_before: Vec<String> = list[..place].iter().flat_map(Entry::calls).collect();
-    let results: Vec<String> =
-        list[place].results().into_iter().filter(|call| !called_before.contains(call)).collect();
-    let makes_call = |entry: &Entry| entry.calls().iter().any(|call| results.contains(call));
-    let call = place + 1 + list[place + 1..].iter().position(makes_call)?;
+    let results = list[place].results();
+    if results.iter().any(|call| called_before.contains(call)) {
+        return None;
+    }
+    let mut calls = Vec::new();
+    for result in &results {
+        let later = list[place + 1..].iter().position(|entry| entry.calls().contains(result))?;
+        calls.push(place + 1 + later);
+    }
+    let messages = messages_of(entries);
+    let message_of = |call: usize| {
+        let at = place_of(entries, &list[call]).expect("entries move, and none is removed");
+        messages.iter().position(|message| message.contains(&at))
+    };
+    if calls.iter().any(|call| message_of(*call) != message_of(calls[0])) {
+        return None;
+    }
+    let call = *calls.iter().min()?;
     // The call is sent with the first line of its reply.
     let (result_at, call_at) = (place_of(entries, &list[place])?, place_of(entries, &list[call])?);
-    if messages_of(entries).iter().any(|message| message.contains(&call_at) && message[0] < result_at) {
+    if messages.iter().any(|message| message.contains(&call_at) && message[0] < result_at) {
         return None;
     }
     let last_line = list.iter().rposition(|entry| entry.is_of_reply(&list[call])).unwrap_or(call);
@@ -78,7 +93,8 @@ fn is_answered(entries: &[Entry], call: &String) -> bool {
 }
 
 /// Returns whether the turn that begins at `start` is in its tool loop (6.5): it holds a result or an attachment, and either
-/// its last entry is a result, or the last reply has a call and the last run of assistant entries nothing but calls.
+/// its last entry is a result, or the last reply has a call and the last run of assistant entries nothing but calls
+/// and entries that say nothing.
 fn is_in_tool_loop(entries: &[Entry], start: usize, last_reply: &[usize]) -> bool {
     let turn = &entries[start..];
     if !turn.iter().any(is_result_or_attachment) {
@@ -86,7 +102,8 @@ fn is_in_tool_loop(entries: &[Entry], start: usize, last_reply: &[usize]) -> boo
     }
     let end = turn.iter().rposition(|entry| !entry.is_attachment()).map_or(0, |last| last + 1);
     let run = turn[..end].iter().rposition(is_result_or_attachment).map_or(0, |last| last + 1);
-    let has_text = |entry: &Entry| entry.kind() == "assistant" && entry.calls().is_empty();
+    let has_text =
+        |entry: &Entry| entry.kind() == "assistant" && entry.calls().is_empty() && !says_nothing(entry);
     let in_turn = last_reply.iter().filter(|place| **place >= start);
     let calls_last = in_turn.copied().any(|place| !entries[place].calls().is_empty());
     turn.last().is_some_and(Entry::is_result) || calls_last && !turn[run..end].iter().any(has_text)

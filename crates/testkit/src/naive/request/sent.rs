@@ -119,6 +119,12 @@ fn is_empty_reply(entries: &[Entry], entry: &Entry) -> bool {
     content.iter().all(is_blank) || content.iter().all(is_hollow) && is_alone
 }
 
+/// Returns whether an entry has blocks, and none of them says anything to the user.
+pub(super) fn says_nothing(entry: &Entry) -> bool {
+    let content = entry.content();
+    !content.is_empty() && content.iter().all(is_hollow)
+}
+
 /// Returns whether a block says nothing to the user: reasoning, blank text, or the text "(no content)".
 fn is_hollow(block: &Value) -> bool {
     let is_placeholder = is_text(block) && text(&block["text"]).trim() == "(no content)";
