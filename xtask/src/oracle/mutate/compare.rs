@@ -49,7 +49,7 @@ pub(crate) const NAMED: &[Named] = &[
         name: "tool references",
         reason: "Claude Code removes references to tools that it does not have at the moment and says \"Tool loaded.\" for \
                  others; which tools it has is not in the transcript.",
-        applies: |_| true,
+        applies: has_tool_references,
         without: without_tool_references,
     },
     Named {
@@ -280,8 +280,15 @@ fn queued(text: &str) -> Option<&str> {
     text.rsplit_once("\n\nThis is how Claude Code surfaces messages ").map(|(inner, _)| inner)
 }
 
+fn has_tool_references(file: &[Line]) -> bool {
+    file.iter().any(|line| memchr::memmem::find(line, b"tool_reference").is_some())
+}
+
+/// Leaves out "Tool loaded.", and what stands in its place if the result is removed and nothing else is left of the message.
 fn without_tool_references(mut block: Json) -> Option<Json> {
-    if block["text"].as_str().is_some_and(|text| text.trim_end_matches('\n') == "Tool loaded.") {
+    const INSTEAD: [&str; 3] =
+        ["Tool loaded.", "(no content)", "[Orphaned tool result removed due to conversation resume]"];
+    if block["text"].as_str().is_some_and(|text| INSTEAD.contains(&text.trim_end_matches('\n'))) {
         return None;
     }
     let is_reference = |part: &Json| {
@@ -403,7 +410,11 @@ mod tests {
             {"type": "text", "text": "[Tool references removed - tools no longer available]"}]}]);
         let kept = json!([{"type": "tool_result", "tool_use_id": "1", "content": [
             {"type": "tool_reference", "tool_name": "X"}]}]);
-        let verdict = compare(&[], &claude_code(&removed), &annals(&kept));
+        let file = [kept.to_string().into_bytes()];
+        let verdict = compare(&file, &claude_code(&removed), &annals(&kept));
+        assert_eq!(verdict, Verdict::Named(vec!["tool references"]));
+        let orphaned = json!("[Orphaned tool result removed due to conversation resume]");
+        let verdict = compare(&file, &claude_code(&json!("Tool loaded.\n")), &annals(&orphaned));
         assert_eq!(verdict, Verdict::Named(vec!["tool references"]));
         assert_eq!(compare(&[], &claude_code(&removed), &annals(&removed)), Verdict::Equal);
 
