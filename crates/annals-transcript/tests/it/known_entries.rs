@@ -65,24 +65,27 @@ fn an_agents_lines_start_where_the_caller_says() {
 
 #[test]
 fn a_batch_costs_no_more_reading_in_a_long_session() {
-    let read_per_batch = |entries: usize| {
+    let bytes_read = |entries: usize| {
         let folder = tempfile::tempdir().unwrap();
         let disk = FaultyDisk::sound();
-        let mut recorder = Recorder::builder(target(folder.path()))
-            .envelope(envelope())
-            .options(options())
-            .disk(Arc::new(disk.clone()))
-            .open()
-            .unwrap();
+        let open = || {
+            let recorder = Recorder::builder(target(folder.path())).envelope(envelope()).options(options());
+            recorder.disk(Arc::new(disk.clone())).open().unwrap()
+        };
+        let mut recorder = open();
         recorder.append((0..entries).map(|number| prompt(&format!("p{number}"))).collect()).unwrap();
         recorder.flush().unwrap();
         let before = disk.bytes_read();
-        recorder.append(vec![prompt("new")]).unwrap();
-        recorder.flush().unwrap();
-        recorder.append(vec![prompt("newer")]).unwrap();
-        recorder.flush().unwrap();
-        disk.bytes_read() - before
+        for id in ["new", "newer"] {
+            recorder.append(vec![prompt(id)]).unwrap();
+            recorder.flush().unwrap();
+        }
+        let by_batches = disk.bytes_read() - before;
+        // A recorder that is opened anew knows nothing of the file yet.
+        open().append(vec![prompt("newest")]).unwrap();
+        (by_batches, disk.bytes_read() - before - by_batches)
     };
-    let (short, long) = (read_per_batch(300), read_per_batch(3000));
+    let ((short, opened), (long, opened_long)) = (bytes_read(300), bytes_read(3000));
     assert!(long <= short + 4096, "{short} bytes in a short session, {long} in a long one");
+    assert!(opened_long > 5 * opened && opened > 10_000, "{opened}, {opened_long}: reading is counted");
 }
