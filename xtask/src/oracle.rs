@@ -92,9 +92,13 @@ fn built_annals(this: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     Ok(this.with_file_name("annals"))
 }
 
-fn run_scenarios(claude_code: &ClaudeCode, annals: &Path, only: Option<&str>) -> Outcome {
-    let start = Instant::now();
-    let scenarios: Vec<Scenario> = [
+/// Returns the names of all scenarios.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    scenarios().into_iter().map(|(name, _)| name)
+}
+
+fn scenarios() -> Vec<Scenario> {
+    [
         recorded::SCENARIOS,
         changed::SCENARIOS,
         listed::SCENARIOS,
@@ -103,9 +107,12 @@ fn run_scenarios(claude_code: &ClaudeCode, annals: &Path, only: Option<&str>) ->
         served::SCENARIOS,
     ]
     .concat()
-    .into_iter()
-    .filter(|(name, _)| only.is_none_or(|only| name.contains(only)))
-    .collect();
+}
+
+fn run_scenarios(claude_code: &ClaudeCode, annals: &Path, only: Option<&str>) -> Outcome {
+    let start = Instant::now();
+    let scenarios = scenarios().into_iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only)));
+    let scenarios: Vec<_> = scenarios.collect();
     if scenarios.is_empty() {
         return Err("there is no such scenario".into());
     }

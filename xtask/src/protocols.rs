@@ -49,6 +49,11 @@ impl<E: std::fmt::Display> From<E> for Trouble {
 /// The clients, and how each is tested.
 const CHECKS: &[(&str, Check)] = &[("acp", acp::check), ("curl", curl::check), ("browser", browser::check)];
 
+/// Returns the names of all checks.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    CHECKS.iter().map(|(name, _)| *name)
+}
+
 pub(crate) fn run(args: &Args) -> Outcome {
     let this = std::env::current_exe()?;
     let target = this.parent().and_then(Path::parent).ok_or("not in a target folder")?;

@@ -1,5 +1,7 @@
 //! `cargo x tidy`: checks that documents, cases and dependencies agree with the code.
 
+mod capabilities;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -20,6 +22,7 @@ pub(crate) fn run() -> Outcome {
     complaints.extend(schema::stale()?);
     complaints.extend(inner_types_that_serialize()?);
     complaints.extend(rules_that_do_not_exist()?);
+    complaints.extend(capabilities::complaints()?);
     if complaints.is_empty() {
         return Ok(());
     }
@@ -174,6 +177,11 @@ fn relative(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_arrow_turns_round() {
+        assert_eq!(arrows_that_turn_round().unwrap(), [] as [&str; 0]);
+    }
 
     #[test]
     fn citations_are_found_in_every_form() {

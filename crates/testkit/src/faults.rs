@@ -179,6 +179,8 @@ struct Plan {
     left: usize,
     fault: Fault,
     fired: bool,
+    /// How many bytes were read.
+    read: usize,
     /// Files with bytes that are not synced, which a power failure would lose.
     unsynced: HashSet<PathBuf>,
     renamed_unsynced: bool,
@@ -207,9 +209,21 @@ impl FaultyDisk {
 
     fn failing(number: usize, fault: Fault) -> Self {
         let unsynced = HashSet::new();
-        let plan =
-            Plan { left: number, fault, fired: false, unsynced, renamed_unsynced: false, meanwhile: None };
+        let plan = Plan {
+            left: number,
+            fault,
+            fired: false,
+            read: 0,
+            unsynced,
+            renamed_unsynced: false,
+            meanwhile: None,
+        };
         Self(Arc::new(Mutex::new(plan)))
+    }
+
+    /// Returns how many bytes were read from files so far.
+    pub fn bytes_read(&self) -> usize {
+        self.plan().read
     }
 
     fn plan(&self) -> MutexGuard<'_, Plan> {
@@ -385,7 +399,9 @@ impl Handle for FaultyHandle {
 impl Read for FaultyHandle {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.disk.step()?;
-        self.file.read(buffer)
+        let count = self.file.read(buffer)?;
+        self.disk.plan().read += count;
+        Ok(count)
     }
 }
 

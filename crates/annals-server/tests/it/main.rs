@@ -4,6 +4,7 @@
 
 mod abuse;
 mod acp;
+mod chat;
 mod connections;
 mod golden;
 mod http;

@@ -1,0 +1,225 @@
+//! Every capability in `docs/CAPABILITIES.md` names a test, and every test that is named there exists.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{oracle, project, protocols};
+
+const DOCUMENT: &str = "docs/CAPABILITIES.md";
+
+/// The first line of every table of capabilities.
+const HEADER: &str = "| capability | command, method or function | test | item |";
+
+/// The descriptions that annals was built from, and how many items each has.
+const DESCRIPTIONS: [(char, usize); 5] = [('A', 81), ('B', 98), ('C', 40), ('D', 39), ('E', 52)];
+
+/// What stands in place of a test that is still to be written.
+const TO_DO: &str = "TODO";
+
+/// A row: a capability, the cell that names its tests, and the items of descriptions that it covers.
+#[derive(Debug, PartialEq, Eq)]
+struct Row<'a> {
+    capability: &'a str,
+    tests: &'a str,
+    items: &'a str,
+}
+
+pub(super) fn complaints() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let document = fs::read_to_string(project().join(DOCUMENT))?;
+    let (rows, mut found) = rows(&document);
+    found.extend(rows.iter().flat_map(|row| complaints_of_tests(row, exists)));
+    found.extend(complaints_of_items(&rows));
+    Ok(found.into_iter().map(|complaint| format!("{DOCUMENT}: {complaint}")).collect())
+}
+
+/// Returns the rows of all tables of capabilities, and a complaint for each that does not have four cells.
+fn rows(document: &str) -> (Vec<Row<'_>>, Vec<String>) {
+    let (mut rows, mut complaints, mut is_inside) = (Vec::new(), Vec::new(), false);
+    for line in document.lines() {
+        if !line.starts_with('|') || line == HEADER {
+            is_inside = line == HEADER;
+        } else if is_inside && !line.starts_with("|---") {
+            let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+            match cells[..] {
+                [capability, _, tests, items] => rows.push(Row { capability, tests, items }),
+                _ => complaints.push(format!("not four cells: {line}")),
+            }
+        }
+    }
+    (rows, complaints)
+}
+
+/// Complains of a row without a test, and of tests that do not exist.
+fn complaints_of_tests(row: &Row<'_>, exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let Row { capability, tests, items } = row;
+    if *tests == TO_DO {
+        return vec![format!("no test yet for “{capability}” ({items})")];
+    }
+    let names: Vec<_> = tests.split('`').skip(1).step_by(2).collect();
+    if names.is_empty() {
+        return vec![format!("no test is named for “{capability}” ({items})")];
+    }
+    let missing = names.into_iter().filter(|name| !exists(name));
+    missing.map(|name| format!("there is no test `{name}`, which “{capability}” names")).collect()
+}
+
+/// Complains of items of descriptions that no row covers, or more than one.
+fn complaints_of_items(rows: &[Row<'_>]) -> Vec<String> {
+    let covered: Vec<_> = rows.iter().flat_map(|row| row.items.split(", ")).collect();
+    let items = DESCRIPTIONS
+        .iter()
+        .flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")));
+    let is_known = |item: &str| {
+        DESCRIPTIONS.iter().any(|(letter, count)| {
+            let number = item.strip_prefix(*letter).and_then(|number| number.parse::<usize>().ok());
+            number.is_some_and(|number| (1..=*count).contains(&number))
+        })
+    };
+    let unknown = covered.iter().filter(|item| **item != "–" && !is_known(item));
+    let unknown = unknown.map(|item| format!("there is no item `{item}`")).collect::<Vec<_>>();
+    let wrong = items.filter_map(|item| match covered.iter().filter(|covered| **covered == item).count() {
+        0 => Some(format!("no row covers item {item}")),
+        1 => None,
+        count => Some(format!("{count} rows cover item {item}")),
+    });
+    wrong.chain(unknown).collect()
+}
+
+/// Returns whether a test exists, in any of the forms that the document explains.
+fn exists(name: &str) -> bool {
+    if let Some(scenario) = name.strip_prefix("cargo x oracle ") {
+        return oracle::names().any(|name| name == scenario);
+    }
+    if let Some(client) = name.strip_prefix("cargo x protocols ") {
+        return protocols::names().any(|name| name == client);
+    }
+    if name.starts_with("corpus/") {
+        return project().join(name).join("session.jsonl").is_file();
+    }
+    match name.split_once("::") {
+        Some((path, function)) => source(path).is_some_and(|source| has_test(&source, function)),
+        None => name.contains("/tests/it/rpc/") && project().join("crates").join(name).is_file(),
+    }
+}
+
+/// Reads a source file, which is named as it lies below `crates` or below the project.
+fn source(path: &str) -> Option<String> {
+    let folders = [project().join("crates"), project().to_owned()];
+    let is_source = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
+    folders
+        .iter()
+        .map(|folder| folder.join(path))
+        .filter(|path| is_source(path))
+        .find_map(|path| fs::read_to_string(path).ok())
+}
+
+/// Returns whether a source file has a function of this name that is marked as a test.
+fn has_test(source: &str, function: &str) -> bool {
+    let lines: Vec<_> = source.lines().map(str::trim_start).collect();
+    let is_function = |line: &str| {
+        let line = line.strip_prefix("async ").unwrap_or(line);
+        line.strip_prefix("fn ")
+            .and_then(|rest| rest.strip_prefix(function))
+            .is_some_and(|rest| rest.starts_with('('))
+    };
+    let is_marked = |at: usize| {
+        let above =
+            lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        above.into_iter().any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
+    };
+    (0..lines.len()).any(|at| is_function(lines[at]) && is_marked(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row<'a>(tests: &'a str, items: &'a str) -> Row<'a> {
+        Row { capability: "It brews", tests, items }
+    }
+
+    #[test]
+    fn rows_are_found_in_tables_of_capabilities_only() {
+        let document = format!(
+            "# Tea\n\n| form | what |\n|---|---|\n| a | b |\n\n{HEADER}\n|---|---|---|---|\n| It brews | `brew` | `x.rs::y` | A1 |\n| half | a row |\n\n| c | d |\n"
+        );
+        let (rows, complaints) = rows(&document);
+        assert_eq!(rows, [row("`x.rs::y`", "A1")]);
+        assert_eq!(complaints, ["not four cells: | half | a row |"]);
+    }
+
+    #[test]
+    fn a_row_needs_a_test_that_exists() {
+        let exists = |name: &str| name == "x.rs::here";
+        for (tests, complaints) in [
+            ("`x.rs::here`", &[][..]),
+            ("TODO", &["no test yet for “It brews” (A1)"]),
+            ("", &["no test is named for “It brews” (A1)"]),
+            ("by hand", &["no test is named for “It brews” (A1)"]),
+            (
+                "`x.rs::here`, `x.rs::gone`, `corpus/gone`",
+                &[
+                    "there is no test `x.rs::gone`, which “It brews” names",
+                    "there is no test `corpus/gone`, which “It brews” names",
+                ],
+            ),
+        ] {
+            assert_eq!(complaints_of_tests(&row(tests, "A1"), exists), complaints, "{tests}");
+        }
+    }
+
+    #[test]
+    fn every_item_is_covered_once() {
+        let all: Vec<_> = DESCRIPTIONS
+            .iter()
+            .flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")))
+            .collect();
+        let all = all.join(", ");
+        assert_eq!(complaints_of_items(&[row("", &all), row("", "–")]), [] as [&str; 0]);
+        let without = all.replace("B7, ", "");
+        assert_eq!(complaints_of_items(&[row("", &without)]), ["no row covers item B7"]);
+        let more = [row("", &all), row("", "E52"), row("", "E53"), row("", "tea")];
+        let complaints = ["2 rows cover item E52", "there is no item `E53`", "there is no item `tea`"];
+        assert_eq!(complaints_of_items(&more), complaints);
+    }
+
+    #[test]
+    fn only_functions_that_are_marked_are_tests() {
+        let source = "#[test]\nfn plain() {}\n\n    /// LISTS 1.1\n    #[cfg(unix)]\n    #[test]\n    // Why.\n    fn inner(x: u8) {}\n#[tokio::test(flavor = \"x\")]\nasync fn later() {}\nfn helper() {}\n#[test]\n\nfn apart() {}\n";
+        for (name, is_test) in [
+            ("plain", true),
+            ("inner", true),
+            ("later", true),
+            ("helper", false),
+            ("apart", false),
+            ("pla", false),
+            ("gone", false),
+        ] {
+            assert_eq!(has_test(source, name), is_test, "{name}");
+        }
+    }
+
+    #[test]
+    fn tests_of_every_form_are_found() {
+        for (name, is_there) in [
+            ("annals/tests/it/list.rs::filters_leave_out_what_does_not_fit", true),
+            ("annals-transcript/tests/it/props.rs::quoted_text_decodes_to_itself", true),
+            ("xtask/src/tidy/capabilities.rs::tests_of_every_form_are_found", true),
+            ("annals/tests/it/list.rs::gone", false),
+            ("annals/tests/it/list.rs::titles", false),
+            ("annals/tests/it/gone.rs::filters_leave_out_what_does_not_fit", false),
+            ("annals-server/tests/it/rpc/load.txt", true),
+            ("annals-server/tests/it/rpc/gone.txt", false),
+            ("annals/Cargo.toml", false),
+            ("corpus/kind-user", true),
+            ("corpus/oracle/cases/plain", true),
+            ("corpus/oracle", false),
+            ("cargo x oracle fork up to a message", true),
+            ("cargo x oracle fork up to", false),
+            ("cargo x protocols browser", true),
+            ("cargo x protocols telnet", false),
+        ] {
+            assert_eq!(exists(name), is_there, "{name}");
+        }
+    }
+}
