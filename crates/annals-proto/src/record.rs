@@ -19,4 +19,7 @@ pub struct RecordResult {
     pub refused: usize,
     /// The uuid of the entry that is the parent of the next message.
     pub last: Option<String>,
+    /// How many progress entries were dropped by `--collapse-progress`.
+    #[serde(default)]
+    pub collapsed: usize,
 }

@@ -291,14 +291,15 @@ pub(crate) struct Hydrate {
 const RECORD_HELP: &str = "\
 Each line is a draft: a JSON object with a `type` and, for messages, a `message`; or a record such as a title. Missing fields \
 (`uuid`, `parentUuid`, `timestamp` and the others that Claude Code writes) are filled in. Drafts whose uuid is already in the session \
-are skipped. All lines up to the end, or to a blank line, are one batch: if one is refused, nothing of its batch is written. Each \
+are skipped, also if their content has changed since. All lines up to the end, or to a blank line, are one batch: if one is refused, nothing of its batch is written. Each \
 batch is reported as one line of JSON; a refusal ends the recording.
 
   echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}' | annals record --project .";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Record {
-    /// The working directory of the session [default: that of the existing session, else the current directory]
+    /// The working directory of the session [default: that of the existing session, else the current directory]; a subagent
+    /// has the directory and the branch of its session
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
     /// The session to append to, or the id of a new one [default: a new session]
@@ -319,7 +320,7 @@ pub(crate) struct Record {
     /// The tool call that started the agent
     #[arg(long, value_name = "ID", requires = "agent")]
     pub(crate) tool_use_id: Option<String>,
-    /// The worktree of the agent
+    /// The worktree that the agent works in: the working directory of its messages, also written beside its transcript
     #[arg(long, value_name = "DIR", requires = "agent")]
     pub(crate) worktree: Option<PathBuf>,
     /// End a batch after N drafts; with 1, each draft is on disk before the next one is read
@@ -328,6 +329,18 @@ pub(crate) struct Record {
     /// Skip drafts that are refused, and record the others
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Refuse a draft whose uuid is already in the session with other content
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Drop progress that Claude Code shows only while a tool runs: of commands, MCP calls and waiting
+    #[arg(long)]
+    pub(crate) collapse_progress: bool,
+    /// Value of `teamName` in every message: the team that the session belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team_name: Option<String>,
+    /// Value of `agentName` in every message: the name of the session, or of the subagent, within its team
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent_name: Option<String>,
     /// When written lines are synced to disk
     #[arg(long, value_enum, default_value_t = Sync::Flush)]
     pub(crate) sync: Sync,

@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use annals_api::to_wire::change_result;
 use annals_engine::{Engine, HydrateOptions, HydrateOutcome, Liveness, Log, Recording, TranscriptFile};
 use annals_proto::{ChangeResult, Operation};
-use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::RemovalMethod;
 
 use crate::args::{Global, Hydrate, OneSession, Rename, Safety, Tag, Tombstone};
@@ -76,9 +75,7 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let recording = Recording {
         project: args.project.clone(),
         session: engine.session_to_record(args.session.as_deref())?,
-        agent: None,
-        entrypoint: String::new(),
-        options: Options::default(),
+        ..Recording::default()
     };
     let target = engine.target(&recording)?;
     let log = open_log(&args.from).map_err(|error| Failure::source(&args.from, &error))?;

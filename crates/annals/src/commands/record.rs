@@ -17,8 +17,16 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
         project: args.project.clone(),
         session: engine.session_to_record(args.session.as_deref())?,
         agent: agent(args)?,
+        worktree: args.worktree.clone(),
+        team_name: args.team_name.clone(),
+        agent_name: args.agent_name.clone(),
         entrypoint: args.entrypoint.clone(),
-        options: Options { sync: args.sync.into(), ..Options::default() },
+        options: Options {
+            sync: args.sync.into(),
+            strict: args.strict,
+            collapse_progress: args.collapse_progress,
+            ..Options::default()
+        },
     };
     let mut recorder = engine.recorder(&recording)?;
     let mut out = output::stdout();
@@ -105,10 +113,10 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
 
 /// Returns what the caller is told about a batch.
 fn report(recorder: &Recorder, appended: AppendSummary, refused: usize) -> RecordResult {
-    let AppendSummary { written, skipped, last } = appended;
+    let AppendSummary { written, skipped, collapsed, last } = appended;
     let target = recorder.target();
     let path = target.path().as_path().into();
-    RecordResult { session: target.session_id().to_owned(), path, written, skipped, refused, last }
+    RecordResult { session: target.session_id().to_owned(), path, written, skipped, refused, last, collapsed }
 }
 
 fn agent(args: &Record) -> Result<Option<Agent>, Failure> {
