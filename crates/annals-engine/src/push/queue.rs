@@ -89,8 +89,7 @@ impl Queue {
         let mut reader = Reader::resume((&*file).take(state.length - self.end.offset), self.end);
         // A line may have several entries; they count once the line is complete.
         let mut line = Vec::new();
-        loop {
-            let Some(entry) = reader.read()? else { break };
+        while let Some(entry) = reader.read()? {
             line.extend(item(&entry));
             if entry.ends_in_newline() {
                 line.drain(..).for_each(|item| add(&mut self.items, &mut self.ids, item));

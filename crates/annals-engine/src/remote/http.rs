@@ -150,11 +150,7 @@ fn answer(response: Response<Body>) -> PutAnswer {
     match parts.status {
         StatusCode::OK | StatusCode::CREATED => PutAnswer::Stored,
         StatusCode::UNAUTHORIZED => PutAnswer::Unauthorized,
-        StatusCode::CONFLICT => match head(&parts.headers) {
-            Some(head) => PutAnswer::Conflict { head },
-            // Without its last entry it is not known where to continue.
-            None => PutAnswer::Unavailable { reason, retry_after: None },
-        },
+        StatusCode::CONFLICT => conflict(&parts.headers, reason),
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
             PutAnswer::Unavailable { reason, retry_after: retry_after(&parts.headers) }
         }
@@ -168,14 +164,13 @@ fn answer(response: Response<Body>) -> PutAnswer {
     }
 }
 
-/// Returns the uuid of the server's last entry: an empty value says that it has none. Returns `None` if the server does not
-/// say, or if what it says cannot be a uuid.
-fn head(headers: &HeaderMap) -> Option<Option<String>> {
-    let head = headers.get(HEAD)?.to_str().ok()?.trim();
-    match head.len() {
-        0 => Some(None),
-        1..=LONGEST_UUID if is_visible(head) => Some(Some(head.to_owned())),
-        _ => None,
+/// Returns the meaning of 409. An empty value says that the server has no entry. If it does not say which its last one is, or
+/// says something that cannot be a uuid, it is not known where to continue.
+fn conflict(headers: &HeaderMap, reason: String) -> PutAnswer {
+    let head = headers.get(HEAD).and_then(|head| head.to_str().ok()).map(str::trim);
+    match head.filter(|head| head.len() <= LONGEST_UUID && is_visible(head)) {
+        Some(head) => PutAnswer::Conflict { head: Some(head.to_owned()).filter(|head| !head.is_empty()) },
+        None => PutAnswer::Unavailable { reason, retry_after: None },
     }
 }
 

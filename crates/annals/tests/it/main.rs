@@ -12,6 +12,7 @@ mod operations;
 mod oracle;
 mod processes;
 mod prompts;
+mod push;
 mod record;
 #[cfg(unix)]
 mod serve;
