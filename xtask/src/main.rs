@@ -9,6 +9,7 @@ mod fuzz;
 mod listener;
 mod oracle;
 mod protocols;
+mod push;
 mod race;
 mod schema;
 mod tidy;
@@ -51,6 +52,8 @@ enum Chore {
     Oracle(oracle::Args),
     /// Test the server with real clients: curl, a browser, the official ACP client
     Protocols(protocols::Args),
+    /// Push sessions to a server that misbehaves, kill the processes, and compare the server with the files
+    Push(push::Args),
     /// Run operations on one session at the same time, kill them, and check that nothing is lost
     Race(race::Args),
 }
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Oracle(args) => oracle::run(&args),
         Chore::Protocols(args) => protocols::run(&args),
+        Chore::Push(args) => push::run(&args),
         Chore::Race(args) => race::run(&args),
     };
     match outcome {

@@ -24,7 +24,9 @@ use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
 use crate::lookup;
 use crate::prompts::{self, Ghost, PromptHistory};
+use crate::push::{self, PushOptions, Pusher};
 use crate::record::{self, Recording};
+use crate::remote::Ingress;
 use crate::report::{self, Report};
 use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
@@ -330,7 +332,7 @@ impl Engine {
     ///
     /// ```
     /// use annals_engine::Recording;
-    /// use annals_transcript::write::{Draft, Options};
+    /// use annals_transcript::write::Draft;
     /// # use annals_engine::{Engine, Home, Roots};
     /// # let folder = tempfile::tempdir()?;
     /// # let project = folder.path().join("projects/-src");
@@ -342,9 +344,8 @@ impl Engine {
     /// let recording = Recording {
     ///     project: Some("/src".into()),
     ///     session: id.to_owned(),
-    ///     agent: None,
     ///     entrypoint: "example".to_owned(),
-    ///     options: Options::default(),
+    ///     ..Recording::default()
     /// };
     /// let mut recorder = engine.recorder(&recording)?;
     /// recorder.append(vec![Draft::user("And the herbs")])?;
@@ -364,6 +365,20 @@ impl Engine {
     /// Writes metadata of a subagent beside its transcript. Existing fields stay unless `meta` has them.
     pub fn describe_agent(&self, target: &Target, meta: &Meta) -> Result<(), Error> {
         record::describe_agent(self, target, meta)
+    }
+}
+
+/// Sending.
+impl Engine {
+    /// Opens a transcript for pushing: [`Pusher::push`] sends its entries to the log at an address, in order and each once.
+    pub fn pusher(
+        &self,
+        file: &TranscriptFile,
+        address: &str,
+        ingress: Box<dyn Ingress>,
+        options: PushOptions,
+    ) -> Result<Pusher, Error> {
+        push::pusher(self, file, address, ingress, options)
     }
 }
 

@@ -10,7 +10,7 @@
 //! |---|---|---|---|
 //! | `catalog` | a cache for lists, `catalog.sqlite` in the [`Home`] of annals | SQLite | lists are the same, and slower |
 //! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
-//! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s |
+//! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
 
 mod belongings;
 mod catalog;
@@ -31,6 +31,7 @@ mod live;
 mod lock;
 mod lookup;
 mod prompts;
+mod push;
 mod record;
 mod remote;
 mod report;
@@ -62,10 +63,13 @@ pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
 pub use live::{LiveWriter, Liveness, ProcessView, UnknownReason};
 pub use prompts::{Ghost, Paste, Prompt, PromptHistory};
+pub use push::{
+    BackgroundPusher, PushError, PushOptions, PushOutcome, PushReport, Pusher, Retry, without_secrets,
+};
 pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::Http;
-pub use remote::Remote;
+pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
 pub use report::Report;
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;

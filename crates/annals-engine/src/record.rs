@@ -18,7 +18,7 @@ use crate::subagent::Meta;
 pub const FORMAT_VERSION: &str = "2.1.325";
 
 /// Where and how to record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// The working directory of the session. `None` is that of the existing session, or else the current one.
     pub project: Option<PathBuf>,
@@ -26,6 +26,12 @@ pub struct Recording {
     pub session: String,
     /// The subagent, if its transcript is recorded.
     pub agent: Option<Agent>,
+    /// The worktree that the subagent works in: the working directory of its messages.
+    pub worktree: Option<PathBuf>,
+    /// The team that the session belongs to, if any. Every recorded message carries it.
+    pub team_name: Option<String>,
+    /// The name of the session, or of the subagent, within its team. Every recorded message carries it.
+    pub agent_name: Option<String>,
     /// How the recording program was started. Every recorded message carries it.
     pub entrypoint: String,
     /// How to write.
@@ -41,12 +47,14 @@ pub(crate) fn recorder(engine: &Engine, recording: &Recording) -> Result<Recorde
         session: Some(recording.session.clone()),
         agent: None,
     })?);
-    let project = working_directory(recording, &path);
+    let (cwd, git_branch) = origin(recording, &target);
     let envelope = Envelope {
-        cwd: project.to_string_lossy().into_owned(),
+        cwd: cwd.to_string_lossy().into_owned(),
         version: FORMAT_VERSION.to_owned(),
         entrypoint: recording.entrypoint.clone(),
-        git_branch: git::branch(&project),
+        git_branch,
+        team_name: recording.team_name.clone(),
+        agent_name: recording.agent_name.clone(),
     };
     let recorder = Recorder::builder(target)
         .disk(Arc::clone(engine.disk()))
@@ -56,15 +64,39 @@ pub(crate) fn recorder(engine: &Engine, recording: &Recording) -> Result<Recorde
     Ok(recorder.open()?)
 }
 
-/// Returns the working directory that recorded messages carry.
-fn working_directory(recording: &Recording, transcript: &Path) -> PathBuf {
-    match &recording.project {
-        Some(project) => resolve(project),
-        None => match ends(transcript).and_then(|lite| lite.cwd) {
-            Some(cwd) => PathBuf::from(cwd),
-            None => resolve(Path::new(".")),
-        },
+/// Returns the working directory and the branch that recorded messages carry.
+///
+/// A directory that is given comes first. Otherwise a session continues in its own directory, with the branch that is checked
+/// out there now. A subagent works where its earlier messages say, or else where its session does, and on that branch, even if
+/// annals runs on a machine or in a folder where neither exists.
+fn origin(recording: &Recording, target: &Target) -> (PathBuf, String) {
+    let given =
+        recording.worktree.as_ref().filter(|_| target.agent().is_some()).or(recording.project.as_ref());
+    if let Some(given) = given {
+        return with_branch(resolve(given));
     }
+    if target.agent().is_some()
+        && let Some((cwd, branch)) = recorded_origin(&target.path()).or_else(|| {
+            let session = SessionPaths::new(target.folder(), target.session_id());
+            recorded_origin(session.transcript())
+        })
+    {
+        return (cwd, branch);
+    }
+    let cwd = ends(&target.path()).and_then(|lite| lite.cwd);
+    with_branch(cwd.map_or_else(|| resolve(Path::new(".")), PathBuf::from))
+}
+
+/// Returns a directory with the branch that is checked out there.
+fn with_branch(cwd: PathBuf) -> (PathBuf, String) {
+    let branch = git::branch(&cwd);
+    (cwd, branch)
+}
+
+/// Returns the directory and the branch of the last message of a transcript, if it has one.
+fn recorded_origin(transcript: &Path) -> Option<(PathBuf, String)> {
+    let lite = ends(transcript)?;
+    Some((lite.last_cwd.or(lite.cwd)?.into(), lite.git_branch.unwrap_or_default()))
 }
 
 pub(crate) fn target(engine: &Engine, recording: &Recording) -> Result<Target, Error> {

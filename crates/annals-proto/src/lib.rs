@@ -47,7 +47,7 @@ pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::{ModelMessage, Role};
 pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
-pub use record::RecordResult;
+pub use record::{PushResult, RecordResult};
 pub use request::{
     EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams, RenameParams,
     RestoreParams, SessionParams, TagParams, ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,

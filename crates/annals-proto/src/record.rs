@@ -19,4 +19,30 @@ pub struct RecordResult {
     pub refused: usize,
     /// The uuid of the entry that is the parent of the next message.
     pub last: Option<String>,
+    /// How many progress entries were dropped by `--collapse-progress`.
+    #[serde(default)]
+    pub collapsed: usize,
+}
+
+/// The result of sending the entries of a session to a server: `annals push`, and the last line of `annals record --push`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PushResult {
+    /// The session.
+    pub session: String,
+    /// The path of the transcript.
+    pub path: Text,
+    /// The address of the log, without user, password and query.
+    pub address: String,
+    /// How many entries were stored.
+    pub pushed: usize,
+    /// How many entries the server does not have yet.
+    pub pending: usize,
+    /// The uuid of the last entry that the server has, as far as it is known.
+    pub last: Option<String>,
+    /// Why entries are pending.
+    pub error: Option<String>,
+    /// Whether nothing was sent on purpose.
+    pub dry_run: bool,
 }

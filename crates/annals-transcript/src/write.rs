@@ -73,6 +73,8 @@ pub struct Recorder {
     pending_bytes: usize,
     /// The index in `pending` of each draft with an id.
     pending_ids: HashMap<String, usize>,
+    /// The parents of the progress drafts that were dropped, by id.
+    collapsed_parents: HashMap<String, Parent>,
     written: usize,
     /// The time of the last draft.
     newest: Timestamp,
@@ -96,6 +98,13 @@ pub struct Options {
     /// A lock file that the recorder locks, shared, during each write and before the transcript's own lock. Operations that
     /// move or replace the session lock it exclusively.
     pub session_lock: Option<PathBuf>,
+    /// Refuse a draft whose uuid is recorded with other content. Otherwise it is skipped, as Claude Code does.
+    pub strict: bool,
+    /// Drop progress that Claude Code shows only while a tool runs ([`Progress::is_ephemeral`]). What hangs on such a draft
+    /// hangs on its parent instead.
+    ///
+    /// [`Progress::is_ephemeral`]: crate::entry::view::Progress::is_ephemeral
+    pub collapse_progress: bool,
 }
 
 impl Default for Options {
@@ -107,6 +116,8 @@ impl Default for Options {
             lock_timeout: Duration::from_secs(10),
             now: Timestamp::now,
             session_lock: None,
+            strict: false,
+            collapse_progress: false,
         }
     }
 }
@@ -130,6 +141,8 @@ pub struct AppendSummary {
     pub written: usize,
     /// The number of entries that the transcript already had.
     pub skipped: usize,
+    /// The number of progress entries that were dropped, see [`Options::collapse_progress`].
+    pub collapsed: usize,
     /// The id that the next message should name as its parent.
     pub last: Option<String>,
 }
@@ -183,6 +196,7 @@ impl Recorder {
             pending: Vec::new(),
             pending_bytes: 0,
             pending_ids: HashMap::new(),
+            collapsed_parents: HashMap::new(),
             written: 0,
             newest: Timestamp::MIN,
             session_lock: None,
@@ -217,6 +231,9 @@ impl Recorder {
     /// A draft that names its parent keeps it. Otherwise the parent of the first new message is the last entry of the
     /// conversation or, if the batch begins with entries that are already recorded, the last of those; the parent of each
     /// further message is the message before it. A `progress` entry never becomes a parent.
+    ///
+    /// A draft whose uuid is recorded already is skipped, also if its content has changed since, such as the usage of a reply
+    /// that was still being written; with [`Options::strict`], changed content is refused.
     pub fn append(&mut self, batch: Vec<Draft>) -> Result<AppendSummary, Error> {
         let (appended, refused) = self.enqueue(batch, false)?;
         match refused.into_iter().next() {
@@ -263,18 +280,27 @@ impl Drop for Recorder {
 impl Recorder {
     fn enqueue(&mut self, batch: Vec<Draft>, keep_going: bool) -> Result<(AppendSummary, Vec<Error>), Error> {
         let before = self.pending.len();
-        let (mut skipped, mut refused) = (0, Vec::new());
+        let (mut skipped, mut collapsed, mut refused) = (0, 0, Vec::new());
         // The last message of the batch that is already recorded and comes before all new ones.
         let mut prefix = None;
         let mut last_new = None;
         let mut file = None;
         let mut ids = NewIds::at_most(batch.len());
-        for (index, draft) in batch.into_iter().enumerate() {
+        for (index, mut draft) in batch.into_iter().enumerate() {
+            if self.options.collapse_progress {
+                self.skip_collapsed_parents(&mut draft);
+                if draft.is_ephemeral_progress() {
+                    collapsed += 1;
+                    self.collapsed_parents.extend(draft.id.map(|id| (id, draft.parent)));
+                    continue;
+                }
+            }
             let is_message = draft.kind.is_message();
             match self.check(&draft, &mut file).inspect_err(|_| self.truncate_queue(before))? {
                 Ok(DraftStatus::Recorded) => {
                     skipped += 1;
-                    if is_message && last_new.is_none() {
+                    // The recorded entry counts: the draft may be of another kind.
+                    if last_new.is_none() && draft.id.as_deref().is_some_and(|id| self.is_message(id)) {
                         prefix.clone_from(&draft.id);
                     }
                 }
@@ -300,7 +326,18 @@ impl Recorder {
         let written = self.pending.len() - before;
         let last = last_new.or(prefix).or_else(|| self.last().map(str::to_owned));
         self.write_if_due(before)?;
-        Ok((AppendSummary { written, skipped, last }, refused))
+        Ok((AppendSummary { written, skipped, collapsed, last }, refused))
+    }
+
+    /// Replaces a parent that was dropped as progress by its own parent.
+    fn skip_collapsed_parents(&self, draft: &mut Draft) {
+        while let Parent::Entry(id) = &draft.parent
+            && let Some(parent) = self.collapsed_parents.get(id)
+        {
+            // In a damaged input an entry may be its own ancestor; parents that were stored earlier have been replaced.
+            let is_own = matches!(parent, Parent::Entry(parent) if parent == id);
+            draft.parent = if is_own { Parent::Last } else { parent.clone() };
+        }
     }
 
     /// Returns whether a draft is new, or why it is refused. Opens the file if the draft has to be compared with a line.
@@ -317,12 +354,13 @@ impl Recorder {
             return Ok(Err(DraftError::Sidechain));
         }
         if let Some(id) = &draft.id
-            && let Some(is_same) = self.is_same_as_recorded(draft, id, file)?
+            && self.is_known(id)
         {
-            return Ok(if is_same {
-                Ok(DraftStatus::Recorded)
-            } else {
+            let is_taken = self.options.strict && !self.is_same_as_recorded(draft, id, file)?;
+            return Ok(if is_taken {
                 Err(DraftError::IdTaken(id.clone()))
+            } else {
+                Ok(DraftStatus::Recorded)
             });
         }
         if let Parent::Entry(parent) = &draft.parent
@@ -332,26 +370,31 @@ impl Recorder {
             // Another process may have recorded the parent since the index was last updated.
             self.update_index()?;
             if !self.is_message(parent) {
-                let exists = self.index.location(parent).is_some() || self.pending_ids.contains_key(parent);
-                let error = if exists { DraftError::NotAMessage } else { DraftError::NoParent };
+                let error =
+                    if self.is_known(parent) { DraftError::NotAMessage } else { DraftError::NoParent };
                 return Ok(Err(error(parent.clone())));
             }
         }
         Ok(Ok(DraftStatus::New))
     }
 
-    /// Returns whether the entry with the id of a draft has its content; `None` if there is no such entry, neither in the
-    /// queue nor in the file.
+    /// Returns whether there is an entry with an id, in the queue or in the file.
+    fn is_known(&self, id: &str) -> bool {
+        self.pending_ids.contains_key(id) || self.index.location(id).is_some()
+    }
+
+    /// Returns whether the entry with the id of a draft has its content.
     fn is_same_as_recorded(
         &self,
         draft: &Draft,
         id: &str,
         file: &mut Option<Box<dyn Handle>>,
-    ) -> Result<Option<bool>, Error> {
+    ) -> Result<bool, Error> {
         if let Some(&index) = self.pending_ids.get(id) {
-            return Ok(Some(draft.has_same_content_as(self.pending[index].draft.body())));
+            return Ok(draft.has_same_content_as(self.pending[index].draft.body()));
         }
-        self.index.location(id).map(|location| self.is_recorded_at(draft, location, file)).transpose()
+        let location = self.index.location(id);
+        location.map_or(Ok(false), |location| self.is_recorded_at(draft, location, file))
     }
 
     /// Returns whether the entry at a location has the content of a draft.
@@ -422,7 +465,7 @@ impl Recorder {
 /// Whether a draft has to be written.
 enum DraftStatus {
     New,
-    /// The file, or the queue, has an entry with its id and content.
+    /// The file, or the queue, has an entry with its id.
     Recorded,
 }
 

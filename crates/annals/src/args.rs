@@ -110,6 +110,9 @@ pub(crate) enum Command {
     Tombstone(Tombstone),
     /// Create or replace a session from a log that is kept elsewhere; a replaced session goes to the trash
     Hydrate(Hydrate),
+    /// Send the entries of a session to a server that does not have them yet
+    #[command(after_help = PUSH_HELP)]
+    Push(Push),
 }
 
 const SERVE_HELP: &str = "\
@@ -285,20 +288,68 @@ pub(crate) struct Hydrate {
     #[arg(long)]
     pub(crate) allow_empty: bool,
     #[command(flatten)]
+    pub(crate) access: RemoteAccess,
+    #[command(flatten)]
     pub(crate) safety: Safety,
+}
+
+/// How a server on another machine is accessed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemoteAccess {
+    /// Read the token for the server from this file [default: `$ANNALS_REMOTE_TOKEN`]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Send the token over http to another machine, although everyone on the way can read it
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+}
+
+const PUSH_HELP: &str = "\
+The entries are sent in the order of the file, one `PUT` each. An entry is stored once, even if annals or the server is killed while it \
+is sent: the server keeps the uuid of its last entry, and annals continues behind it. The transcript is never changed. docs/PUSH.md \
+describes the requests, and what a server has to do.
+
+  annals push latest 'https://example.org/sessions/{session}' \\
+    --token-file ~/.log-token";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Push {
+    /// A session, or the path of a transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+    /// The address of the log; `{session}` and `{agent}` in it are replaced by the ids of the session and the subagent
+    #[arg(value_name = "URL")]
+    pub(crate) address: String,
+    /// Also send records without a uuid, such as titles; the server has to recognise them by their `Idempotency-Key`
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has: for a transcript
+    /// that was rewritten
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// Print how many entries would be sent, and send nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// The pause after the first failure, in milliseconds; each further one is twice as long, up to 8 seconds
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    pub(crate) retry_delay: u64,
+    #[command(flatten)]
+    pub(crate) access: RemoteAccess,
 }
 
 const RECORD_HELP: &str = "\
 Each line is a draft: a JSON object with a `type` and, for messages, a `message`; or a record such as a title. Missing fields \
 (`uuid`, `parentUuid`, `timestamp` and the others that Claude Code writes) are filled in. Drafts whose uuid is already in the session \
-are skipped. All lines up to the end, or to a blank line, are one batch: if one is refused, nothing of its batch is written. Each \
-batch is reported as one line of JSON; a refusal ends the recording.
+are skipped, also if their content has changed since. All lines up to the end, or to a blank line, are one batch: if one is refused, nothing of its batch is written. Each \
+batch is reported as one line of JSON; a refusal ends the recording. With `--push`, a last line says what was sent and what is pending.
 
   echo '{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}' | annals record --project .";
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Record {
-    /// The working directory of the session [default: that of the existing session, else the current directory]
+    /// The working directory of the session [default: that of the existing session, else the current directory; for a
+    /// subagent, the directory and the branch of its session]
     #[arg(long, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
     /// The session to append to, or the id of a new one [default: a new session]
@@ -319,7 +370,7 @@ pub(crate) struct Record {
     /// The tool call that started the agent
     #[arg(long, value_name = "ID", requires = "agent")]
     pub(crate) tool_use_id: Option<String>,
-    /// The worktree of the agent
+    /// The worktree that the agent works in: the working directory of its messages, also written beside its transcript
     #[arg(long, value_name = "DIR", requires = "agent")]
     pub(crate) worktree: Option<PathBuf>,
     /// End a batch after N drafts; with 1, each draft is on disk before the next one is read
@@ -328,12 +379,35 @@ pub(crate) struct Record {
     /// Skip drafts that are refused, and record the others
     #[arg(long)]
     pub(crate) keep_going: bool,
+    /// Refuse a draft whose uuid is already in the session with other content
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Drop progress that Claude Code shows only while a tool runs: of commands, MCP calls and waiting
+    #[arg(long)]
+    pub(crate) collapse_progress: bool,
+    /// Value of `teamName` in every message: the team that the session belongs to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) team_name: Option<String>,
+    /// Value of `agentName` in every message: the name of the session, or of the subagent, within its team
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent_name: Option<String>,
     /// When written lines are synced to disk
     #[arg(long, value_enum, default_value_t = Sync::Flush)]
     pub(crate) sync: Sync,
     /// Value of `entrypoint` in every message
     #[arg(long, value_name = "NAME", default_value = "annals")]
     pub(crate) entrypoint: String,
+    /// Send the entries of the session to this address, too, after they are on disk; see `annals push --help`
+    #[arg(long, value_name = "URL")]
+    pub(crate) push: Option<String>,
+    /// With `--push`: also send records without a uuid, such as titles
+    #[arg(long, requires = "push")]
+    pub(crate) push_all: bool,
+    /// With `--push`: the pause after the first failure, in milliseconds; each further one is twice as long, up to 8 seconds
+    #[arg(long, value_name = "MS", default_value_t = 500, requires = "push")]
+    pub(crate) retry_delay: u64,
+    #[command(flatten)]
+    pub(crate) access: RemoteAccess,
 }
 
 /// When written lines are synced to disk.

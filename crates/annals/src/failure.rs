@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use annals_engine::PushError;
 use annals_server::HttpError;
 use annals_transcript::write::{self, DraftError};
 
@@ -102,6 +103,36 @@ impl Failure {
     pub(crate) fn token_file(path: &Path, error: impl Display) -> Self {
         let text = format!("cannot read the token in `{}`: {error}", path.display());
         Failure::Message { text, hints: Vec::new(), code: FAILED }
+    }
+
+    /// A token in the environment cannot be used.
+    pub(crate) fn token_variable(name: &str, error: impl Display) -> Self {
+        Failure::Message { text: format!("cannot use `{name}`: {error}"), hints: Vec::new(), code: FAILED }
+    }
+
+    /// Entries could not be pushed; `again` is the command that sends them.
+    pub(crate) fn push(error: &PushError, pending: usize, again: &str) -> Self {
+        let first = match error {
+            PushError::Unauthorized => {
+                "give a token with `--token-file`, or in `ANNALS_REMOTE_TOKEN`".to_owned()
+            }
+            PushError::UnknownHead { .. } => {
+                "push to another address, or remove the log on the server".to_owned()
+            }
+            PushError::Rewritten { .. } => format!(
+                "`{again} --restart` continues behind the last entry that the server has, if the transcript still has it"
+            ),
+            _ => format!("`{again}` sends what is pending"),
+        };
+        let pending = match pending {
+            // What the server lacks is not known.
+            _ if matches!(error, PushError::Rewritten { .. } | PushError::UnknownHead { .. }) => {
+                "all entries are on disk".to_owned()
+            }
+            0 => "all entries are on disk".to_owned(),
+            pending => format!("all entries are on disk; pending: {}", output::entries(pending)),
+        };
+        Failure::Message { text: format!("cannot push: {error}"), hints: vec![pending, first], code: FAILED }
     }
 
     /// The server cannot listen on its address.

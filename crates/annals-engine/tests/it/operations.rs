@@ -15,7 +15,8 @@ use annals_engine::{
 };
 use annals_transcript::project::{folder_name, resolve};
 use annals_transcript::write::fs::{Disk, RealDisk};
-use annals_transcript::write::{Agent, Options, Target};
+use annals_transcript::write::{Agent, Draft, Target};
+use serde_json::Value;
 use tempfile::TempDir;
 use testkit::faults::{FaultyDisk, TwoDevices};
 
@@ -737,15 +738,59 @@ fn the_same_name_is_given_at_the_same_time_and_stays_whole() {
 }
 
 #[test]
+fn an_agent_works_where_its_session_does_unless_another_place_is_given() {
+    let world = tempfile::tempdir().unwrap();
+    let folder = world.path();
+    let engine = real_at(folder);
+    let line = |agent: Option<&str>, recording: Recording| -> (String, String) {
+        let agent = agent.map(|agent| Agent::new(agent).unwrap());
+        let recording = Recording { session: SESSION.into(), agent, ..recording };
+        let mut recorder = engine.recorder(&recording).unwrap();
+        recorder.append(vec![Draft::user("x")]).unwrap();
+        recorder.flush().unwrap();
+        let text = fs::read_to_string(recorder.target().path()).unwrap();
+        let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        let text = |key: &str| line[key].as_str().unwrap().to_owned();
+        (text("cwd"), text("gitBranch"))
+    };
+    let given = |path: &Path| Recording { project: Some(path.to_owned()), ..Recording::default() };
+    let worktree = |path: &Path| Recording { worktree: Some(path.to_owned()), ..Recording::default() };
+    let checkout = |name: &str| {
+        let path = resolve(&folder.join(name));
+        fs::create_dir_all(path.join(".git")).unwrap();
+        fs::write(path.join(".git/HEAD"), format!("ref: refs/heads/{name}-branch\n")).unwrap();
+        path
+    };
+    let (home, tree) = (checkout("home"), checkout("tree"));
+    let at = |path: &Path, branch: &str| (path.to_string_lossy().into_owned(), branch.to_owned());
+    assert_eq!(line(None, given(&home)), at(&home, "home-branch"));
+    // The branch is the session's, even if another one is checked out meanwhile.
+    fs::write(home.join(".git/HEAD"), "ref: refs/heads/later\n").unwrap();
+    assert_eq!(line(Some("a1"), Recording::default()), at(&home, "home-branch"));
+    assert_eq!(line(Some("a2"), worktree(&tree)), at(&tree, "tree-branch"));
+    assert_eq!(line(Some("a2"), Recording::default()), at(&tree, "tree-branch"), "it stays in its worktree");
+    let both = Recording { project: Some(home.clone()), ..worktree(&tree) };
+    assert_eq!(line(Some("a3"), both), at(&tree, "tree-branch"), "the worktree is where it works");
+    assert_eq!(line(Some("a4"), given(&tree)), at(&tree, "tree-branch"));
+    // A session takes the branch that is checked out now.
+    assert_eq!(line(None, Recording::default()), at(&home, "later"));
+}
+
+/// Returns an engine on an empty folder.
+fn real_at(folder: &Path) -> Engine {
+    fs::create_dir_all(folder.join("root/projects")).unwrap();
+    real(folder)
+}
+
+#[test]
 fn recording_goes_on_where_the_session_lies_unless_that_is_in_doubt() {
     let world = world();
     let folder = world.path();
     let recording = |project: &Path| Recording {
         project: Some(project.to_owned()),
         session: SESSION.into(),
-        agent: None,
         entrypoint: "test".into(),
-        options: Options::default(),
+        ..Recording::default()
     };
     let engine = real(folder);
     let target = engine.target(&recording(Path::new("/elsewhere"))).unwrap();

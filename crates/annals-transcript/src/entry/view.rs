@@ -8,6 +8,7 @@ mod attachment;
 mod progress;
 mod record;
 mod system;
+mod team;
 mod user;
 
 pub use assistant::{Assistant, ServerToolUse, Usage};
@@ -23,6 +24,7 @@ pub use system::{
     CompactBoundary, MicrocompactBoundary, PreservedMessages, PreservedSegment, RetriedError,
     StopHookSummary, System, SystemKind,
 };
+pub use team::Team;
 pub use user::{Origin, SpilledOutput, ToolUseResult, User};
 
 use super::Kind;

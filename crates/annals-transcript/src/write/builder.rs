@@ -56,6 +56,18 @@ impl RecorderBuilder {
         self
     }
 
+    /// Sets whether a draft is refused if its uuid is recorded with other content.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.options.strict = strict;
+        self
+    }
+
+    /// Sets whether progress that is shown only while a tool runs is dropped.
+    pub fn collapse_progress(mut self, collapse_progress: bool) -> Self {
+        self.options.collapse_progress = collapse_progress;
+        self
+    }
+
     /// Sets the disk to write to.
     pub fn disk(self, disk: Arc<dyn Disk>) -> Self {
         Self { disk, ..self }

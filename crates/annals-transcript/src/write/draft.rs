@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
+use crate::entry::view::Progress;
 use crate::entry::{Flag, Kind};
 use crate::json::{Value, quote};
 use crate::session::NO_ENTRY;
@@ -71,7 +72,7 @@ pub enum DraftError {
     /// The parent that it names is not a message.
     #[error("nothing can hang on `{0}`: it is not a message")]
     NotAMessage(String),
-    /// Another entry with other content has its id.
+    /// Another entry with other content has its id, and the recorder is strict.
     #[error("there is another entry with the uuid `{0}` and other content")]
     IdTaken(String),
     /// It is longer than a line may be.
@@ -141,6 +142,12 @@ impl Draft {
         self.json.len()
     }
 
+    /// Returns whether it is progress that Claude Code shows only while a tool runs.
+    pub(super) fn is_ephemeral_progress(&self) -> bool {
+        self.kind == Kind::Progress
+            && Entry::new(&self.json).view::<Progress>().is_some_and(|progress| progress.is_ephemeral())
+    }
+
     /// Returns whether a recorded entry has all fields of the draft with the same values, apart from those that depend on
     /// where and when it was recorded.
     pub(super) fn has_same_content_as(&self, recorded: Value<'_>) -> bool {
@@ -192,8 +199,9 @@ fn members(object: Value<'_>) -> BTreeMap<Cow<'_, str>, Value<'_>> {
 }
 
 /// Fields that depend on where and when an entry is recorded, not on its content.
-const CONTEXT_FIELDS: [&str; 12] = [
+const CONTEXT_FIELDS: [&str; 14] = [
     "agentId",
+    "agentName",
     "parentUuid",
     "logicalParentUuid",
     "isSidechain",
@@ -205,6 +213,7 @@ const CONTEXT_FIELDS: [&str; 12] = [
     "session_id",
     "version",
     "gitBranch",
+    "teamName",
 ];
 
 /// Drafts of the entries that Claude Code records.
@@ -343,6 +352,10 @@ pub struct Envelope {
     pub entrypoint: String,
     /// The git branch that is checked out; empty outside a repository.
     pub git_branch: String,
+    /// The team that the session belongs to, if any.
+    pub team_name: Option<String>,
+    /// The name of the session, or of the agent, within its team.
+    pub agent_name: Option<String>,
 }
 
 /// The values of the fields that the recorder adds to a draft.
@@ -374,6 +387,8 @@ impl Draft {
                 line.member("agentId", &quote(agent));
             }
         }
+        // A content replacement tells by this field whether it is the session's or an agent's.
+        let is_replacement = self.kind == Kind::ContentReplacement;
         if !is_linked && let Some(name) = self.body().get("type") {
             // Claude Code searches the end of a file for records by their beginning, which is the type.
             line.raw_member(b"type", name.bytes());
@@ -382,7 +397,7 @@ impl Draft {
             let is_added = match &*key.decode() {
                 "type" => !is_linked,
                 "parentUuid" | "isSidechain" => is_linked,
-                "agentId" => is_linked && added.agent.is_some(),
+                "agentId" => (is_linked || is_replacement) && added.agent.is_some(),
                 "sessionId" => true,
                 _ => false,
             };
@@ -408,12 +423,20 @@ impl Draft {
                     line.member(key, &value);
                 }
             }
+            for (key, value) in [("teamName", &envelope.team_name), ("agentName", &envelope.agent_name)] {
+                if let Some(value) = value.as_deref().filter(|_| !has(key)) {
+                    line.member(key, &quote(value));
+                }
+            }
         } else {
             if matches!(self.kind, Kind::QueueOperation | Kind::PrLink) && !has("timestamp") {
                 line.member("timestamp", &time);
             }
             if has_session_id(self.kind) || has("sessionId") {
                 line.member("sessionId", &quote(added.session));
+            }
+            if let Some(agent) = added.agent.filter(|_| is_replacement) {
+                line.member("agentId", &quote(agent));
             }
         }
         line.out.extend_from_slice(b"}\n");

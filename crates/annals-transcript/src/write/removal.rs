@@ -107,7 +107,13 @@ impl<'i> Removal<'i> {
 
     /// Returns the message that comes before the entry after a compaction: the one kept before it, or the anchor.
     fn predecessor_in(&self, entry: &Entry<'_>) -> Option<String> {
-        let kept = entry.body()?.get("compactMetadata")?.get("preservedMessages")?;
+        let metadata = entry.body()?.get("compactMetadata")?;
+        let Some(kept) = metadata.get("preservedMessages") else {
+            // In a segment, the message before an entry is its parent, except for the first one.
+            let segment = metadata.get("preservedSegment")?;
+            let is_first = segment.text("headUuid").is_some_and(|head| head == self.id);
+            return segment.text("anchorUuid").filter(|_| is_first).map(Cow::into_owned);
+        };
         let ids: Vec<_> = kept.texts("uuids").collect();
         let index = ids.iter().position(|id| *id == self.id)?;
         let before = index.checked_sub(1).map(|index| ids[index].clone().into_owned());
@@ -168,6 +174,7 @@ impl<'i> Removal<'i> {
             let list = messages.get("uuids").and_then(Json::as_array);
             kept = list.map(|list| list.iter().filter_map(Json::as_str).map(str::to_owned).collect());
         }
+        let is_only = kept.as_ref().map_or_else(|| self.is_whole_segment(&metadata), Vec::is_empty);
         if let Some(segment) = metadata.get_mut("preservedSegment") {
             // Without a list, the child of the entry is the next message of the segment.
             let (first, last) = match &kept {
@@ -178,10 +185,17 @@ impl<'i> Removal<'i> {
             self.replace(segment.get_mut("tailUuid"), last.map(String::as_str));
             self.replace(segment.get_mut("anchorUuid"), self.parent.as_deref());
         }
-        if kept.is_some_and(|kept| kept.is_empty()) {
+        if is_only {
             metadata.retain(|key, _| !key.starts_with("preserved"));
         }
         Some(Json::from(metadata).to_string())
+    }
+
+    /// Returns whether the entry is the only message of the segment that a compaction keeps.
+    fn is_whole_segment(&self, metadata: &Map<String, Json>) -> bool {
+        let segment = metadata.get("preservedSegment");
+        let end = |key: &str| segment.and_then(|segment| segment.get(key));
+        ["headUuid", "tailUuid"].into_iter().all(|key| end(key).is_some_and(|id| *id == self.id))
     }
 
     fn replace(&self, value: Option<&mut Json>, by: Option<&str>) {

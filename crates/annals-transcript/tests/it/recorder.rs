@@ -20,6 +20,7 @@ pub(crate) fn envelope() -> Envelope {
         version: "2.1.325".into(),
         entrypoint: "cli".into(),
         git_branch: "main".into(),
+        ..Envelope::default()
     }
 }
 
@@ -245,11 +246,9 @@ fn a_refused_draft_keeps_its_batch_out() {
     let mut recorder = project.recorder();
     recorder.append(vec![prompt("a")]).unwrap();
     recorder.flush().unwrap();
-    let other = draft(&json!({"type": "user", "uuid": "a", "message": {"content": "other words"}}));
     let side = draft(&json!({"type": "user", "isSidechain": true, "message": {"content": "x"}}));
     for (bad, reason) in [
         (prompt("x").with_parent("nowhere"), DraftError::NoParent("nowhere".into())),
-        (other, DraftError::IdTaken("a".into())),
         (side, DraftError::Sidechain),
     ] {
         let error = recorder.append(vec![prompt("b"), bad.clone(), prompt("c")]).unwrap_err();
@@ -257,12 +256,144 @@ fn a_refused_draft_keeps_its_batch_out() {
         assert_eq!(recorder.waiting(), 0);
         assert_eq!(recorder.last(), Some("a"));
     }
-    let other = draft(&json!({"type": "user", "uuid": "y", "message": {"content": "other"}}));
+    let orphan = prompt("x").with_parent("nowhere");
     let (told, refused) =
-        recorder.append_valid(vec![prompt("y"), other, prompt("z").with_parent("y")]).unwrap();
+        recorder.append_valid(vec![prompt("y"), orphan, prompt("z").with_parent("y")]).unwrap();
     assert_eq!((told.written, refused.len()), (2, 1));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "y < a", "z < y"]);
+}
+
+#[test]
+fn a_known_entry_whose_content_changed_is_skipped_and_counts_as_prefix() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("a"), reply("b"), prompt("c")]).unwrap();
+    recorder.flush().unwrap();
+    let before = std::fs::read_to_string(project.path()).unwrap();
+    let later = draft(&json!({"type": "assistant", "uuid": "b", "message": {"id": "b", "role": "assistant",
+        "content": [{"type": "text", "text": "b"}], "stop_reason": "end_turn", "usage": {"output_tokens": 7}}}));
+    let told = recorder.append(vec![prompt("a"), later.clone(), prompt("d")]).unwrap();
+    assert_eq!((told.written, told.skipped, told.last.as_deref()), (1, 2, Some("d")));
+    recorder.flush().unwrap();
+    let after = std::fs::read_to_string(project.path()).unwrap();
+    assert!(after.starts_with(&before), "the recorded line stays");
+    assert_eq!(project.shape().last().unwrap(), "d < b", "the new message hangs on the known one");
+    // The same within a batch.
+    let other = draft(&json!({"type": "user", "uuid": "e", "message": {"content": "other"}}));
+    let told = recorder.append(vec![prompt("e"), other, prompt("f")]).unwrap();
+    assert_eq!((told.written, told.skipped), (2, 1));
+}
+
+#[test]
+fn a_strict_recorder_refuses_a_known_entry_whose_content_changed() {
+    let project = Project::new();
+    let mut recorder = Recorder::builder(target(project.folder.path())).strict(true).open().unwrap();
+    recorder.append(vec![prompt("a")]).unwrap();
+    recorder.flush().unwrap();
+    let other = draft(&json!({"type": "user", "uuid": "a", "message": {"content": "other words"}}));
+    let error = recorder.append(vec![prompt("b"), other.clone()]).unwrap_err();
+    assert_eq!((error.draft(), error.reason()), (Some(2), Some(&DraftError::IdTaken("a".into()))));
+    assert_eq!((recorder.waiting(), recorder.last()), (0, Some("a")));
+    let (told, refused) = recorder.append_valid(vec![prompt("a"), other, prompt("c")]).unwrap();
+    assert_eq!((told.written, told.skipped, refused.len()), (1, 1, 1));
+}
+
+/// Returns progress with an id and a parent, if it names one.
+fn progress(kind: &str, id: &str, parent: Option<&str>) -> Draft {
+    let progress = draft(&json!({"type": "progress", "uuid": id, "toolUseID": "t", "data": {"type": kind}}));
+    parent.map_or(progress.clone(), |parent| progress.with_parent(parent))
+}
+
+#[test]
+fn ephemeral_progress_is_dropped_and_what_hangs_on_it_is_not_lost() {
+    let project = Project::new();
+    let mut recorder =
+        Recorder::builder(target(project.folder.path())).collapse_progress(true).open().unwrap();
+    let told = recorder
+        .append(vec![
+            prompt("a"),
+            progress("bash_progress", "p1", Some("a")),
+            progress("mcp_progress", "p2", Some("p1")),
+            progress("powershell_progress", "p3", None),
+            progress("agent_progress", "p4", None),
+            progress("hook_progress", "p5", Some("p2")),
+            reply("b").with_parent("p2"),
+        ])
+        .unwrap();
+    assert_eq!((told.written, told.collapsed, told.skipped), (4, 3, 0));
+    recorder.flush().unwrap();
+    // A later batch may hang on progress of an earlier one, too.
+    recorder.append(vec![prompt("c").with_parent("p2")]).unwrap();
+    recorder.flush().unwrap();
+    assert_eq!(project.shape(), ["a < -", "p4 < a", "p5 < a", "b < a", "c < a"]);
+    // Progress that is its own ancestor does no harm.
+    let told = recorder
+        .append(vec![
+            progress("bash_progress", "x", Some("y")),
+            progress("bash_progress", "y", Some("x")),
+            prompt("d").with_parent("x"),
+        ])
+        .unwrap();
+    assert_eq!((told.written, told.collapsed), (1, 2));
+}
+
+#[test]
+fn progress_is_written_unless_it_is_collapsed() {
+    let project = Project::new();
+    let told = project.recorder().append(vec![prompt("a"), progress("bash_progress", "p", None)]).unwrap();
+    assert_eq!((told.written, told.collapsed), (2, 0));
+}
+
+#[test]
+fn team_and_agent_name_are_part_of_every_message() {
+    let project = Project::new();
+    let envelope =
+        Envelope { team_name: Some("茶 team".into()), agent_name: Some("lead".into()), ..envelope() };
+    let mut recorder = Recorder::builder(target(project.folder.path()))
+        .envelope(envelope)
+        .options(options())
+        .open()
+        .unwrap();
+    let own = draft(&json!({"type": "user", "uuid": "b", "agentName": "guest", "message": {"content": "x"}}));
+    recorder.append(vec![prompt("a"), own, Draft::title("t")]).unwrap();
+    recorder.flush().unwrap();
+    let text = std::fs::read_to_string(project.path()).unwrap();
+    let teams: Vec<_> = text
+        .lines()
+        .map(|line| {
+            let entry = annals_transcript::Entry::new(line.as_bytes());
+            let team = annals_transcript::entry::view::Team::of(&entry)?;
+            Some((team.name()?.into_owned(), team.agent_name()?.into_owned()))
+        })
+        .collect();
+    let team = |name: &str| Some(("茶 team".to_owned(), name.to_owned()));
+    assert_eq!(teams, [team("lead"), team("guest"), None]);
+    // The same message in another team is the same message.
+    let told =
+        Recorder::builder(target(project.folder.path())).strict(true).open().unwrap().append(vec![draft(
+            &json!({"type": "user", "uuid": "b", "agentName": "c", "message": {"content": "x"}}),
+        )]);
+    assert_eq!(told.unwrap().skipped, 1);
+}
+
+#[test]
+fn a_content_replacement_names_its_agent() {
+    let project = Project::new();
+    let agent = target(project.folder.path()).with_agent(Agent::new("a1").unwrap());
+    let replacement = || Draft::content_replacement(&json!([{"toolUseId": "t"}]));
+    for target in [target(project.folder.path()), agent.clone()] {
+        let mut recorder = recorder_of(target);
+        recorder.append(vec![prompt("a"), replacement(), Draft::title("t")]).unwrap();
+        recorder.flush().unwrap();
+    }
+    let lines = |path: PathBuf| -> Vec<Value> {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let (session, side) = (lines(project.path()), lines(agent.path()));
+    assert_eq!((&session[1]["agentId"], &side[1]["agentId"]), (&Value::Null, &json!("a1")));
+    assert_eq!(side[2]["agentId"], Value::Null, "other records name no agent");
 }
 
 #[test]
@@ -467,7 +598,7 @@ fn a_file_that_was_cut_or_replaced_behind_the_recorder_is_read_anew() {
 #[test]
 fn other_content_is_told_from_the_same_in_another_spelling() {
     let project = Project::new();
-    let mut recorder = project.recorder();
+    let mut recorder = Recorder::builder(target(project.folder.path())).strict(true).open().unwrap();
     let draft = |content: &str, more: &str| {
         Draft::parse(
             format!(r#"{{"type":"user","uuid":"a","message":{{"content":{content}}}{more}}}"#).as_bytes(),

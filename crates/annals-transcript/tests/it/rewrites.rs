@@ -99,6 +99,21 @@ fn what_named_the_entry_names_what_takes_its_place() {
             "a",
             message("b", "null") + &boundary(r#"{"preservedSegment":{"headUuid":"b","tailUuid":"z"}}"#),
         ),
+        // The only message of a segment goes, and the segment with it.
+        (
+            message("0", "null")
+                + &message("a", "\"0\"")
+                + &boundary(
+                    r#"{"preTokens":5,"preservedSegment":{"anchorUuid":"s","headUuid":"a","tailUuid":"a"}}"#,
+                )
+                + &message("s", "\"x\"")
+                + &message("d", "\"a\""),
+            "a",
+            message("0", "null")
+                + &boundary(r#"{"preTokens":5}"#)
+                + &message("s", "\"x\"")
+                + &message("d", "\"s\""),
+        ),
     ] {
         let (_folder, path) = file(&before);
         rewrite::remove_entry(&RealDisk, &path, id, REWRITE_LIMIT, PATIENCE).unwrap();

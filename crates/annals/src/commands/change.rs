@@ -6,11 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire::change_result;
-use annals_engine::{Engine, HydrateOptions, HydrateOutcome, Liveness, Log, Recording, TranscriptFile};
+use annals_engine::{
+    Engine, HydrateOptions, HydrateOutcome, Liveness, Log, Recording, TranscriptFile, without_secrets,
+};
 use annals_proto::{ChangeResult, Operation};
-use annals_transcript::write::Options;
 use annals_transcript::write::rewrite::RemovalMethod;
 
+use super::remote;
 use crate::args::{Global, Hydrate, OneSession, Rename, Safety, Tag, Tombstone};
 use crate::failure::Failure;
 use crate::output::{self, clean};
@@ -76,12 +78,10 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let recording = Recording {
         project: args.project.clone(),
         session: engine.session_to_record(args.session.as_deref())?,
-        agent: None,
-        entrypoint: String::new(),
-        options: Options::default(),
+        ..Recording::default()
     };
     let target = engine.target(&recording)?;
-    let log = open_log(&args.from).map_err(|error| Failure::source(&args.from, &error))?;
+    let log = open_log(args)?;
     let file = TranscriptFile::at(&target.path());
     let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("create", "created") };
     let options = HydrateOptions { force: args.safety.force, allow_empty: args.allow_empty };
@@ -114,24 +114,16 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
 }
 
 /// Opens a log: standard input, an address, or a file.
-fn open_log(from: &str) -> io::Result<Log> {
-    if from == "-" {
+fn open_log(args: &Hydrate) -> Result<Log, Failure> {
+    let from = &*args.from;
+    let log = if from == "-" {
         Log::read(io::stdin())
     } else if from.starts_with("http://") || from.starts_with("https://") {
-        fetch_log(from)
+        Log::fetch(&remote::http(&args.access)?, from)
     } else {
-        Log::read(File::open(Path::new(from))?)
-    }
-}
-
-#[cfg(feature = "http")]
-fn fetch_log(address: &str) -> io::Result<Log> {
-    Log::fetch(&annals_engine::Http::default(), address)
-}
-
-#[cfg(not(feature = "http"))]
-fn fetch_log(_address: &str) -> io::Result<Log> {
-    Err(io::Error::other("this annals was built without HTTP (cargo feature `http`)"))
+        File::open(Path::new(from)).and_then(Log::read)
+    };
+    log.map_err(|error| Failure::source(&without_secrets(from), &error))
 }
 
 /// Warns if Claude Code has the session open, and of what it may do then.

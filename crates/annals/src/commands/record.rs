@@ -4,30 +4,72 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use annals_engine::{Engine, Meta, Recording};
+use annals_engine::{BackgroundPusher, Engine, Meta, Recording, TranscriptFile};
 use annals_proto::RecordResult;
 use annals_transcript::write::{Agent, AppendSummary, Draft, DraftError, Options, Recorder};
 
+use super::push;
 use crate::args::Record;
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output;
+
+/// Exit code: everything was recorded.
+const SUCCESS: u8 = 0;
 
 pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
     let recording = Recording {
         project: args.project.clone(),
         session: engine.session_to_record(args.session.as_deref())?,
         agent: agent(args)?,
+        worktree: args.worktree.clone(),
+        team_name: args.team_name.clone(),
+        agent_name: args.agent_name.clone(),
         entrypoint: args.entrypoint.clone(),
-        options: Options { sync: args.sync.into(), ..Options::default() },
+        options: Options {
+            sync: args.sync.into(),
+            strict: args.strict,
+            collapse_progress: args.collapse_progress,
+            ..Options::default()
+        },
     };
     let mut recorder = engine.recorder(&recording)?;
+    let target = recorder.target();
+    let file = TranscriptFile {
+        path: target.path(),
+        session: Some(recording.session.clone()),
+        agent: target.agent().map(|agent| agent.id().to_owned()),
+    };
+    let pusher = push::start(engine, args, &file)?;
+    let outcome = record(engine, args, &mut recorder, pusher.as_ref());
+    // What is on disk is pushed, also if a later draft was refused.
+    let sending = pusher.map_or(Ok(()), |pusher| push::finish(pusher, args, &file));
+    match (outcome, sending) {
+        (Err(failure), Err(push_failure)) => {
+            push_failure.report();
+            Err(failure)
+        }
+        (outcome, sending) => {
+            let code = outcome?;
+            sending.map(|()| ExitCode::from(code))
+        }
+    }
+}
+
+/// Records standard input; returns the exit code.
+fn record(
+    engine: &Engine,
+    args: &Record,
+    recorder: &mut Recorder,
+    pusher: Option<&BackgroundPusher>,
+) -> Result<u8, Failure> {
     let mut out = output::stdout();
-    let mut drafts = Drafts { input: io::stdin().lock(), line: 0, limit: recording.options.longest_line };
+    let limit = Options::default().longest_line;
+    let mut drafts = Drafts { input: io::stdin().lock(), line: 0, limit };
     let (mut refused, mut described) = (false, false);
     let mut batch = drafts.read_batch(args.batch)?;
     loop {
         let before = recorder.written();
-        let outcome = match append(&mut recorder, batch, args.keep_going) {
+        let outcome = match append(recorder, batch, args.keep_going) {
             Ok(outcome) => outcome,
             Err(failure) => {
                 // A caller that tries again needs to know what is already written.
@@ -35,13 +77,16 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
                 if written > 0 {
                     output::json_line(
                         &mut out,
-                        &report(&recorder, AppendSummary { written, ..AppendSummary::default() }, 0),
+                        &report(recorder, AppendSummary { written, ..AppendSummary::default() }, 0),
                     )?;
                     out.flush()?;
                 }
                 return Err(failure);
             }
         };
+        if let Some(pusher) = pusher {
+            pusher.wake();
+        }
         refused |= outcome.refused > 0;
         if !described && recorder.target().path().is_file() {
             engine.describe_agent(recorder.target(), &meta(args))?;
@@ -59,9 +104,9 @@ pub(crate) fn run(engine: &Engine, args: &Record) -> Result<ExitCode, Failure> {
             "{} not written: a session must begin with a message",
             output::count(recorder.waiting(), "record")
         ));
-        return Ok(ExitCode::from(FOUND_NOTHING));
+        return Ok(FOUND_NOTHING);
     }
-    Ok(if refused { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(if refused { FAILED } else { SUCCESS })
 }
 
 /// Writes a batch. With `keep_going`, drafts that are refused are reported and skipped; otherwise the first one fails the batch.
@@ -105,10 +150,10 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
 
 /// Returns what the caller is told about a batch.
 fn report(recorder: &Recorder, appended: AppendSummary, refused: usize) -> RecordResult {
-    let AppendSummary { written, skipped, last } = appended;
+    let AppendSummary { written, skipped, collapsed, last } = appended;
     let target = recorder.target();
     let path = target.path().as_path().into();
-    RecordResult { session: target.session_id().to_owned(), path, written, skipped, refused, last }
+    RecordResult { session: target.session_id().to_owned(), path, written, skipped, refused, last, collapsed }
 }
 
 fn agent(args: &Record) -> Result<Option<Agent>, Failure> {

@@ -1,7 +1,6 @@
 //! `annals serve`: histories for browsers, editors and agents.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,8 +14,6 @@ use crate::output::{self, json_stdout, note};
 
 /// The environment variable with the token.
 const TOKEN: &str = "ANNALS_TOKEN";
-/// The size limit of a token file, in bytes.
-const MAX_TOKEN_FILE: u64 = 4096;
 /// A browser that fails within this time has shown nothing; one that fails later was used.
 const BROWSER_START: Duration = Duration::from_secs(30);
 
@@ -49,13 +46,7 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
 /// Returns the token that the user chose; `None` if the server should generate one.
 fn token(args: &Serve) -> Result<Option<String>, Failure> {
     if let Some(path) = &args.token_file {
-        let mut token = String::new();
-        let read = File::open(path).and_then(|file| file.take(MAX_TOKEN_FILE + 1).read_to_string(&mut token));
-        return match read {
-            Ok(length) if length as u64 > MAX_TOKEN_FILE => Err(Failure::token_file(path, "it is too long")),
-            Ok(_) => Ok(Some(token.trim_end_matches(['\r', '\n']).to_owned())),
-            Err(error) => Err(Failure::token_file(path, error)),
-        };
+        return super::remote::read_token_file(path).map(Some);
     }
     let from_environment = || std::env::var_os(TOKEN).filter(|token| !token.is_empty());
     // A value that is not UTF-8 becomes a token with invalid characters, which the server refuses.

@@ -14,6 +14,7 @@ mod oracle;
 mod places;
 mod processes;
 mod prompts;
+mod push;
 mod record;
 #[cfg(unix)]
 mod serve;

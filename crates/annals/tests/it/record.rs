@@ -108,7 +108,6 @@ fn a_bad_draft_is_named_by_its_line_and_keeps_its_batch_out() {
         "{\"type\":\"user\",\"message\":{\"content\":7}}",
         "{\"type\":\"user\",\"timestamp\":\"2026-01-31 12:00Z\",\"message\":{\"content\":\"x\"}}",
         "{\"type\":\"user\",\"parentUuid\":\"nowhere\",\"message\":{\"content\":\"x\"}}",
-        "{\"type\":\"user\",\"uuid\":\"a\",\"message\":{\"content\":\"other words\"}}",
         "{\"type\":\"user\",\"isSidechain\":true,\"message\":{\"content\":\"x\"}}",
     ] {
         let ran = feed(&home, &RECORD, format!("\n{}{bad}\n{}", prompt("b"), prompt("c")).as_bytes());
@@ -127,9 +126,55 @@ fn a_bad_draft_is_named_by_its_line_and_keeps_its_batch_out() {
     annals: line 3: `message.content` must be text, or a list of blocks
     annals: line 3: `timestamp` must be a time such as 2026-01-31T12:00:00.000Z
     annals: line 3: there is no entry `nowhere` that it could hang on
-    annals: line 3: there is another entry with the uuid `a` and other content
     annals: line 3: it is a subagent's entry (`isSidechain`): record it with the agent's id
     ");
+}
+
+#[test]
+fn a_known_uuid_with_other_content_is_skipped_and_refused_if_strict() {
+    let home = Home::new();
+    assert_eq!(feed(&home, &RECORD, (prompt("a") + &prompt("b")).as_bytes()).code, Some(0));
+    let before = recorded(&home);
+    let changed = "{\"type\":\"user\",\"uuid\":\"a\",\"message\":{\"content\":\"other words\"}}\n";
+    let ran = feed(&home, &[&RECORD[..], &["--strict"]].concat(), changed.as_bytes());
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"
+    annals: line 1: there is another entry with the uuid `a` and other content
+    hint: nothing of its batch was written; `--keep-going` skips drafts that are refused
+    ");
+    assert_eq!(recorded(&home), before);
+    let ran = feed(&home, &RECORD, (changed.to_owned() + &prompt("c")).as_bytes());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.contains("\"written\":1,\"skipped\":1"), "{}", ran.stdout);
+    assert_eq!(shape(&recorded(&home).unwrap()), ["a < -", "b < a", "c < a"]);
+}
+
+#[test]
+fn ephemeral_progress_is_collapsed_and_counted() {
+    let home = Home::new();
+    let progress = |kind: &str| {
+        format!(
+            "{{\"type\":\"progress\",\"uuid\":\"{kind}\",\"toolUseID\":\"t\",\"data\":{{\"type\":\"{kind}\"}}}}\n"
+        )
+    };
+    let input = prompt("a") + &progress("bash_progress") + &progress("hook_progress") + &prompt("b");
+    let args = [&RECORD[..], &["--collapse-progress", "--team-name", "tea", "--agent-name", "lead"]].concat();
+    let ran = feed(&home, &args, input.as_bytes());
+    assert!(ran.stdout.contains("\"written\":3"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\"collapsed\":1"), "{}", ran.stdout);
+    let text = recorded(&home).unwrap();
+    assert_eq!(shape(&text), ["a < -", "hook_progress < a", "b < a"]);
+    assert_eq!(text.matches("\"teamName\":\"tea\",\"agentName\":\"lead\"").count(), 3, "{text}");
+}
+
+#[test]
+fn an_agent_of_a_session_works_in_the_directory_of_the_session() {
+    let home = small_home();
+    let args = ["record", "--session", SESSION, "--agent", "a1"];
+    assert_eq!(feed(&home, &args, prompt("x").as_bytes()).code, Some(0));
+    let side = home.path().join(transcript()).with_extension("").join("subagents/agent-a1.jsonl");
+    let text = fs::read_to_string(side).unwrap();
+    assert!(text.contains("\"cwd\":\"/home/mia/tea\""), "{text}");
 }
 
 #[test]
