@@ -8,6 +8,7 @@ mod draft_props;
 mod faults;
 mod project_names;
 mod props;
+mod queue_props;
 mod recorder;
 mod rewrites;
 mod rules;
