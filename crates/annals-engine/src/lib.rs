@@ -33,6 +33,7 @@ mod lookup;
 mod prompts;
 mod record;
 mod remote;
+mod replaced;
 mod report;
 mod rewrite;
 mod roots;
@@ -66,6 +67,7 @@ pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::Http;
 pub use remote::Remote;
+pub use replaced::ReplacedResult;
 pub use report::Report;
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
