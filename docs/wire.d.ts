@@ -21,6 +21,20 @@ export interface AppendedNotice {
   subscription: string;
 }
 
+/** Who a reply is charged to, as Claude Code wrote it. */
+export interface Attribution {
+  /** The agent. */
+  agent?: string | null;
+  /** The MCP server. */
+  mcpServer?: string | null;
+  /** The tool of that server. */
+  mcpTool?: string | null;
+  /** The plugin. */
+  plugin?: string | null;
+  /** The skill. */
+  skill?: string | null;
+}
+
 /** The result of an operation that changes a session, or would change it. */
 export interface ChangeResult {
   /** What was done. */
@@ -136,6 +150,20 @@ export interface DeleteResult {
 /** An entry: its uuid, or the number of its line from 1. */
 export type EntryRef = number | string;
 
+/** A copy of a file as it was. */
+export interface FileBackup {
+  /** The name of the copy below `file-history/<session>/`; null if the file did not exist. */
+  backup: string | null;
+  /** When the copy was made. */
+  backupAt: string | null;
+  /** The tracked file. */
+  path: string;
+  /** The real folder of the file. */
+  realParent?: string | null;
+  /** The number of the version. */
+  version: number | null;
+}
+
 /** The session and the message that an entry was copied from. */
 export interface ForkOrigin {
   /** The message. */
@@ -182,6 +210,8 @@ export interface ForkResult {
 export interface HistoryItem {
   /** The subagent that wrote it. */
   agentId: string | null;
+  /** Who a reply is charged to. */
+  attribution?: Attribution | null;
   /** What a compaction did. */
   compaction: Compaction | null;
   /** How many entries a branch has. */
@@ -190,10 +220,14 @@ export interface HistoryItem {
   forkedFrom: ForkOrigin | null;
   /** The inputs of the entry in order, without the tags around them; absent if a person typed all of it. */
   inputs?: Array<Input>;
+  /** Whether Claude Code added the entry (`isMeta`). */
+  isMeta?: boolean;
   /** What it is. */
   kind: ItemKind;
   /** The last entry of a branch: `annals show --leaf` shows the conversation that ends in it. */
   leaf: string | null;
+  /** How important a notice is, as Claude Code wrote it: `info`, `warning`, `error`, `suggestion` or `notice`. */
+  level?: string | null;
   /** The line in the file, from 1; null for branches, gaps and roots. */
   line: number | null;
   /** Whether it belongs to the live conversation. */
@@ -207,14 +241,28 @@ export interface HistoryItem {
   otherLines?: Array<number>;
   /** The entry that it follows; of a gap, the missing entry; of a branch, the entry that it leaves from. */
   parent: string | null;
-  /** The content blocks as they are in the file; a string that is not UTF-8 is `{"bytes": <base64>}`. */
+  /**
+   * The content blocks as they are in the file; a string that is not UTF-8 is `{"bytes": <base64>}`. Records whose payload
+   * is known have it as a `RecordPart`.
+   */
   parts: Array<unknown>;
   /** What is wrong with the line. */
   problem: string | null;
+  /** The request that a reply answers. */
+  requestId?: string | null;
   /** Who speaks; null where Claude Code does. */
   role: Role | null;
   /** Whether a subagent wrote it. */
   sidechain: boolean;
+  /** The name of the session's plan file. */
+  slug?: string | null;
+  /**
+   * Why a reply ended, as the model's API says it: `end_turn`, `tool_use`, `stop_sequence`, `max_tokens`. Absent on most
+   * lines of a reply, and on all lines of many replies.
+   */
+  stopReason?: string | null;
+  /** The sequence at which a reply ended, if that was the reason. */
+  stopSequence?: string | null;
   /**
    * The entry's `subtype`. Of a root, why the next entry has no parent although other entries precede it:
    * `context_cleared`, `parentless_prompts`, `rewind_to_start`, `copy_of_first_prompt` or `lost_link`.
@@ -326,6 +374,8 @@ export interface LoadResult {
   messages: Array<ChatMessage>;
   /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
+  /** The prompts that are still in the queue after the last line; only on the last page, and absent if there are none. */
+  queued?: Array<QueuedPrompt>;
   /** Messages of other agents of a team that fall on this page. */
   teamMessages?: Array<TeamMessage>;
 }
@@ -370,6 +420,18 @@ export interface ProjectsResult {
   total: number;
 }
 
+/** A prompt that is in the queue after the last line of a transcript: Claude Code has not sent it to the model. */
+export interface QueuedPrompt {
+  /** Whether the text was too long to be sent and was left out. */
+  cut?: boolean;
+  /** The line of the transcript that queued it, from 1. */
+  line: number;
+  /** Its text. */
+  text: string;
+  /** When it was queued. */
+  timestamp: string | null;
+}
+
 /**
  * Parameters of `history/read`. At most one of `around`, `before`, `after`, `last` and `cursor` may be given; without
  * them the history is read from its start.
@@ -403,11 +465,19 @@ export interface ReadResult {
   offset: number;
   /** Cursor of the previous page; absent on the first. */
   previousCursor?: string | null;
+  /**
+   * The prompts that are still in the queue after the last line; only on the page with the last item, and absent if there
+   * are none.
+   */
+  queued?: Array<QueuedPrompt>;
   /** The index of the first item of this page among them, from 0. */
   start: number;
   /** How many items the whole history has. */
   total: number;
 }
+
+/** The payload of a record: an element of `parts` of an item that is no message. */
+export type RecordPart = { commandUuid?: string | null; content?: Array<unknown>; deliveryId?: string | null; operation: string | null; reason?: string | null; type: "queue_operation"; waiting?: boolean; } | { files: Array<FileBackup>; messageId: string | null; type: "file_snapshot"; update: boolean; } | { backup: string | null; backupAt: string | null; messageId: string | null; path: string; realParent?: string | null; snapshotMessageId: string | null; type: "file_backup"; version: number | null; } | { agentId: string | null; count: number; replacements: Array<ReplacedResult>; type: "content_replacement"; } | { leaf?: string | null; source: TitleRecord; title: string | null; type: "title"; } | { tag: string | null; type: "tag"; } | { leaf: string | null; prompt: string | null; type: "last_prompt"; } | { mode: string | null; type: "mode"; } | { number: number | null; repository: string | null; type: "pull_request"; url: string | null; } | { record: unknown; type: "attribution"; };
 
 /** Parameters of `history/rename`. */
 export interface RenameParams {
@@ -417,6 +487,26 @@ export interface RenameParams {
   title: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
+}
+
+/** A tool result that the model no longer sees as it was, and where the original is. */
+export interface ReplacedResult {
+  /** How many bytes the original has in that line, as JSON. */
+  bytes: number | null;
+  /** The file beside the transcript with the original; null if there is none. */
+  file: Text | null;
+  /** How many bytes that file has. */
+  fileBytes: number | null;
+  /** The line of the transcript with the original; null if the transcript does not have it. */
+  line: number | null;
+  /** The replacement, as it is in the file. */
+  replacement: unknown;
+  /** The name of its tool. */
+  tool: string | null;
+  /** The call. */
+  toolUseId: string | null;
+  /** The uuid of that line. */
+  uuid: string | null;
 }
 
 /** Parameters of `history/restore`. */
@@ -464,6 +554,8 @@ export interface Session {
   projectKey: string;
   /** The path of its project. */
   projectPath: string | null;
+  /** How many prompts are in its queue and were not sent; absent if only the head and the tail of the file were read. */
+  queued?: number | null;
   /** The size of its transcript in bytes. */
   size: number;
   /** How many of its subagents have a transcript. */
@@ -495,6 +587,8 @@ export type StartedBy = "prompt" | "queued" | "command" | "bash" | "ide_selectio
 
 /** Counts of what is in a transcript: a line of `annals stats --json`. */
 export interface Stats {
+  /** The time that its turns took together: without the time between the end of a turn and the next prompt. */
+  activeMs: number;
   /** The subagent that the transcript belongs to. */
   agentId: string | null;
   /** Content blocks by `type`. */
@@ -505,6 +599,8 @@ export interface Stats {
   bytes: number;
   /** Compactions. */
   compactions: number;
+  /** The time from the earliest to the latest time; null if no entry has one. */
+  durationMs: number | null;
   /** The earliest time. */
   firstAt: string | null;
   /** Entries whose parent is not in the file. */
@@ -531,6 +627,8 @@ export interface Stats {
   turns: number;
   /** Entries by `type`. */
   types: Record<string, number>;
+  /** Tokens of its replies, branches included, each reply counted once. Subagents are counted in their own transcripts. */
+  usage: Tokens;
   /** The versions of Claude Code that wrote it, in order of first appearance. */
   versions: Array<string>;
 }
@@ -596,6 +694,9 @@ export interface TeamMessage {
 /** Text, or `{"bytes": <base64>}` where it is not UTF-8. */
 export type Text = string | { bytes: string; };
 
+/** Which record gives a title. */
+export type TitleRecord = "custom" | "ai" | "summary" | "agent_name";
+
 /** Where the title of a session comes from. */
 export type TitleSource = "custom" | "ai" | "summary" | "prompt" | "none";
 
@@ -621,6 +722,8 @@ export interface ToolCall {
   files: Array<string>;
   /** The id of the call. */
   id: string | null;
+  /** Its arguments, as they are in the file. In `history/tools`, arguments of more than 8 MiB are cut, like long parts. */
+  input?: unknown;
   /** The line of the call in the file, from 1. */
   line: number;
   /** The name of the tool. */
@@ -740,6 +843,8 @@ export interface TurnsParams {
   cursor?: string | null;
   /** The most to return: 1000 by default, at most 10000. */
   limit?: number | null;
+  /** A prompt that comes more than this many milliseconds after everything before it is a `resume`: 300000 by default. */
+  pauseMs?: number | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */

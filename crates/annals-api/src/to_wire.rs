@@ -1,6 +1,7 @@
 //! Conversions from the engine's types to the wire's, for the command line and for every transport.
 
 mod conversation;
+mod record;
 mod utf8;
 mod word;
 
@@ -44,6 +45,9 @@ pub fn stats(report: &Report) -> wire::Stats {
         gaps: stats.gaps,
         subagents: file.subagents() + stats.inline_subagents,
         problems: stats.problems,
+        duration_ms: stats.duration_ms(),
+        active_ms: stats.active_ms,
+        usage: conversation::tokens(stats.usage),
     }
 }
 
@@ -92,6 +96,7 @@ pub fn session(listed: SessionRow) -> wire::Session {
         ghost: false,
         subagents: listed.subagents,
         messages: facts.messages,
+        queued: facts.queued,
         error: listed.error,
         without_conversation: facts.kind.reason().map(str::to_owned),
     }
@@ -121,6 +126,7 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         path: None,
         subagents: 0,
         messages: None,
+        queued: None,
         ghost: true,
         error: None,
         without_conversation: None,

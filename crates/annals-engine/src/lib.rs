@@ -34,6 +34,7 @@ mod prompts;
 mod push;
 mod record;
 mod remote;
+mod replaced;
 mod report;
 mod rewrite;
 mod roots;
@@ -70,6 +71,7 @@ pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::Http;
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
+pub use replaced::ReplacedResult;
 pub use report::Report;
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;

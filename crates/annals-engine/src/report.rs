@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use annals_transcript::history::{Cause, Step};
+use annals_transcript::turn::Turn;
 use rayon::prelude::*;
 
 use crate::check::{Checker, Finding};
@@ -48,6 +49,7 @@ pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
     let count =
         |wanted: fn(&Step) -> bool| conversation.steps().iter().filter(|step| wanted(step)).count() as u64;
     stats.turns = conversation.turns().len() as u64;
+    stats.active_ms = conversation.turns().iter().filter_map(Turn::duration_ms).sum();
     stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
     stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
     stats.gaps = count(|step| matches!(step, Step::Gap { .. }));

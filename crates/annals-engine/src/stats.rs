@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use annals_transcript::content::{Block, Content};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::json::{JsonStr, Value};
+use annals_transcript::turn::{ReplyTokens, Tokens};
 use annals_transcript::{Entry, Kind};
 use jiff::Timestamp;
 
@@ -45,9 +46,13 @@ pub struct Stats {
     pub gaps: u64,
     /// Findings of the check.
     pub problems: u64,
+    /// The time that the turns took together.
+    pub active_ms: u64,
+    /// The tokens of all replies, of branches too.
+    pub usage: Tokens,
     calls: BTreeMap<String, String>,
     failed_calls: HashSet<String>,
-    replies: HashSet<String>,
+    replies: ReplyTokens<String, ()>,
 }
 
 /// Calls of a tool.
@@ -100,7 +105,13 @@ impl Stats {
         }
     }
 
-    /// Counts calls and failed calls. Call it once, after all entries were added: a result may come before its call.
+    /// Returns the time from the earliest to the latest time.
+    pub fn duration_ms(&self) -> Option<u64> {
+        let (first, last) = self.first_at.zip(self.last_at)?;
+        u64::try_from(last.as_millisecond() - first.as_millisecond()).ok()
+    }
+
+    /// Counts calls, failed calls and tokens. Call it once, after all entries were added: a result may come before its call.
     pub fn finish(&mut self) {
         for (id, name) in std::mem::take(&mut self.calls) {
             let tool = self.tools.entry(name).or_default();
@@ -112,7 +123,7 @@ impl Stats {
             self.tools.entry("(none)".to_owned()).or_default().errors += self.failed_calls.len() as u64;
             self.failed_calls.clear();
         }
-        self.replies.clear();
+        std::mem::take(&mut self.replies).iter().for_each(|((), tokens)| self.usage.add(tokens));
     }
 
     /// Adds the counts of another transcript.
@@ -125,6 +136,8 @@ impl Stats {
         self.inline_subagents += other.inline_subagents;
         self.gaps += other.gaps;
         self.problems += other.problems;
+        self.active_ms += other.active_ms;
+        self.usage.add(other.usage);
         for (mine, theirs) in [
             (&mut self.types, &other.types),
             (&mut self.subtypes, &other.subtypes),
@@ -159,7 +172,7 @@ impl Stats {
     }
 
     fn add_reply(&mut self, reply: &Assistant<'_>) {
-        let is_new = reply.message_id().is_none_or(|id| self.replies.insert(id.into_owned()));
+        let is_new = self.replies.add(reply.message_id().map(String::from), (), reply);
         if let Some(model) = reply.model().filter(|_| is_new) {
             count(&mut self.models, &model);
         }
@@ -252,6 +265,43 @@ mod tests {
         assert_eq!(found.first_at.unwrap().to_string(), "2026-01-01T00:00:00Z");
         assert_eq!(found.last_at.unwrap().to_string(), "2026-01-02T00:00:00Z");
         assert_eq!(found.blocks, BTreeMap::new());
+    }
+
+    #[test]
+    fn tokens_count_once_per_reply_with_the_numbers_of_its_last_line() {
+        let reply = |id: &str, output: u64| {
+            format!(
+                r#"{{"type":"assistant","message":{{{id}"usage":{{"input_tokens":1,"output_tokens":{output},"cache_creation_input_tokens":2,"cache_read_input_tokens":3}}}}}}"#
+            )
+        };
+        let (one, two) = (r#""id":"m1","#, r#""id":"m2","#);
+        let found = stats(&[
+            &reply(one, 5),
+            &reply(two, 7),
+            &reply(one, 9),
+            &reply("", 11),
+            &reply("", 13),
+            r#"{"type":"assistant","message":{"id":"m3"}}"#,
+        ]);
+        let usage = found.usage;
+        assert_eq!(
+            (usage.input, usage.output, usage.cache_creation, usage.cache_read),
+            (4, 9 + 7 + 11 + 13, 8, 12)
+        );
+        let mut all = found.clone();
+        all.merge(&found);
+        assert_eq!(all.usage.output, 80);
+    }
+
+    #[test]
+    fn the_duration_is_that_between_the_earliest_and_the_latest_time() {
+        let found = stats(&[
+            r#"{"type":"user","timestamp":"2026-01-01T00:01:00.500Z"}"#,
+            r#"{"type":"user","timestamp":"2026-01-01T00:00:00Z"}"#,
+            r#"{"type":"user"}"#,
+        ]);
+        assert_eq!(found.duration_ms(), Some(60_500));
+        assert_eq!(stats(&[r#"{"type":"user"}"#]).duration_ms(), None);
     }
 
     #[test]

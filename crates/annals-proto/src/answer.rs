@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatMessage, HistoryItem, Project, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn};
+use crate::{
+    ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn,
+};
 
 /// Result of `history/list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,9 @@ pub struct LoadResult {
     /// Messages of other agents of a team that fall on this page.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub team_messages: Vec<TeamMessage>,
+    /// The prompts that are still in the queue after the last line; only on the last page, and absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub queued: Vec<QueuedPrompt>,
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
@@ -53,6 +58,10 @@ pub struct ReadResult {
     pub next_cursor: Option<String>,
     /// The end of the last whole line that was read, in bytes: `history/watch` continues from this offset.
     pub offset: u64,
+    /// The prompts that are still in the queue after the last line; only on the page with the last item, and absent if there
+    /// are none.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub queued: Vec<QueuedPrompt>,
 }
 
 /// Result of `history/tools`.

@@ -112,6 +112,42 @@ pub struct EntryBody {
     pub other_lines: Vec<u64>,
     /// The content of other lines with the same uuid, where it differs.
     pub superseded: Vec<SupersededLine>,
+    /// Why a reply ended, as the model's API says it.
+    pub stop_reason: Option<String>,
+    /// The sequence at which a reply ended, if that was the reason.
+    pub stop_sequence: Option<String>,
+    /// The request that a reply answers.
+    pub request_id: Option<String>,
+    /// The name of the session's plan file.
+    pub slug: Option<String>,
+    /// How important a notice is, as Claude Code wrote it.
+    pub level: Option<String>,
+    /// Whether Claude Code added the entry.
+    pub is_meta: bool,
+    /// Who a reply is charged to.
+    pub attribution: Option<Attribution>,
+}
+
+/// Who a reply is charged to, as Claude Code wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Attribution {
+    /// The skill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+    /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The plugin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// The MCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_server: Option<String>,
+    /// The tool of that server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_tool: Option<String>,
 }
 
 /// Entries that are not on the live conversation.

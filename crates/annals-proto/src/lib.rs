@@ -16,6 +16,7 @@ mod input;
 mod lineage;
 mod method;
 mod model;
+mod part;
 mod prompt;
 mod raw;
 mod record;
@@ -38,13 +39,14 @@ pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
 pub use check::{Problem, Severity};
 pub use history::{
-    Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind, RootCause,
-    SupersededLine, Visibility,
+    Attribution, Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind,
+    RootCause, SupersededLine, Visibility,
 };
 pub use input::{Input, InputKind};
 pub use lineage::{Kinship, Relation};
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::{ModelMessage, Role};
+pub use part::{FileBackup, QueuedPrompt, RecordPart, ReplacedResult, TitleRecord};
 pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};

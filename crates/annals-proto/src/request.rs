@@ -130,6 +130,8 @@ pub struct ToolsParams {
 pub struct TurnsParams {
     /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
+    /// A prompt that comes more than this many milliseconds after everything before it is a `resume`: 300000 by default.
+    pub pause_ms: Option<u64>,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
     /// The most to return: 1000 by default, at most 10000.

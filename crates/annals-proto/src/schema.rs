@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode, ForkParams, ForkResult, ListParams,
     ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams, ProjectsResult, ReadParams,
-    ReadResult, RenameParams, RestoreParams, SessionParams, Stats, StatusResult, TagParams, ToolsParams,
-    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams,
-    WatchResult, notification,
+    ReadResult, RecordPart, RenameParams, RestoreParams, SessionParams, Stats, StatusResult, TagParams,
+    ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
+    WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -25,6 +25,8 @@ pub fn schema() -> Value {
         notification::CHANGED: generators.results.subschema_for::<ChangedNotice>(),
         notification::APPENDED: generators.results.subschema_for::<AppendedNotice>(),
     });
+    // Elements of `parts`, which may be anything that is in a file.
+    let _ = generators.results.subschema_for::<RecordPart>();
     let codes: Vec<i64> = ErrorCode::ALL.iter().map(|code| code.number()).collect();
     let mut types = generators.params.take_definitions(true);
     types.extend(generators.results.take_definitions(true));

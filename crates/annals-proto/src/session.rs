@@ -50,6 +50,9 @@ pub struct Session {
     pub subagents: u64,
     /// How many messages it has; null if only the head and the tail of the file were read.
     pub messages: Option<u64>,
+    /// How many prompts are in its queue and were not sent; absent if only the head and the tail of the file were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<u64>,
     /// Whether only the prompt history mentions it; then its times are those of its prompts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ghost: bool,

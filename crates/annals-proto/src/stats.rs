@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Text;
+use crate::{Text, Tokens};
 
 /// Counts of what is in a transcript: a line of `annals stats --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,12 @@ pub struct Stats {
     pub subagents: u64,
     /// How many problems `annals check` reports.
     pub problems: u64,
+    /// The time from the earliest to the latest time; null if no entry has one.
+    pub duration_ms: Option<u64>,
+    /// The time that its turns took together: without the time between the end of a turn and the next prompt.
+    pub active_ms: u64,
+    /// Tokens of its replies, branches included, each reply counted once. Subagents are counted in their own transcripts.
+    pub usage: Tokens,
 }
 
 /// Calls of a tool.

@@ -1,4 +1,5 @@
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::word::words;
 
@@ -78,7 +79,7 @@ words! {
 }
 
 /// Tokens of replies.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {
@@ -121,6 +122,10 @@ pub struct ToolCall {
     pub result_uuid: Option<String>,
     /// The line of the call in the file, from 1.
     pub line: u64,
+    /// Its arguments, as they are in the file. In `history/tools`, arguments of more than 8 MiB are cut, like long parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+    pub input: Option<Box<RawValue>>,
 }
 
 words! {

@@ -27,13 +27,14 @@
 //! # Ok::<(), std::convert::Infallible>(())
 //! ```
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
 use crate::chain::{Chain, NodeIndex};
 use crate::duplicate::{self, Duplicates};
 use crate::history::{self, Step};
+use crate::queue;
 use crate::session::{BlockKind, Id, Node, Session};
 use crate::tool::{self, Call, ResultStates, State};
 use crate::turn::{self, Turn};
@@ -95,6 +96,8 @@ pub struct Conversation<'s, T> {
     /// How calls ended, by the entry that holds their results. Only entries with several results are kept here, as each
     /// of these would otherwise be read again for every call.
     result_states: RefCell<HashMap<NodeIndex, ResultStates>>,
+    /// The prompts that wait in the queue, found when somebody asks for them.
+    queued: OnceCell<Vec<NodeIndex>>,
 }
 
 impl<'s, T: Transcript> Conversation<'s, T> {
@@ -114,8 +117,18 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();
         let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
-        let result_states = RefCell::default();
-        Ok(Self { transcript, chain, steps, duplicates, turns, turn_of, calls, call_by_id, result_states })
+        Ok(Self {
+            transcript,
+            chain,
+            steps,
+            duplicates,
+            turns,
+            turn_of,
+            calls,
+            call_by_id,
+            result_states: RefCell::default(),
+            queued: OnceCell::new(),
+        })
     }
 
     /// Returns the transcript.
@@ -186,6 +199,15 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         let session = self.session();
         let mut blocks = session.blocks(&session.nodes()[node]).iter();
         blocks.find(|block| block.kind == BlockKind::ToolUse).and_then(|block| self.call(block.tool?))
+    }
+
+    /// Returns the entries with the prompts that are in the queue after the last line, in order.
+    pub fn queued(&self) -> Result<&[NodeIndex], T::Error> {
+        if let Some(queued) = self.queued.get() {
+            return Ok(queued);
+        }
+        let queued = queue::waiting(self.transcript)?;
+        Ok(self.queued.get_or_init(|| queued))
     }
 
     /// Returns how a call ended.

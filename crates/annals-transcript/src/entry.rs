@@ -9,6 +9,7 @@ pub mod view;
 pub use head::{Flag, Head};
 pub use kind::Kind;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::content::Content;
@@ -157,6 +158,11 @@ impl<'a> Entry<'a> {
     /// Returns the content of the message. In old exports it is `message` itself.
     pub fn content(&self) -> Content<'a> {
         Content::new(self.head.content)
+    }
+
+    /// Returns the name of the session's plan file, which messages repeat.
+    pub fn slug(&self) -> Option<Cow<'a, str>> {
+        self.body()?.text("slug")
     }
 
     /// Returns the kind of entry.

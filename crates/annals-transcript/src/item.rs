@@ -17,7 +17,9 @@
 use std::borrow::Cow;
 
 use crate::content::{Block, Content, Media, Text, Thinking, ToolResult, ToolUse};
-use crate::entry::view::{Attachment, AttachmentKind, CompactBoundary, RetriedError, System, SystemKind};
+use crate::entry::view::{
+    Attachment, AttachmentKind, CompactBoundary, ContentReplacement, RetriedError, System, SystemKind,
+};
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
 use crate::model::Role;
@@ -120,6 +122,8 @@ pub enum Notice<'a> {
         /// Whether it failed.
         failed: bool,
     },
+    /// The model no longer sees tool results as they were.
+    Replaced(ContentReplacement<'a>),
     /// Any other notice that has text.
     Text(Cow<'a, str>),
 }
@@ -144,6 +148,11 @@ impl Notice<'_> {
                 format!("hook {name} failed: {}", text.trim()).into()
             }
             Notice::Hook { name, text, failed: false } => format!("hook {name}: {}", text.trim()).into(),
+            Notice::Replaced(record) => {
+                let results = record.replacements().count();
+                let plural = if results == 1 { "" } else { "s" };
+                format!("the model no longer sees {results} tool result{plural} as recorded").into()
+            }
             Notice::Text(text) => Cow::Borrowed(text),
         }
     }
@@ -164,6 +173,8 @@ impl<'a> Item<'a> {
             Kind::Attachment => {
                 entry.view::<Attachment>().map(|attachment| of_attachment(entry, &attachment))
             }
+            Kind::ContentReplacement => entry.view::<ContentReplacement>().map(of_replacement),
+            Kind::AttributionSnapshot => Some(vec![of_attribution(entry)]),
             _ => None,
         };
         let limit = match entry.kind() {
@@ -344,6 +355,17 @@ fn notice_without_text<'a>(system: &System<'a>) -> Part<'a> {
     Part::Context(Context { name, payload: None })
 }
 
+/// Returns the notice of tool results that were replaced. A record that replaces nothing is hidden.
+fn of_replacement(record: ContentReplacement<'_>) -> Vec<Part<'_>> {
+    let is_empty = record.replacements().next().is_none();
+    if is_empty { Vec::new() } else { vec![Part::Notice(Notice::Replaced(record))] }
+}
+
+/// Returns which lines of files the session wrote. The fields are not known, so it is context as it is in the file.
+fn of_attribution<'a>(entry: &Entry<'a>) -> Part<'a> {
+    Part::Context(Context { name: "attribution snapshot".to_owned(), payload: entry.body() })
+}
+
 fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part<'a>> {
     if let Some(queued) = attachment.queued_command() {
         let words = match prompt::kind_of_queued(&queued) {
@@ -440,6 +462,9 @@ mod tests {
             (r#"{"type":"attachment","attachment":{"type":"file","filename":"a"}}"#, Context),
             (r#"{"type":"attachment"}"#, Hidden),
             (r#"{"type":"last-prompt","leafUuid":"a"}"#, Hidden),
+            (r#"{"type":"content-replacement","replacements":[]}"#, Hidden),
+            (r#"{"type":"content-replacement","replacements":[{"toolUseId":"t"}]}"#, Folded),
+            (r#"{"type":"attribution-snapshot"}"#, Context),
             ("noise", Hidden),
         ] {
             assert_eq!(item(line).visibility(), visibility, "{line}");

@@ -8,7 +8,8 @@
 //! - [`lite`] reads the ends of a file for lists.
 //! - [`session`] has a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] the messages that Claude
 //!   Code would send, [`history`] everything that was recorded, [`duplicate`] entries with several lines, [`root`] the reason
-//!   why a message in the middle of a file has no parent, [`turn`] the turns, [`tool`] the calls.
+//!   why a message in the middle of a file has no parent, [`turn`] the turns, [`tool`] the calls, [`queue`] the prompts that
+//!   were queued and not sent.
 //! - [`conversation`] brings history, turns and calls together; start here to show a session.
 //! - [`write`](mod@write) records transcripts that Claude Code can resume.
 //! - [`checkpoint`] says how far a file was read, and whether it is still the same file.
@@ -53,6 +54,7 @@ pub mod patch;
 pub mod paths;
 pub mod project;
 pub mod prompt;
+pub mod queue;
 pub mod root;
 pub mod session;
 mod small_index;

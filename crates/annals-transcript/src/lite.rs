@@ -23,6 +23,7 @@ use crate::entry::{Entry, Flag, Head, Kind};
 use crate::json::{JsonStr, Value};
 use crate::line::{Entries, Reader};
 use crate::prompt;
+use crate::queue::Queue;
 use summary::Summaries;
 pub use truncated::{field_without_beginning, field_without_end};
 
@@ -66,6 +67,7 @@ pub struct Lite {
     /// Types of records that are in the tail of the file.
     in_tail: BTreeSet<Kind>,
     summaries: Summaries,
+    queue: QueueInEntries,
     /// The fingerprint of the file at its length, for a [`Checkpoint`](crate::checkpoint::Checkpoint); `None` if nothing was
     /// read.
     pub fingerprint: Option<Fingerprint>,
@@ -110,6 +112,17 @@ impl Lite {
         self.summaries.last_of_session(file)
     }
 
+    /// Returns how many prompts wait in the queue (LISTS 2.11); `None` if that is not known because not all of the file was
+    /// read. `before` is how many waited before the first entry that was read.
+    pub fn queued_after(&self, before: Option<u64>) -> Option<u64> {
+        match before {
+            _ if !self.whole || self.queue.is_unknown => None,
+            Some(0) => Some(self.queue.waiting.len() as u64),
+            // Which prompts an operation takes depends on their texts, which are not known.
+            before => before.filter(|_| !self.queue.has_operations),
+        }
+    }
+
     /// Creates the facts of a file with these ends, of which no entry was read yet.
     fn with_ends(head: &[u8], tail: &[u8], size: u64) -> Self {
         Self { size, fingerprint: Some(Fingerprint::of_ends(head, tail)), ..Self::default() }
@@ -134,6 +147,8 @@ impl Lite {
         if head.kind == Kind::Summary {
             self.summaries.add(entry.bytes());
         }
+        // LISTS 2.11
+        self.queue.add(entry);
         set_first(&mut self.session, head.session); // LISTS 2.1
         set_last(&mut self.permission_mode, head.permission_mode); // LISTS 2.5
         if head.kind.is_message() {
@@ -186,6 +201,7 @@ impl Lite {
         self.in_tail = tail.records.keys().copied().collect();
         self.records.extend(tail.records);
         self.summaries.append(tail.summaries);
+        self.queue.add_tail(tail.queue);
         [tail.first_at, tail.last_at].into_iter().flatten().for_each(|time| self.add_time(time));
         if meets_head {
             self.whole = true;
@@ -204,6 +220,34 @@ impl Lite {
         // LISTS 2.6
         if tail.last_at.is_none() {
             self.last_at = None;
+        }
+    }
+}
+
+/// The prompts that wait in the queue, according to the entries that were read.
+#[derive(Clone, Debug, Default)]
+struct QueueInEntries {
+    waiting: Queue,
+    /// Whether there is an entry about the queue.
+    has_operations: bool,
+    /// Whether the queue is not known, because head and tail were read apart and both have entries about it.
+    is_unknown: bool,
+}
+
+impl QueueInEntries {
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.has_operations |= entry.kind() == Kind::QueueOperation;
+        if self.waiting.concerns(entry.kind()) {
+            self.waiting.add(0, entry);
+        }
+    }
+
+    /// Adds the entries of the tail. If nothing waited before them, they decide alone.
+    fn add_tail(&mut self, tail: QueueInEntries) {
+        self.is_unknown = !self.waiting.is_empty() && tail.has_operations;
+        self.has_operations |= tail.has_operations;
+        if self.waiting.is_empty() {
+            self.waiting = tail.waiting;
         }
     }
 }

@@ -85,6 +85,18 @@ impl InputKind {
     }
 }
 
+impl InputKind {
+    /// Returns whether a person typed it.
+    pub fn is_typed(self) -> bool {
+        matches!(self, InputKind::Prompt | InputKind::Queued | InputKind::Command | InputKind::Bash)
+    }
+
+    /// Returns whether an editor added it to what a person typed.
+    pub fn is_editor_context(self) -> bool {
+        matches!(self, InputKind::IdeSelection | InputKind::IdeOpenedFile)
+    }
+}
+
 /// The beginnings of texts that Claude Code writes instead of the user.
 const PHRASES: [(&str, InputKind); 4] = [
     ("[Request interrupted by user", InputKind::Interrupt),

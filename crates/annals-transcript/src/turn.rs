@@ -14,6 +14,7 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use crate::chain::NodeIndex;
 use crate::entry::view::{Assistant, User};
@@ -58,6 +59,33 @@ pub struct Turn {
     pub compacted: bool,
     /// The length of the pause before it, if it is a [`TurnKind::Resume`].
     pub resumed_after_ms: Option<i64>,
+    /// The time from the latest entry before it to its start; `None` if one of the two has no time.
+    pub idle_ms: Option<i64>,
+}
+
+impl Turn {
+    /// Returns the time from its start to its last entry.
+    pub fn duration_ms(&self) -> Option<u64> {
+        let (start, end) = self.started_at.zip(self.ended_at)?;
+        u64::try_from(end - start).ok()
+    }
+
+    /// Returns the turn as it is if a pause has more than `pause_ms`.
+    #[must_use]
+    pub fn with_pause(&self, pause_ms: i64) -> Self {
+        let pause = self.idle_ms.filter(|&idle| idle > pause_ms);
+        let kind = if self.number == 1 {
+            TurnKind::NewSession
+        } else if !self.started_by.is_person() {
+            TurnKind::Continue
+        } else if pause.is_some() {
+            TurnKind::Resume
+        } else {
+            TurnKind::NewRound
+        };
+        let resumed_after_ms = pause.filter(|_| kind == TurnKind::Resume);
+        Self { kind, resumed_after_ms, ..self.clone() }
+    }
 }
 
 /// How a turn relates to the turns before it.
@@ -155,11 +183,46 @@ impl Tokens {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds other numbers to these.
+    pub fn add(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cache_creation = self.cache_creation.saturating_add(other.cache_creation);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
+    }
+}
+
+/// The tokens of replies, each of which counts once: for the group of its last line, with the numbers of that line.
+///
+/// `I` is the id of a reply, `G` a group, such as the number of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyTokens<I: Hash + Eq, G> {
+    replies: HashMap<I, (G, Tokens)>,
+    /// Lines without the id of a reply are replies of their own.
+    without_id: Vec<(G, Tokens)>,
+}
+
+impl<I: Hash + Eq, G: Copy + PartialEq> ReplyTokens<I, G> {
+    /// Adds the next line of a reply. Returns whether it is the first line of that reply.
+    pub fn add(&mut self, reply: Option<I>, group: G, line: &Assistant<'_>) -> bool {
+        let tokens = Tokens::of(line);
+        match (reply, self.without_id.last_mut()) {
+            (Some(id), _) => return self.replies.insert(id, (group, tokens)).is_none(),
+            (None, Some((last, sum))) if *last == group => sum.add(tokens),
+            (None, _) => self.without_id.push((group, tokens)),
+        }
+        true
+    }
+
+    /// Returns the tokens, each with its group.
+    pub fn iter(&self) -> impl Iterator<Item = (G, Tokens)> {
+        self.replies.values().chain(&self.without_id).copied()
+    }
+}
+
+impl<I: Hash + Eq, G> Default for ReplyTokens<I, G> {
+    fn default() -> Self {
+        Self { replies: HashMap::new(), without_id: Vec::new() }
     }
 }
 
@@ -178,7 +241,7 @@ pub fn turns<E>(
         session,
         pause_ms,
         turns: Vec::new(),
-        replies: HashMap::new(),
+        replies: ReplyTokens::default(),
         calls: HashSet::new(),
         state: TurnState::default(),
     };
@@ -198,8 +261,8 @@ struct Divider<'s> {
     session: &'s Session,
     pause_ms: i64,
     turns: Vec<Turn>,
-    /// The tokens in the last line of each reply, and the turn of that line.
-    replies: HashMap<Id, (usize, Tokens)>,
+    /// The tokens of replies, by the numbers of turns.
+    replies: ReplyTokens<Id, usize>,
     /// The calls that were counted.
     calls: HashSet<Id>,
     state: TurnState,
@@ -243,21 +306,6 @@ impl Divider<'_> {
     }
 
     fn start(&mut self, index: NodeIndex, node: &Node, start: &Input<'_>) {
-        let pause = node
-            .time
-            .zip(self.state.time)
-            .map(|(now, before)| now - before)
-            .filter(|&pause| pause > self.pause_ms);
-        let started_by = StartedBy::Input(start.kind);
-        let kind = if self.turns.is_empty() {
-            TurnKind::NewSession
-        } else if !started_by.is_person() {
-            TurnKind::Continue
-        } else if pause.is_some() {
-            TurnKind::Resume
-        } else {
-            TurnKind::NewRound
-        };
         let mut prompt = prompt_text(start);
         let prompt_is_cut = prompt.len() > LONGEST_PROMPT;
         if prompt_is_cut {
@@ -265,17 +313,17 @@ impl Divider<'_> {
             prompt.truncate(end.unwrap_or(0));
             prompt.shrink_to_fit();
         }
-        self.turns.push(Turn {
+        let turn = Turn {
             number: self.turns.len() + 1,
-            kind,
-            started_by,
+            started_by: StartedBy::Input(start.kind),
             prompt,
             prompt_is_cut,
             node: index,
             started_at: node.time,
-            resumed_after_ms: pause.filter(|_| kind == TurnKind::Resume),
+            idle_ms: node.time.zip(self.state.time).map(|(now, before)| now - before),
             ..Turn::default()
-        });
+        };
+        self.turns.push(turn.with_pause(self.pause_ms));
         self.state.replied = false;
     }
 
@@ -299,16 +347,12 @@ impl Divider<'_> {
         }
         if let Some(reply) = entry.view::<Assistant>() {
             self.state.replied = true;
-            let tokens = Tokens::of(&reply);
-            match node.message_id {
-                Some(id) => _ = self.replies.insert(id, (turn.number, tokens)),
-                None => turn.usage.add(tokens),
-            }
+            self.replies.add(node.message_id, turn.number, &reply);
         }
     }
 
     fn finish(mut self) -> Vec<Turn> {
-        self.replies.values().for_each(|(number, tokens)| self.turns[number - 1].usage.add(*tokens));
+        self.replies.iter().for_each(|(number, tokens)| self.turns[number - 1].usage.add(tokens));
         self.turns
     }
 }
@@ -359,8 +403,8 @@ fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
         _ => None,
     });
     let mut inputs: Vec<_> = inputs.collect();
-    let context = inputs.iter().position(|input| is_editor_context(input.kind));
-    let text = inputs.iter().position(|input| !is_editor_context(input.kind));
+    let context = inputs.iter().position(|input| input.kind.is_editor_context());
+    let text = inputs.iter().position(|input| !input.kind.is_editor_context());
     match (context, text) {
         // The turn is reported as started by the editor's context, with the typed text as its prompt.
         (Some(context), Some(text)) if inputs[text].kind == InputKind::Prompt => {
@@ -372,10 +416,6 @@ fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
         (Some(context), None) => Some(inputs.swap_remove(context)),
         (None, None) => None,
     }
-}
-
-fn is_editor_context(kind: InputKind) -> bool {
-    matches!(kind, InputKind::IdeSelection | InputKind::IdeOpenedFile)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use annals_transcript::tool::{self, Call};
 use annals_transcript::{Entry, Flag, Kind};
 
 use super::page::forward;
-use super::{Api, LONGEST_ITEM, limit};
+use super::{Api, LONGEST_ITEM, LONGEST_PAGE, limit};
 use crate::cancel::Cancelled;
 use crate::cursor::PageCursor;
 use crate::open_sessions::OpenSession;
@@ -96,7 +96,11 @@ impl Api {
                 }
             };
             let next_cursor = (page.end < count).then(|| reading.cursor(list, page.end, false));
+            let is_last = next_cursor.is_none();
             let mut result = wire::LoadResult { next_cursor, ..wire::LoadResult::default() };
+            if is_last {
+                result.queued = reading.to_wire.queued(&reading.conversation, LONGEST_PAGE)?;
+            }
             for loaded in page.items {
                 result.messages.extend(loaded.message);
                 result.team_messages.extend(loaded.team);
@@ -182,11 +186,12 @@ impl MessageGroups {
                 composer.block(block, "")?;
             }
         }
-        Ok(composer.finish()?.map(LoadedMessage::from))
+        Ok(Some(composer.finish()?.into()))
     }
 }
 
-/// Returns a message that the model did not write: a prompt as it was typed, with what Claude Code added as inputs.
+/// Returns a message that the model did not write. Its content is what a person typed; what came with it is among the inputs.
+/// If nobody typed anything, the content is what stands in the place of typed text, such as the news of a task.
 fn user_message(
     open: &OpenSession<'_>,
     nodes: &[NodeIndex],
@@ -203,6 +208,7 @@ fn user_message(
     };
     let limit = if all { Visibility::Context } else { Visibility::Folded };
     let mut composer = Composer::new(open, to_wire::chat_role(item.role), nodes);
+    let is_typed = item.inputs().any(|input| input.kind.is_typed());
     let mut inputs = Vec::new();
     let mut team = Vec::new();
     for part in item.parts.iter().filter(|part| item.visibility_of(part) <= limit) {
@@ -219,7 +225,9 @@ fn user_message(
                 team.push((input.clone(), false));
             }
             Part::Input(input) => {
-                composer.text(&input.typed());
+                if is_content(input.kind, is_typed) {
+                    composer.text(&input.typed());
+                }
                 inputs.push(to_wire::input(input));
             }
             Part::Image(media) | Part::Document(media) => composer.image(media),
@@ -235,7 +243,7 @@ fn user_message(
             _ => {}
         }
     }
-    let Some(mut message) = composer.finish()? else { return Ok(None) };
+    let mut message = composer.finish()?;
     message.summary = entry.has(Flag::CompactSummary);
     if !message.summary && inputs.iter().any(|input| input.kind != wire::InputKind::Prompt) {
         message.inputs = inputs;
@@ -258,15 +266,16 @@ fn team_message(input: &Input<'_>, cut: bool, timestamp: Option<String>) -> wire
     }
 }
 
+/// Returns whether an input belongs to the content of its message; `is_typed` says whether a person typed some of the message.
+fn is_content(kind: InputKind, is_typed: bool) -> bool {
+    if is_typed { kind.is_typed() } else { !kind.is_editor_context() }
+}
+
 /// Returns whether an entry holds nothing but results, which are shown with their calls.
 fn is_only_results(session: &Session, node: &Node) -> bool {
-    let mut blocks = session.blocks(node).iter();
+    let blocks = session.blocks(node);
     let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
-    match node.kind {
-        Kind::User => blocks.all(is_result),
-        Kind::Assistant => blocks.next().is_none(),
-        _ => false,
-    }
+    node.kind == Kind::User && !blocks.is_empty() && blocks.iter().all(is_result)
 }
 
 /// Returns whether an entry may be conversation, without reading it. [`Item::visibility`] has the final say.
@@ -308,7 +317,7 @@ fn sent_message(
             model::Part::PlaceholderResult { .. } => {}
         }
     }
-    Ok(composer.finish()?)
+    Ok(Some(composer.finish()?))
 }
 
 /// Returns how many bytes an input has as JSON. A prompt stands in the content; anything else stands there and again among the
@@ -524,14 +533,11 @@ impl<'r, 'a> Composer<'r, 'a> {
         Ok(wire::ChatToolCall { result: value.map(value_as_found), error, ..made })
     }
 
-    /// Returns the message, or `None` if it is an empty reply.
-    fn finish(mut self) -> Result<Option<wire::ChatMessage>, ReadError> {
+    /// Returns the message.
+    fn finish(mut self) -> Result<wire::ChatMessage, ReadError> {
         let session = self.reading.snapshot.session();
         let message = &mut self.message;
         let is_reply = message.role == ChatRole::Assistant;
-        if is_reply && !message.cut && message.content_blocks.is_empty() {
-            return Ok(None);
-        }
         if let Some(&index) = self.nodes.first() {
             let node = &session.nodes()[index];
             let uuid = self.reading.to_wire.uuid(index);
@@ -548,7 +554,7 @@ impl<'r, 'a> Composer<'r, 'a> {
         if !is_reply && !has_image {
             message.content_blocks.clear();
         }
-        Ok(Some(self.message))
+        Ok(self.message)
     }
 }
 

@@ -111,7 +111,8 @@ impl Weigh for wire::Turn {
 
 impl Weigh for wire::ToolCall {
     fn size(&self) -> usize {
-        FRAME + self.subject.len() + self.files.iter().map(String::len).sum::<usize>()
+        let input = self.input.as_ref().map_or(0, |input| input.get().len());
+        FRAME + input + self.subject.len() + self.files.iter().map(String::len).sum::<usize>()
     }
 }
 

@@ -3,6 +3,7 @@
 use annals_engine::end_of_lines;
 use annals_proto::{self as wire, EntryRef, ErrorCode};
 use annals_transcript::history::Step;
+use annals_transcript::turn;
 
 use super::page::{forward, gather};
 use super::{Api, LONGEST_PAGE, limit};
@@ -51,11 +52,12 @@ impl Api {
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 'u')).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
+        let pause = params.pause_ms.map_or(turn::PAUSE_MS, |pause| i64::try_from(pause).unwrap_or(i64::MAX));
         let cancelled = cancelled.clone();
         self.with_session(&file, cursor.as_ref(), move |reading| {
             let turns = reading.conversation.turns();
             let page = forward(start, turns.len(), limit, &cancelled, |place| {
-                Ok(Some(reading.to_wire.turn(&turns[place])?))
+                Ok(Some(reading.to_wire.turn(&turns[place].with_pause(pause))?))
             })?;
             let next_cursor = (page.end < turns.len()).then(|| reading.cursor('u', page.end, false));
             Ok(wire::TurnsResult { turns: page.items, next_cursor })
@@ -160,6 +162,11 @@ fn read_page(
         previous_cursor: (start > 0).then(|| reading.cursor('r', start, true)),
         next_cursor: (end < total).then(|| reading.cursor('r', end, false)),
         offset: end_of_lines(path, reading.length).map_err(unreadable)?,
+        queued: if end < total {
+            Vec::new()
+        } else {
+            reading.to_wire.queued(&reading.conversation, LONGEST_PAGE)?
+        },
     })
 }
 

@@ -14,11 +14,11 @@ use annals_transcript::model::{Message, Part, block_as_sent, text_with_newline};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
 use annals_transcript::tool::{self, Call};
-use annals_transcript::turn::{Turn, prompt_of};
+use annals_transcript::turn::{Tokens, Turn, prompt_of};
 use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
-use super::{time_of_ms, utf8, word};
+use super::{record, time_of_ms, utf8, word};
 
 /// Converts the entries, turns and calls of one transcript to wire types.
 #[derive(Debug)]
@@ -165,7 +165,8 @@ impl<'a> ToWire<'a> {
         let call = conversation.call_of(index);
         let other_lines = conversation.duplicates().others(index);
         let mut left = self.longest;
-        let body = self.entry_body(node, &entry, &item, &mut left)?;
+        let record = if has_record_part(node) { self.record_in(conversation, index, &entry)? } else { None };
+        let body = self.entry_body(node, &entry, &item, record, &mut left)?;
         let body = wire::EntryBody {
             turn: conversation.turn_of(index).filter(|_| self.has_turns),
             tool: call.map(|call| self.tool(conversation, call)).transpose()?,
@@ -184,7 +185,9 @@ impl<'a> ToWire<'a> {
         let entry = Entry::new(&bytes);
         let item = Item::of(&entry);
         let tool = self.pending_tool(node)?;
-        let body = wire::EntryBody { tool, ..self.entry_body(node, &entry, &item, &mut { self.longest })? };
+        let record = if has_record_part(node) { record::part(&entry) } else { None };
+        let body = self.entry_body(node, &entry, &item, record, &mut { self.longest })?;
+        let body = wire::EntryBody { tool, ..body };
         Ok(self.entry_item(node, &entry, &item, body))
     }
 
@@ -225,6 +228,7 @@ impl<'a> ToWire<'a> {
         node: &Node,
         entry: &Entry<'_>,
         item: &Item<'_>,
+        record: Option<wire::RecordPart>,
         left: &mut u64,
     ) -> Result<wire::EntryBody, Error> {
         let reply = entry.view::<Assistant>();
@@ -235,9 +239,12 @@ impl<'a> ToWire<'a> {
             entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
             subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
             uuid: node.id.map(|id| self.ids.get(id)),
-            timestamp: node.time.and_then(time_of_ms),
+            timestamp: node.time.and_then(time_of_ms).or_else(|| record::time_in_payload(entry)),
             turn: None,
-            parts: self.parts(node, entry, left)?,
+            parts: match record {
+                Some(part) => vec![record_part(&part, entry, left)],
+                None => self.parts(node, entry, left)?,
+            },
             inputs: if has_inputs { inputs(item) } else { Vec::new() },
             tool: None,
             usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes()))),
@@ -248,6 +255,13 @@ impl<'a> ToWire<'a> {
             line: None,
             other_lines: Vec::new(),
             superseded: Vec::new(),
+            stop_reason: reply.and_then(|reply| reply.stop_reason()).map(Cow::into_owned),
+            stop_sequence: reply.and_then(|reply| reply.stop_sequence()).map(Cow::into_owned),
+            request_id: reply.and_then(|reply| reply.request_id()).map(Cow::into_owned),
+            slug: entry.slug().map(Cow::into_owned),
+            level: entry.view::<System>().and_then(|system| system.level()).map(Cow::into_owned),
+            is_meta: entry.has(Flag::Meta),
+            attribution: reply.as_ref().and_then(attribution),
         })
     }
 
@@ -310,9 +324,7 @@ impl<'a> ToWire<'a> {
     /// Returns a placeholder for a part that is too long to be sent.
     fn cut(&self, block: &BlockSpan) -> Result<Box<RawValue>, Error> {
         let beginning = self.span(block.offset, block.length.min(BEGINNING))?;
-        let (of, beginning) = (block.kind.name(), quote(&String::from_utf8_lossy(&beginning)));
-        let bytes = block.length;
-        Ok(raw(&format!(r#"{{"type":"cut","of":"{of}","bytes":{bytes},"beginning":{beginning}}}"#)))
+        Ok(cut_value(block.kind.name(), &beginning, block.length))
     }
 
     fn tool(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::HistoryTool, Error> {
@@ -344,7 +356,17 @@ impl<'a> ToWire<'a> {
             uuid: self.uuid(call.node),
             result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
             line: node.at.line,
+            input: read
+                .and_then(|call| call.input())
+                .filter(|input| input.is_valid())
+                .map(|input| self.input(input)),
         })
+    }
+
+    /// Returns the arguments of a call, cut if they are too long to be sent.
+    fn input(&self, input: Value<'_>) -> Box<RawValue> {
+        let length = input.bytes().len() as u64;
+        if length <= self.longest { value_as_found(input) } else { cut_value("input", input.bytes(), length) }
     }
 
     /// Returns a turn, with its whole prompt.
@@ -386,30 +408,70 @@ impl<'a> ToWire<'a> {
     }
 }
 
+/// Returns whether an entry is a record whose payload may be a part. Damaged ones have none.
+fn has_record_part(node: &Node) -> bool {
+    !node.kind.is_message() && node.problem.is_none()
+}
+
+/// Returns the payload of a record as a part, cut if the record is too long to be sent.
+fn record_part(part: &wire::RecordPart, entry: &Entry<'_>, left: &mut u64) -> Box<RawValue> {
+    let length = entry.bytes().len() as u64;
+    match left.checked_sub(length) {
+        Some(rest) => {
+            *left = rest;
+            serde_json::value::to_raw_value(part).expect("a part of text and numbers is JSON")
+        }
+        None => cut_value("record", entry.bytes(), length),
+    }
+}
+
+/// Returns a placeholder for a value that is too long to be sent.
+fn cut_value(of: &str, value: &[u8], bytes: u64) -> Box<RawValue> {
+    let end = value.len().min(usize::try_from(BEGINNING).unwrap_or(usize::MAX));
+    let beginning = quote(&String::from_utf8_lossy(&value[..end]));
+    raw(&format!(r#"{{"type":"cut","of":"{of}","bytes":{bytes},"beginning":{beginning}}}"#))
+}
+
+/// Returns who a reply is charged to.
+fn attribution(reply: &Assistant<'_>) -> Option<wire::Attribution> {
+    let attribution = wire::Attribution {
+        skill: reply.attribution_skill().map(Cow::into_owned),
+        agent: reply.attribution_agent().map(Cow::into_owned),
+        plugin: reply.attribution_plugin().map(Cow::into_owned),
+        mcp_server: reply.attribution_mcp_server().map(Cow::into_owned),
+        mcp_tool: reply.attribution_mcp_tool().map(Cow::into_owned),
+    };
+    Some(attribution).filter(|attribution| *attribution != wire::Attribution::default())
+}
+
 fn tool_name(block: &[u8]) -> Option<String> {
     tool::read(block).and_then(|call| call.name()).map(Cow::into_owned)
 }
 
 fn wire_turn(turn: &Turn) -> wire::Turn {
-    let duration = turn.started_at.zip(turn.ended_at).map(|(start, end)| end - start);
     wire::Turn {
         turn: turn.number,
         kind: word::turn_kind(turn.kind),
         started_by: word::started_by(turn.started_by),
         prompt: turn.prompt.clone(),
         started_at: turn.started_at.and_then(time_of_ms),
-        duration_ms: duration.and_then(|duration| u64::try_from(duration).ok()),
+        duration_ms: turn.duration_ms(),
         messages: turn.messages,
         tool_calls: turn.tool_calls,
         errors: turn.errors,
-        usage: wire::Tokens {
-            input_tokens: turn.usage.input,
-            output_tokens: turn.usage.output,
-            cache_creation_tokens: turn.usage.cache_creation,
-            cache_read_tokens: turn.usage.cache_read,
-        },
+        usage: tokens(turn.usage),
         compacted: turn.compacted,
         resumed_after_ms: turn.resumed_after_ms,
+    }
+}
+
+/// Returns numbers of tokens.
+pub(super) fn tokens(tokens: Tokens) -> wire::Tokens {
+    wire::Tokens {
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        cache_creation_tokens: tokens.cache_creation,
+        cache_read_tokens: tokens.cache_read,
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Facts {
     pub session: Option<String>,
     /// The number of messages of the user and the model; `None` if not all of the transcript was read (LISTS 2.9).
     pub messages: Option<u64>,
+    /// How many prompts are in the queue; `None` if that is not known (LISTS 2.11).
+    pub queued: Option<u64>,
     /// The working directories that its entries name.
     pub(super) cwds: Cwds,
     /// How far the transcript was read: to its end.
@@ -220,6 +222,7 @@ impl Facts {
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
         Ok(Self {
             kind: kind(&lite),
+            queued: lite.queued_after(Some(0)),
             title,
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
@@ -384,6 +387,35 @@ mod tests {
             let again = facts.read_again(&now).unwrap();
             assert_eq!(again, Facts::read(&now).unwrap());
             assert_eq!(again.messages, Some(messages as u64 + 1));
+        }
+    }
+
+    #[test]
+    fn queued_prompts_are_counted_as_far_as_they_are_known() {
+        let message = "{\"parentUuid\":null,\"version\":\"2.1.40\",\"type\":\"user\",\"message\":{\"content\":\"Words\"},\
+            \"uuid\":\"u\",\"timestamp\":\"2026-01-02T03:04:05.678Z\"}\n";
+        let operation = |name: &str, text: &str| {
+            format!("{{\"type\":\"queue-operation\",\"operation\":\"{name}\",\"content\":\"{text}\"}}\n")
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        // The larger one is read whole because its end does not tell whether it has a title.
+        for messages in [10, 2000] {
+            fs::write(&path, message.repeat(messages)).unwrap();
+            let mut known = Facts::read(&Candidate::of(&path).unwrap()).unwrap();
+            // What takes a text out of a queue that was read before is known only where all of the file is read again.
+            let is_small = messages == 10;
+            for (appended, expected) in [
+                (String::new(), Some(0)),
+                (operation("enqueue", "a") + &operation("enqueue", "b"), Some(2)),
+                (message.to_owned(), Some(2)),
+                (operation("remove", "b"), is_small.then_some(1)),
+            ] {
+                File::options().append(true).open(&path).unwrap().write_all(appended.as_bytes()).unwrap();
+                known = known.read_again(&Candidate::of(&path).unwrap()).unwrap();
+                assert_eq!(known.queued, expected, "{messages}: {appended}");
+            }
+            assert_eq!(Facts::read(&Candidate::of(&path).unwrap()).unwrap().queued, Some(1));
         }
     }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{
-    Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind, RootCause,
-    SupersededLine, Visibility,
+    Attribution, Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind,
+    RootCause, SupersededLine, Visibility,
 };
 use crate::{Input, Role};
 
@@ -51,7 +51,8 @@ struct Fields<'a> {
     sidechain: bool,
     /// The subagent that wrote it.
     agent_id: Option<Cow<'a, str>>,
-    /// The content blocks as they are in the file; a string that is not UTF-8 is `{"bytes": <base64>}`.
+    /// The content blocks as they are in the file; a string that is not UTF-8 is `{"bytes": <base64>}`. Records whose payload
+    /// is known have it as a `RecordPart`.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<serde_json::Value>"))]
     parts: Cow<'a, [Box<RawValue>]>,
     /// The inputs of the entry in order, without the tags around them; absent if a person typed all of it.
@@ -86,6 +87,28 @@ struct Fields<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty", default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<SupersededLine>"))]
     superseded: Cow<'a, [SupersededLine]>,
+    /// Why a reply ended, as the model's API says it: `end_turn`, `tool_use`, `stop_sequence`, `max_tokens`. Absent on most
+    /// lines of a reply, and on all lines of many replies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<Cow<'a, str>>,
+    /// The sequence at which a reply ended, if that was the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_sequence: Option<Cow<'a, str>>,
+    /// The request that a reply answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<Cow<'a, str>>,
+    /// The name of the session's plan file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slug: Option<Cow<'a, str>>,
+    /// How important a notice is, as Claude Code wrote it: `info`, `warning`, `error`, `suggestion` or `notice`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<Cow<'a, str>>,
+    /// Whether Claude Code added the entry (`isMeta`).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    is_meta: bool,
+    /// Who a reply is charged to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attribution: Option<Cow<'a, Attribution>>,
 }
 
 impl Serialize for HistoryItem {
@@ -156,6 +179,13 @@ impl<'a> Fields<'a> {
             line: None,
             other_lines: Cow::default(),
             superseded: Cow::default(),
+            stop_reason: None,
+            stop_sequence: None,
+            request_id: None,
+            slug: None,
+            level: None,
+            is_meta: false,
+            attribution: None,
         }
     }
 
@@ -178,6 +208,13 @@ impl<'a> Fields<'a> {
             line: entry.line,
             other_lines: Cow::Borrowed(&entry.other_lines),
             superseded: Cow::Borrowed(&entry.superseded),
+            stop_reason: text(entry.stop_reason.as_deref()),
+            stop_sequence: text(entry.stop_sequence.as_deref()),
+            request_id: text(entry.request_id.as_deref()),
+            slug: text(entry.slug.as_deref()),
+            level: text(entry.level.as_deref()),
+            is_meta: entry.is_meta,
+            attribution: entry.attribution.as_ref().map(Cow::Borrowed),
             ..self
         }
     }
@@ -231,6 +268,13 @@ impl<'a> Fields<'a> {
             line: self.line,
             other_lines: self.other_lines.into_owned(),
             superseded: self.superseded.into_owned(),
+            stop_reason: self.stop_reason.map(Cow::into_owned),
+            stop_sequence: self.stop_sequence.map(Cow::into_owned),
+            request_id: self.request_id.map(Cow::into_owned),
+            slug: self.slug.map(Cow::into_owned),
+            level: self.level.map(Cow::into_owned),
+            is_meta: self.is_meta,
+            attribution: self.attribution.map(Cow::into_owned),
         }
     }
 }
@@ -260,7 +304,9 @@ mod tests {
             r#""forkedFrom":{"sessionId":"s","messageUuid":"m"},"#,
             r#""compaction":{"trigger":"auto","preTokens":1,"postTokens":null,"preserved":0},"problem":"p","leaf":null,"#,
             r#""entries":null,"line":1,"otherLines":[2],"#,
-            r#""superseded":[{"line":2,"type":"user","timestamp":null,"parts":[]}]}"#,
+            r#""superseded":[{"line":2,"type":"user","timestamp":null,"parts":[]}],"stopReason":"stop_sequence","#,
+            r#""stopSequence":"END","requestId":"q","slug":"brew-tea","level":"info","isMeta":true,"#,
+            r#""attribution":{"skill":"brew"}}"#,
         ));
         let ItemBody::Message(entry) = &item.body else { panic!("{item:?}") };
         assert_eq!(

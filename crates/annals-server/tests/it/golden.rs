@@ -23,11 +23,41 @@ struct Addition {
 }
 
 /// All differences from `rpc-compat` that are intended.
-const ADDITIONS: &[Addition] = &[Addition {
-    method: "history/read",
-    spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
-    reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
-}];
+const ADDITIONS: &[Addition] = &[
+    Addition {
+        method: "history/read",
+        spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
+        reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
+    },
+    Addition {
+        method: "history/read",
+        spellings: &[r#"{"type":"title","source":"custom","title":"Tea timer"}"#],
+        reason: "records have their payload as a part, where `parts` was empty",
+    },
+    Addition {
+        method: "history/list",
+        spellings: &[r#","queued":0"#],
+        reason: "lists say how many prompts are still in the queue",
+    },
+    Addition {
+        method: "session/list",
+        spellings: &[r#","queued":0"#],
+        reason: "`_meta.annals` has the fields of `history/list`",
+    },
+    Addition {
+        method: "history/stats",
+        spellings: &[
+            r#","durationMs":240000,"activeMs":240000"#,
+            r#","usage":{"inputTokens":0,"outputTokens":0,"cacheCreationTokens":0,"cacheReadTokens":0}"#,
+        ],
+        reason: "figures include how long a session took and how many tokens its replies have",
+    },
+    Addition {
+        method: "history/tools",
+        spellings: &[r#","input":{"command":"ls"}"#, r#","input":{"file_path":"/home/mia/tea/天气.json"}"#],
+        reason: "calls have their arguments",
+    },
+];
 
 /// A request of a file, the answers that stand below it, and the answers that came.
 struct Exchange {

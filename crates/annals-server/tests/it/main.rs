@@ -9,4 +9,5 @@ mod connections;
 mod golden;
 mod http;
 mod pages;
+mod reading;
 mod world;

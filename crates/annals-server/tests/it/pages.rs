@@ -308,7 +308,7 @@ fn what_a_person_typed_is_told_from_what_the_client_put_in() {
     let typed = [
         "command: /rename 茶 timer",
         "bash: !ls -l",
-        "ide_opened_file+prompt: a.rs\nWhy does this fail?",
+        "ide_opened_file+prompt: Why does this fail?",
         ":   <b> is bold  ",
     ];
     assert_eq!(told, typed);

@@ -18,7 +18,7 @@ pub use record::{
     AgentName, AiTitle, ApiRequest, ApiRequestBlob, ApiRequestShape, AttributionSnapshot, BridgeSession,
     ContentReplacement, ContinuedIn, CostState, CustomTitle, FileBackup, FileHistoryDelta,
     FileHistorySnapshot, ForkContextRef, FrameLink, LastPrompt, Mode, ModelCost, PermissionMode, PrLink,
-    QueueOperation, Relocated, Summary, Tag, ToolsUsed, Worktree, WorktreeState,
+    QueueOperation, Relocated, Replacement, Summary, Tag, ToolsUsed, Worktree, WorktreeState,
 };
 pub use system::{
     CompactBoundary, MicrocompactBoundary, PreservedMessages, PreservedSegment, RetriedError,

@@ -10,6 +10,7 @@ mod fields;
 mod known_entries;
 mod project_names;
 mod props;
+mod queue_props;
 mod recorder;
 mod rewrite_limit;
 mod rewrites;

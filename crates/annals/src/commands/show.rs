@@ -121,6 +121,10 @@ impl History<'_> {
                 self.print_started_by(&mut printer, &to_wire.calls(*node))?;
             }
         }
+        // In JSON, the entries that queued these prompts are marked.
+        if !self.json && turns.is_none() {
+            printer.queued()?;
+        }
         printer.finish()
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Stats, global: &args::Global) ->
 fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     output::heading(out, &report.file.path.to_string_lossy())?;
     let subagents = report.file.subagents() + report.stats.inline_subagents;
-    print_counts(out, &report.stats, subagents)
+    print_counts(out, &report.stats, report.stats.duration_ms(), subagents)
 }
 
 /// Prints a row per transcript, most recently active first, subagents below their sessions; then the total.
@@ -72,7 +72,8 @@ fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     let agents = reports.iter().filter(|report| report.file.agent.is_some()).count();
     let sessions = output::count(reports.len() - agents, "session");
     output::heading(out, &format!("{sessions} and {}", output::count(agents, "subagent")))?;
-    print_counts(out, &total, agents as u64)
+    // The time between the first and the last entry of several sessions says nothing about any of them.
+    print_counts(out, &total, None, agents as u64)
 }
 
 /// Sorts sessions by last activity, most recent first, with their subagents below them.
@@ -113,7 +114,12 @@ fn name(report: &Report) -> String {
 }
 
 /// Prints the summary line and one table per kind of count.
-fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(), Failure> {
+fn print_counts(
+    out: &mut impl Write,
+    stats: &Stats,
+    duration_ms: Option<u64>,
+    subagents: u64,
+) -> Result<(), Failure> {
     let span = match (stats.first_at, stats.last_at) {
         (Some(first), Some(last)) => {
             format!("{} to {} ({})", output::local_time(first), output::local_time(last), output::zone())
@@ -122,6 +128,18 @@ fn print_counts(out: &mut impl Write, stats: &Stats, subagents: u64) -> Result<(
     };
     let lines = output::count(usize::try_from(stats.lines).unwrap_or(usize::MAX), "line");
     writeln!(out, "{lines}, {}, {span}", output::size(stats.bytes))?;
+    let duration =
+        duration_ms.map(|ms| format!("{} from the first to the last entry, ", output::duration(ms)));
+    let active = output::duration(stats.active_ms);
+    writeln!(out, "time: {}{active} in turns", duration.unwrap_or_default())?;
+    let tokens = [
+        ("input", stats.usage.input),
+        ("output", stats.usage.output),
+        ("cache written", stats.usage.cache_creation),
+        ("cache read", stats.usage.cache_read),
+    ];
+    let tokens = tokens.map(|(name, count)| format!("{name} {}", output::number(count)));
+    writeln!(out, "tokens: {}", tokens.join(", "))?;
     let versions: Vec<_> = stats.versions.iter().map(|version| output::clean(version)).collect();
     writeln!(
         out,

@@ -4,13 +4,13 @@ mod calls;
 
 use std::io::{self, Write};
 
-use annals_engine::Conversation;
+use annals_engine::{Conversation, ReplacedResult};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Content, Media};
-use annals_transcript::entry::view::CompactBoundary;
+use annals_transcript::entry::view::{CompactBoundary, ContentReplacement, QueueOperation};
 use annals_transcript::history::{Cause, Step};
 use annals_transcript::item::{Item, Notice, Part, Visibility};
-use annals_transcript::prompt::{Input, InputKind};
+use annals_transcript::prompt::{Input, InputKind, in_text};
 use annals_transcript::root::RootKind;
 use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::turn::Turn;
@@ -53,6 +53,8 @@ pub(crate) enum Tools {
 pub(crate) const AGENT: &str = "  │ ";
 /// The longest subject of a call on one line.
 pub(super) const SUBJECT: usize = 100;
+/// How many replaced results of one record are printed, unless everything is expanded.
+const REPLACED: usize = 10;
 /// The narrowest that prose is wrapped to.
 pub(super) const NARROWEST: usize = 20;
 
@@ -150,6 +152,38 @@ impl<'a> Printer<'a> {
         let mut inner = Prefixed { out: &mut self.out, prefix: AGENT, starts_line: true };
         writeln!(inner, "{CYAN}{}{CYAN:#}", clean(title))?;
         print(&mut inner)
+    }
+
+    /// Prints the prompts that are still in the queue after the last line.
+    pub(crate) fn queued(&mut self) -> Result<(), Failure> {
+        let queued = self.conversation.queued()?;
+        if queued.is_empty() {
+            return Ok(());
+        }
+        self.flush_context()?;
+        self.out.prefix = "";
+        self.rule(YELLOW, &format!("queued, not yet sent: {}", count(queued.len(), "prompt")))?;
+        for &index in queued {
+            let body = self.conversation.transcript().body(self.node(index))?;
+            if let Some(operation) = Entry::new(&body).view::<QueueOperation>() {
+                self.queued_prompt(operation.content())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn queued_prompt(&mut self, content: Content<'_>) -> Result<(), Failure> {
+        for block in content.blocks() {
+            match block {
+                Block::Text(text) => {
+                    in_text(&text.text()).iter().try_for_each(|input| self.input(false, input))?;
+                }
+                Block::Image(media) => self.line(DIM, &media_line("image", &media))?,
+                Block::Document(media) => self.line(DIM, &media_line("document", &media))?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
@@ -324,9 +358,47 @@ impl<'a> Printer<'a> {
             Notice::Hook { name, text, failed: false } => {
                 self.line(DIM, &format!("hook {name}: {}", one_line(text, SUBJECT)))
             }
+            Notice::Replaced(record) => self.replaced(&notice.text(), record),
             Notice::Text(text) => self.prose(DIM, "· ", text.trim()),
             _ => Ok(()),
         }
+    }
+
+    /// Prints which tool results the model no longer sees, how large they are, and where the originals lie.
+    fn replaced(&mut self, title: &str, record: &ContentReplacement<'_>) -> Result<(), Failure> {
+        self.line(YELLOW, title)?;
+        let results = ReplacedResult::of(self.conversation, record)?;
+        let most = if self.detail.expand { usize::MAX } else { REPLACED };
+        for result in results.iter().take(most) {
+            // Not cut to the width: the path is at the end of the line.
+            let line = self.replaced_line(result);
+            self.output(DIM, "    ", &line)?;
+        }
+        let all = record.replacements().count();
+        let shown = results.len().min(most);
+        if shown < all {
+            self.line(DIM, &format!("  … {} more", number((all - shown) as u64)))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn replaced_line(&self, result: &ReplacedResult<'_>) -> String {
+        let id = result.replacement.tool_use_id();
+        let name = [result.tool.as_deref(), id.as_deref()];
+        let name = name.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let name =
+            if name.is_empty() { "a result without an id".to_owned() } else { one_line(&name, SUBJECT) };
+        let line = result
+            .original
+            .map(|(index, block)| format!("{} on line {}", size(block.length), self.node(index).at.line));
+        let file =
+            result.file.as_ref().map(|(path, bytes)| format!("{} in {}", size(*bytes), path.display()));
+        let places: Vec<_> = [line, file].into_iter().flatten().collect();
+        if places.is_empty() {
+            return format!("{name}: the original is not in the session");
+        }
+        format!("{name}: {}", places.join(", "))
     }
 
     fn compaction(&mut self, boundary: &CompactBoundary<'_>) -> Result<(), Failure> {

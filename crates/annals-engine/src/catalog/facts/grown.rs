@@ -20,6 +20,7 @@ pub(super) fn with(
     let is_tagged = since.last::<Tag>().is_some();
     let tells_branch = since.git_branch.is_some();
     let names_again = known.title.as_ref().is_some_and(|title| has_title(&since, title.source));
+    let queued = since.queued_after(known.queued);
     let mut facts = Facts::of(since, file, transcript)?;
     let title = counts(known.title.as_ref(), facts.title.as_ref()).cloned();
     if names_again && title != facts.title {
@@ -46,6 +47,7 @@ pub(super) fn with(
     facts.created_at = known.created_at.into_iter().chain(facts.created_at).min();
     facts.updated_at = facts.updated_at.max(known.updated_at);
     facts.messages = known.messages.zip(facts.messages).map(|(before, since)| before + since);
+    facts.queued = queued;
     Ok(Some(facts))
 }
 

@@ -29,7 +29,7 @@ use columns::{Key, path_bytes};
 use table::{RowReader, Table};
 
 /// The version of the layout. A file of another version is removed.
-const VERSION: i64 = 15;
+const VERSION: i64 = 16;
 
 const FACTS: Table<Facts> = Table { name: "facts", columns: columns::FACTS };
 const ACTIVITY: Table<FileFold<Activity>> = Table { name: Activity::NAME, columns: columns::ACTIVITY };
@@ -310,6 +310,7 @@ mod tests {
             forked_from: text("forked from"),
             session: text("session"),
             messages: Some(3),
+            queued: Some(1),
             cwds,
             checkpoint: Checkpoint::new(
                 candidate.state.identity,

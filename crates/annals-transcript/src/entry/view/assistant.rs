@@ -24,6 +24,10 @@ view!(entry:
         attribution_agent: text "attributionAgent",
         /// Returns the plugin that the reply is charged to.
         attribution_plugin: text "attributionPlugin",
+        /// Returns the MCP server that the reply is charged to.
+        attribution_mcp_server: text "attributionMcpServer",
+        /// Returns the MCP tool that the reply is charged to.
+        attribution_mcp_tool: text "attributionMcpTool",
         /// Returns the working directory.
         cwd: text "cwd",
         /// Returns the version of Claude Code.
@@ -45,6 +49,11 @@ impl<'a> Assistant<'a> {
     /// Returns why the reply ended; null on most lines up to 2.1.59.
     pub fn stop_reason(&self) -> Option<Cow<'a, str>> {
         self.message()?.text("stop_reason")
+    }
+
+    /// Returns the sequence at which the model stopped, if its stop reason is one.
+    pub fn stop_sequence(&self) -> Option<Cow<'a, str>> {
+        self.message()?.text("stop_sequence")
     }
 
     /// Returns the token counters so far. Those of the last line are the counters of the whole reply.

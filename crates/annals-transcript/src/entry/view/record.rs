@@ -256,9 +256,28 @@ view!(entry:
 );
 
 impl<'a> ContentReplacement<'a> {
-    /// Returns the replacements as JSON values.
-    pub fn replacements(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
-        self.0.get("replacements").into_iter().flat_map(Value::items)
+    /// Returns the replacements.
+    pub fn replacements(&self) -> impl Iterator<Item = Replacement<'a>> + use<'a> {
+        self.0.get("replacements").into_iter().flat_map(Value::items).map(Replacement)
+    }
+}
+
+view!(part:
+    /// What the model sees instead of a tool result. Its fields are reported, not seen.
+    Replacement {
+        /// Returns what is replaced: `tool-result`.
+        kind: text "kind",
+        /// Returns the call whose result is replaced.
+        tool_use_id: text "toolUseId",
+        /// Returns the text that replaces it.
+        replacement: text "replacement",
+    }
+);
+
+impl<'a> Replacement<'a> {
+    /// Returns the JSON value of the replacement.
+    pub fn value(&self) -> Value<'a> {
+        self.0
     }
 }
 

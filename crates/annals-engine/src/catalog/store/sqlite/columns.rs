@@ -76,6 +76,7 @@ pub(super) const FACTS: &[Column<Facts>] = &[
     column!("forked_from", forked_from),
     column!("session", session),
     column!("messages", messages),
+    column!("queued", queued),
     Column { name: "fingerprint", kind: Kind::Value { write: write_fingerprint, read: read_fingerprint } },
     Column { name: "checksum", kind: Kind::Checksum },
 ];
