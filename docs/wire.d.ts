@@ -648,7 +648,7 @@ export interface ToolCount {
 }
 
 /** How a tool call ended. */
-export type ToolState = "ok" | "error" | "pending" | "interrupted" | "denied";
+export type ToolState = "ok" | "error" | "pending" | "interrupted" | "denied" | "cancelled";
 
 /** Parameters of `history/tools`. */
 export interface ToolsParams {

@@ -587,7 +587,7 @@ pub(crate) struct Tools {
     /// Only calls of this tool
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Only calls that failed, were denied or interrupted
+    /// Only calls that failed, were denied, interrupted or cancelled
     #[arg(long)]
     pub(crate) errors: bool,
 }

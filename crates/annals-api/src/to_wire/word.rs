@@ -77,6 +77,7 @@ pub fn tool_state(state: State) -> wire::ToolState {
         State::Pending => wire::ToolState::Pending,
         State::Interrupted => wire::ToolState::Interrupted,
         State::Denied => wire::ToolState::Denied,
+        State::Cancelled => wire::ToolState::Cancelled,
     }
 }
 
@@ -84,7 +85,7 @@ pub fn tool_state(state: State) -> wire::ToolState {
 pub(crate) fn chat_tool_status(state: State) -> wire::ChatToolStatus {
     match state {
         State::Ok => wire::ChatToolStatus::Completed,
-        State::Error | State::Denied | State::Interrupted => wire::ChatToolStatus::Failed,
+        State::Error | State::Denied | State::Interrupted | State::Cancelled => wire::ChatToolStatus::Failed,
         State::Pending => wire::ChatToolStatus::Pending,
     }
 }
