@@ -145,7 +145,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    fn of(reply: &Assistant<'_>) -> Self {
+    /// Reads the numbers in a line of a reply. Only the last line of a reply counts.
+    pub fn of(reply: &Assistant<'_>) -> Self {
         let Some(usage) = reply.usage() else { return Self::default() };
         Self {
             input: usage.input_tokens().unwrap_or(0),
@@ -155,7 +156,8 @@ impl Tokens {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Adds the numbers of another reply.
+    pub fn add(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cache_creation = self.cache_creation.saturating_add(other.cache_creation);

@@ -477,7 +477,8 @@ fn in_local_zone(time: DateTime) -> Result<Timestamp, String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript
+    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript; or an agent: its id
+    /// or at least 4 characters of it
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
     /// What to print
@@ -535,7 +536,7 @@ fn turn_number(text: &str, default: usize) -> Result<usize, String> {
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "annals tail [OPTIONS] <SESSION>\n       annals tail [OPTIONS] --all")]
 pub(crate) struct Tail {
-    /// A session, or the path of a transcript
+    /// A session, an agent, or the path of a transcript
     #[arg(value_name = "SESSION", required_unless_present = "all")]
     pub(crate) session: Option<OsString>,
     /// Follow all sessions and their subagents, new ones too
@@ -551,7 +552,7 @@ pub(crate) struct Tail {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Turns {
-    /// A session, or the path of a transcript
+    /// A session, an agent, or the path of a transcript
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
     #[command(flatten)]
@@ -581,7 +582,7 @@ impl Pause {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tools {
-    /// A session, the path of a transcript, or a folder of transcripts [default: all sessions]
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
     /// Only calls of this tool
@@ -594,14 +595,14 @@ pub(crate) struct Tools {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
-    /// A session, the path of a transcript, or a folder of transcripts [default: all sessions]
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// A session, the path of a transcript, or a folder of transcripts
+    /// A session, an agent, the path of a transcript, or a folder of transcripts
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
     /// Check all sessions

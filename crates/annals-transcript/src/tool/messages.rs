@@ -190,4 +190,21 @@ mod tests {
             assert!(lines.lines().any(is_shown), "{message:?} is not in {}", case.display());
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_before_a_message_lets_it_count(before in "[a-z0-9$/#(]{1,12}[ :\n]{1,2}", message in 0..MESSAGES.len()) {
+            let Message { begins, ref rest, .. } = MESSAGES[message];
+            let rest = if let Rest::With(phrase) = rest { phrase } else { "" };
+            proptest::prop_assert_eq!(state_of(&format!("{before}{begins}{rest}")), None);
+        }
+
+        #[test]
+        fn a_text_without_a_message_is_the_tools_own(
+            text in "(Error: |<tool_use_error>|</tool_use_error>|Permission to use |.|\n){0,20}",
+        ) {
+            let has_message = MESSAGES.iter().any(|message| text.contains(message.begins));
+            proptest::prop_assert!(has_message || state_of(&text).is_none());
+        }
+    }
 }
