@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Turns(Turns),
     /// List tool calls with result state, duration and the files that each touched
     Tools(Tools),
+    /// List the agents of a session: type, task, how each ended, what started it
+    Agents(OneSession),
     /// List related sessions: those that a session was copied from, copied to, or continued in
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems

@@ -14,7 +14,7 @@ use annals_transcript::model::{Message, Part, block_as_sent, text_with_newline};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts, Node, Session};
 use annals_transcript::tool::{self, Call};
-use annals_transcript::turn::{Turn, prompt_of};
+use annals_transcript::turn::{Tokens, Turn, prompt_of};
 use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
@@ -402,14 +402,19 @@ fn wire_turn(turn: &Turn) -> wire::Turn {
         messages: turn.messages,
         tool_calls: turn.tool_calls,
         errors: turn.errors,
-        usage: wire::Tokens {
-            input_tokens: turn.usage.input,
-            output_tokens: turn.usage.output,
-            cache_creation_tokens: turn.usage.cache_creation,
-            cache_read_tokens: turn.usage.cache_read,
-        },
+        usage: tokens(turn.usage),
         compacted: turn.compacted,
         resumed_after_ms: turn.resumed_after_ms,
+    }
+}
+
+/// Returns numbers of tokens.
+pub(super) fn tokens(tokens: Tokens) -> wire::Tokens {
+    wire::Tokens {
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        cache_creation_tokens: tokens.cache_creation,
+        cache_read_tokens: tokens.cache_read,
     }
 }
 

@@ -1,6 +1,6 @@
 //! From the enums of the engine to the words of the wire, by exhaustive matches: a new variant has to choose its word.
 
-use annals_engine::{Kinship, Severity, TitleSource};
+use annals_engine::{AgentState, Kinship, Severity, TitleSource};
 use annals_proto as wire;
 use annals_transcript::item::Visibility;
 use annals_transcript::model::Role;
@@ -78,6 +78,18 @@ pub fn tool_state(state: State) -> wire::ToolState {
         State::Interrupted => wire::ToolState::Interrupted,
         State::Denied => wire::ToolState::Denied,
         State::Cancelled => wire::ToolState::Cancelled,
+    }
+}
+
+/// Returns how an agent ended.
+pub(super) fn agent_state(state: AgentState) -> wire::AgentState {
+    match state {
+        AgentState::Running => wire::AgentState::Running,
+        AgentState::Done => wire::AgentState::Done,
+        AgentState::Failed => wire::AgentState::Failed,
+        AgentState::Stopped => wire::AgentState::Stopped,
+        AgentState::Unfinished => wire::AgentState::Unfinished,
+        AgentState::Unknown => wire::AgentState::Unknown,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Requests and answers as they stand in files, and in the document that others read.
 //!
-//! A line that begins with `-->` is sent, those that begin with `<--` must come back. What is not asked of histories
+//! A line that begins with `-->` is sent, those that begin with `<--` must come back. One that begins with `+++` appends a
+//! line to a file of the project of the first session: its path, a blank, and the line. What is not asked of histories
 //! goes through a connection, which may say more than the answer. With `ANNALS_UPDATE=1` the answers are
 //! written anew; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`.
 //!
@@ -23,11 +24,18 @@ struct Addition {
 }
 
 /// All differences from `rpc-compat` that are intended.
-const ADDITIONS: &[Addition] = &[Addition {
-    method: "history/read",
-    spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
-    reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
-}];
+const ADDITIONS: &[Addition] = &[
+    Addition {
+        method: "history/read",
+        spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
+        reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
+    },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/agents","#],
+        reason: "the agents of a session are listed",
+    },
+];
 
 /// A request of a file, the answers that stand below it, and the answers that came.
 struct Exchange {
@@ -114,12 +122,20 @@ fn replay(path: &Path) -> Vec<Exchange> {
             let answers = said(&world, &mut client, &cursors.put_in(request));
             let found = answers.iter().map(|answer| shown(&world, answer, &mut cursors)).collect();
             exchanges.push(Exchange { request: request.to_owned(), expected: Vec::new(), found });
+        } else if let Some((path, text)) = line.strip_prefix("+++ ").and_then(|line| line.split_once(' ')) {
+            append_line(&world.projects().join("-home-mia-tea").join(path), text);
         } else if let Some(answer) = line.strip_prefix("<-- ") {
             exchanges.last_mut().expect("a request stands first").expected.push(answer.to_owned());
         }
     }
     client.finish();
     exchanges
+}
+
+fn append_line(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let old = fs::read_to_string(path).unwrap_or_default();
+    fs::write(path, format!("{old}{text}\n")).unwrap();
 }
 
 /// Writes the answers that came in place of those of a file.

@@ -4,6 +4,7 @@
 
 mod abuse;
 mod acp;
+mod agents;
 mod connections;
 mod golden;
 mod http;
