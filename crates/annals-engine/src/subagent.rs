@@ -173,7 +173,9 @@ pub(crate) fn agents(
     let files = MetadataReader::new(guard);
     let mut origins = Origins { is_live: is_live(engine, session), ..Origins::default() };
     origins.add(None, &main);
-    transcripts.iter().for_each(|(file, evidence)| origins.add(file.agent.as_deref(), evidence));
+    for (file, evidence) in &transcripts {
+        origins.add(file.agent.as_deref(), evidence);
+    }
     let mut journals = HashMap::new();
     for (file, evidence) in &transcripts {
         let folder = file.path.parent().unwrap_or(&file.path);
@@ -276,7 +278,7 @@ impl<'a> Origins<'a> {
         let (parent, call_entry) = self.started_by(call.as_deref(), &mut meta);
         let says = |key: &str| metadata.as_ref().is_some_and(|metadata| metadata.flag(key));
         let news = |name: &str| self.news.get(name).copied();
-        let state = state::decide(&Signs {
+        let state = state::decide(Signs {
             is_stopped_by_user: says("stoppedByUser"),
             news: news(id).or_else(|| call.as_deref().and_then(news)),
             result: call.as_deref().and_then(|call| self.results.get(call)).copied(),

@@ -2,7 +2,7 @@
 //! about them, and how the transcript itself ends.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 
@@ -34,13 +34,13 @@ pub(super) struct Evidence {
     /// How it ends.
     pub(super) ending: Ending,
     /// The calls, by their ids.
-    pub(super) calls: HashMap<String, CallOrigin>,
+    pub(super) calls: BTreeMap<String, CallOrigin>,
     /// How each call ended, by its id; not of calls that started something that continues.
-    pub(super) results: HashMap<String, State>,
+    pub(super) results: BTreeMap<String, State>,
     /// The call that started each agent, by the id of the agent, according to results.
-    pub(super) started: HashMap<String, String>,
+    pub(super) started: BTreeMap<String, String>,
     /// The last notification, by the id of the agent or of the call that it is about.
-    pub(super) news: HashMap<String, AgentState>,
+    pub(super) news: BTreeMap<String, AgentState>,
     /// The tokens in the last line of each reply.
     replies: HashMap<String, Tokens>,
     /// The tokens of replies without an id.

@@ -92,7 +92,7 @@ pub(super) struct Signs {
 }
 
 /// Decides how an agent ended: the first sign that tells counts.
-pub(super) fn decide(signs: &Signs) -> AgentState {
+pub(super) fn decide(signs: Signs) -> AgentState {
     let stopped = signs.is_stopped_by_user.then_some(AgentState::Stopped);
     let finished = signs.is_finished.then_some(AgentState::Done);
     let told = stopped
@@ -158,8 +158,8 @@ mod tests {
                 AgentState::Stopped,
             ),
         ] {
-            assert_eq!(decide(&signs), of_closed, "{signs:?}");
-            assert_eq!(decide(&Signs { is_live: true, ..signs }), of_live, "{signs:?}");
+            assert_eq!(decide(signs), of_closed, "{signs:?}");
+            assert_eq!(decide(Signs { is_live: true, ..signs }), of_live, "{signs:?}");
         }
     }
 }

@@ -19,8 +19,8 @@ impl Fixture {
 
     /// Writes a file of the project; `{}` in its path is the session.
     fn write(&self, path: &str, lines: &[Json]) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        self.write_text(path, &text);
+        let lines: Vec<_> = lines.iter().map(Json::to_string).chain([String::new()]).collect();
+        self.write_text(path, &lines.join("\n"));
     }
 
     fn write_text(&self, path: &str, text: &str) {
@@ -51,7 +51,7 @@ fn call(uuid: &str, id: &str) -> Json {
             "subagent_type": "Explore", "description": "Find the leak", "prompt": "Look"}}]}})
 }
 
-fn result(call: &str, output: Json) -> Json {
+fn result(call: &str, output: &Json) -> Json {
     json!({"type": "user", "uuid": format!("r{call}"), "sessionId": SESSION, "toolUseResult": output,
         "message": {"content": [{"type": "tool_result", "tool_use_id": call}]}})
 }
@@ -74,8 +74,8 @@ fn notification(task: &str, status: &str) -> String {
 fn every_layout_is_found_and_linked() {
     let fixture = Fixture::new();
     let names = |agent: &str| json!({"agentId": agent});
-    fixture.write("{}.jsonl", &[result("t1", names("a1")), result("t2", names("a2"))]);
-    fixture.write("{}/subagents/agent-a1.jsonl", &[result("t4", names("a4"))]);
+    fixture.write("{}.jsonl", &[result("t1", &names("a1")), result("t2", &names("a2"))]);
+    fixture.write("{}/subagents/agent-a1.jsonl", &[result("t4", &names("a4"))]);
     fixture.write("{}/subagents/workflows/wf_1/agent-a3.jsonl", &[]);
     fixture.write_text(
         "{}/subagents/workflows/wf_1/agent-a3.meta.json",
@@ -84,7 +84,7 @@ fn every_layout_is_found_and_linked() {
     fixture.write("{}/subagents/agent-a4.jsonl", &[]);
     fixture.write("{}/subagents/agent-a5.jsonl", &[]);
     fixture.write_text("{}/subagents/agent-a5.meta.json", "broken");
-    fixture.write("agent-a2.jsonl", &[result("tx", names("ax"))]);
+    fixture.write("agent-a2.jsonl", &[result("tx", &names("ax"))]);
     let agents = fixture.agents().local;
     let mut linked: Vec<_> = agents
         .iter()
@@ -105,7 +105,7 @@ fn every_layout_is_found_and_linked() {
 #[test]
 fn an_agent_names_the_entry_and_the_agent_that_started_it() {
     let fixture = Fixture::new();
-    fixture.write("{}.jsonl", &[call("u1", "t1"), result("t1", json!({"agentId": "outer"}))]);
+    fixture.write("{}.jsonl", &[call("u1", "t1"), result("t1", &json!({"agentId": "outer"}))]);
     fixture.write("{}/subagents/agent-outer.jsonl", &[call("u2", "t2")]);
     fixture.write("{}/subagents/agent-inner.jsonl", &[prompt("Look"), reply("Seen", Some("end_turn"))]);
     fixture.write_text("{}/subagents/agent-inner.meta.json", r#"{"toolUseId":"t2","worktreePath":"/w/茶"}"#);
@@ -140,21 +140,21 @@ fn the_state_of_an_agent_comes_from_results_notifications_metadata_and_its_own_e
     let failed = json!({"type": "user", "uuid": "r", "message": {"content": [
         {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no such agent"}]}});
     for (session, own, meta, state) in [
-        (vec![result("t1", json!({"agentId": "a1", "status": "completed"}))], &open, "{}", AgentState::Done),
-        (vec![result("t1", launched("a1"))], &open, "{}", AgentState::Unfinished),
-        (vec![result("t1", launched("a1"))], &ended, "{}", AgentState::Done),
-        (vec![result("t1", launched("a1"))], &open, r#"{"finished":true}"#, AgentState::Done),
+        (vec![result("t1", &json!({"agentId": "a1", "status": "completed"}))], &open, "{}", AgentState::Done),
+        (vec![result("t1", &launched("a1"))], &open, "{}", AgentState::Unfinished),
+        (vec![result("t1", &launched("a1"))], &ended, "{}", AgentState::Done),
+        (vec![result("t1", &launched("a1"))], &open, r#"{"finished":true}"#, AgentState::Done),
         (
-            vec![result("t1", launched("a1")), prompt(&notification("a1", "completed"))],
+            vec![result("t1", &launched("a1")), prompt(&notification("a1", "completed"))],
             &open,
             "{}",
             AgentState::Done,
         ),
-        (vec![result("t1", launched("a1")), queued], &ended, "{}", AgentState::Stopped),
-        (vec![result("t1", launched("a1")), attached], &ended, "{}", AgentState::Failed),
-        (vec![result("t1", launched("a1")), quoted], &ended, "{}", AgentState::Done),
+        (vec![result("t1", &launched("a1")), queued], &ended, "{}", AgentState::Stopped),
+        (vec![result("t1", &launched("a1")), attached], &ended, "{}", AgentState::Failed),
+        (vec![result("t1", &launched("a1")), quoted], &ended, "{}", AgentState::Done),
         (
-            vec![result("t1", launched("a1")), prompt(&notification("a1", "running"))],
+            vec![result("t1", &launched("a1")), prompt(&notification("a1", "running"))],
             &open,
             "{}",
             AgentState::Unfinished,
@@ -253,7 +253,7 @@ proptest::proptest! {
         text in "(<task-notification>|<status>|</status>|<task-id>|a1|completed|[{}\":,]|\\\\n){0,30}",
     ) {
         let fixture = Fixture::new();
-        fixture.write("{}.jsonl", &[prompt(&text), call("u1", &text), result(&text, json!({"agentId": "a1"}))]);
+        fixture.write("{}.jsonl", &[prompt(&text), call("u1", &text), result(&text, &json!({"agentId": "a1"}))]);
         for path in ["subagents/agent-a1.jsonl", "subagents/agent-a1.meta.json", "subagents/journal.jsonl", "remote-agents/b.meta.json"] {
             let path = fixture.home.path().join(format!("projects/-p/{SESSION}")).join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
