@@ -1,7 +1,86 @@
 // The history protocol of annals: see PROTOCOL.md. Made by `cargo x schema`; do not edit.
 
+/** An agent of a session: a line of `annals agents --json`. */
+export interface Agent {
+  /** Its id, which other methods take as `agentId`. */
+  agentId: string;
+  /** The kind of agent, such as `Explore`. */
+  agentType: string | null;
+  /** The uuid of the entry that makes that call. */
+  callUuid: string | null;
+  /** Its task, in a few words. */
+  description: string | null;
+  /** The time between the two. */
+  durationMs: number | null;
+  /** Entries of its transcript. */
+  entries: number;
+  /** The folders between `subagents/` and its transcript, such as `workflows/wf_1`. */
+  group: Text | null;
+  /** The file with its metadata as it is; null if there is none. */
+  metadata: unknown;
+  /** The model that was asked for. */
+  model: string | null;
+  /** Its name, if it has one. */
+  name: string | null;
+  /** The agent that started it, and whose transcript has that entry; null if the session itself did. */
+  parentAgentId: string | null;
+  /** The path of its transcript; for a remote agent, of its metadata. */
+  path: Text;
+  /** Whether it runs on another machine, so that only its metadata is here. */
+  remote: boolean;
+  /** The session that it belongs to. */
+  session: string | null;
+  /** Bytes of its transcript. */
+  size: number;
+  /** How deep it is nested, from 1. */
+  spawnDepth: number | null;
+  /** The earliest time in its transcript. */
+  startedAt: string | null;
+  /** How it ended. */
+  state: AgentState;
+  /** The call that started it. */
+  toolUseId: string | null;
+  /** The latest time in its transcript. */
+  updatedAt: string | null;
+  /** Tokens of its replies, each reply counted once; null for a remote agent. */
+  usage: Tokens | null;
+  /** The branch of that worktree. */
+  worktreeBranch: string | null;
+  /** The worktree that it worked in. */
+  worktreePath: string | null;
+}
+
+/** How an agent ended, as far as the files of its session can tell. */
+export type AgentState = "running" | "done" | "failed" | "stopped" | "unfinished" | "unknown";
+
+/** Parameters of `history/agents`. */
+export interface AgentsParams {
+  /** The `nextCursor` of the previous page. */
+  cursor?: string | null;
+  /** The most to return: 1000 by default, at most 10000. */
+  limit?: number | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** Result of `history/agents`. */
+export interface AgentsResult {
+  /** The agents, in the order in which they began; those on other machines last. */
+  agents: Array<Agent>;
+  /** Cursor of the next page; absent on the last. */
+  nextCursor?: string | null;
+  /** What could not be read; absent if everything could. */
+  problems?: Array<string>;
+  /** How many agents the session has, on this page or not. */
+  total: number;
+}
+
 /** Parameters of the notification `history/appended`. */
 export interface AppendedNotice {
+  /** The agent whose transcript is watched; absent for the session's own. */
+  agentId?: string | null;
   /** Whether the transcript is gone. */
   gone?: boolean;
   /** The new items, in the order of the file. */
@@ -354,6 +433,8 @@ export interface ListResult {
 
 /** Parameters of `history/load`. */
 export interface LoadParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
   /** Whether the full view also has what Claude Code added: output of commands, reminders, messages of other agents. */
   all?: boolean | null;
   /** The `nextCursor` of the previous page. */
@@ -439,6 +520,8 @@ export interface QueuedPrompt {
 export interface ReadParams {
   /** Read the items after this entry. */
   after?: EntryRef | null;
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
   /** Read this entry and the items on both sides of it. */
   around?: EntryRef | null;
   /** Read the items before this entry. */
@@ -574,7 +657,7 @@ export interface Session {
   withoutConversation?: string | null;
 }
 
-/** One session: parameters of `history/delete` and `history/stats`. */
+/** One session: parameters of `history/delete`. */
 export interface SessionParams {
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
@@ -631,6 +714,16 @@ export interface Stats {
   usage: Tokens;
   /** The versions of Claude Code that wrote it, in order of first appearance. */
   versions: Array<string>;
+}
+
+/** Parameters of `history/stats`. */
+export interface StatsParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
 }
 
 /** Result of `history/status`. */
@@ -751,10 +844,12 @@ export interface ToolCount {
 }
 
 /** How a tool call ended. */
-export type ToolState = "ok" | "error" | "pending" | "interrupted" | "denied";
+export type ToolState = "ok" | "error" | "pending" | "interrupted" | "denied" | "cancelled";
 
 /** Parameters of `history/tools`. */
 export interface ToolsParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
   /** The `nextCursor` of the previous page. */
   cursor?: string | null;
   /** Only calls whose result says that they failed. */
@@ -839,6 +934,8 @@ export type TurnKind = "new_session" | "new_round" | "resume" | "continue";
 
 /** Parameters of `history/turns`. */
 export interface TurnsParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
   /** The `nextCursor` of the previous page. */
   cursor?: string | null;
   /** The most to return: 1000 by default, at most 10000. */
@@ -879,6 +976,8 @@ export type Visibility = "conversation" | "folded" | "context" | "hidden";
 
 /** Parameters of `history/watch`. */
 export interface WatchParams {
+  /** With `sessionId`: the agent of the session whose new entries to send, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
   /** The offset in the transcript to start from: the last `nextOffset` received. By default its current end. */
   offset?: number | null;
   /** The session whose new entries to send; without it, changes of all sessions are sent. */
@@ -897,6 +996,7 @@ export interface WatchResult {
 
 /** What can be asked. */
 export interface Methods {
+  "history/agents": { params: AgentsParams; result: AgentsResult };
   "history/delete": { params: SessionParams; result: DeleteResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
@@ -905,7 +1005,7 @@ export interface Methods {
   "history/read": { params: ReadParams; result: ReadResult };
   "history/rename": { params: RenameParams; result: ChangeResult };
   "history/restore": { params: RestoreParams; result: ChangeResult };
-  "history/stats": { params: SessionParams; result: Stats };
+  "history/stats": { params: StatsParams; result: Stats };
   "history/status": { params: NoParams; result: StatusResult };
   "history/tag": { params: TagParams; result: ChangeResult };
   "history/tools": { params: ToolsParams; result: ToolsResult };

@@ -64,6 +64,20 @@ pub fn read_place(cursor: &str) -> Result<ListPosition, Error> {
     Ok(ListPosition { updated, session: Some(session.clone()), project_key: project_key.clone() })
 }
 
+/// Returns the cursor of an index in the list of a session's agents.
+pub(crate) fn write_agent_index(index: usize) -> String {
+    seal(&["a", &index.to_string()])
+}
+
+/// Reads the cursor of an index in the list of a session's agents.
+pub(crate) fn read_agent_index(cursor: &str) -> Result<usize, Error> {
+    let parts = open(cursor)?;
+    match &parts[..] {
+        [kind, index] if kind == "a" => number(index),
+        _ => Err(unreadable()),
+    }
+}
+
 /// Returns the error of a cursor whose file was replaced.
 pub(crate) fn stale() -> Error {
     Error::new(ErrorCode::StaleCursor, "the session was replaced or cut off: begin again without a cursor")
@@ -111,5 +125,9 @@ mod tests {
         }
         assert!(PageCursor::read(&page.write(), 'l').is_err(), "of another list");
         assert!(read_place(&page.write()).is_err());
+        assert_eq!(read_agent_index(&write_agent_index(17)).unwrap(), 17);
+        for wrong in ["", "!", &page.write(), &write_place(&place)] {
+            assert_eq!(read_agent_index(wrong).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! From a request to its result: every method of the history protocol, for every transport. Read this first.
 
+mod agents;
 mod change;
 pub(crate) mod chat;
 mod list;
@@ -9,7 +10,8 @@ mod read;
 use annals_engine::{Engine, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Method};
 use annals_transcript::project::is_session_id;
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 pub use list::{end_page, is_absolute, workspace};
 
@@ -23,6 +25,16 @@ use crate::to_wire;
 pub const LONGEST_ITEM: u64 = 8 << 20;
 /// A page ends once it has this many bytes.
 const LONGEST_PAGE: usize = 4 << 20;
+
+/// The id of an agent is a part of a file name, which no file system allows to be longer.
+const LONGEST_AGENT_ID: usize = 255;
+
+/// The parameter that names an agent, of any method.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NamedAgent {
+    agent_id: Option<IgnoredAny>,
+}
 
 /// What requests may do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +76,9 @@ impl Api {
         if method.is_change() && self.options.read_only {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
         }
+        if method.is_change() && params.read().is_ok_and(|NamedAgent { agent_id }| agent_id.is_some()) {
+            return Err(Error::invalid_params("this method changes whole sessions and takes no `agentId`"));
+        }
         cancelled.check()?;
         match method {
             Method::HistoryList => self.list(&params.read()?, cancelled).and_then(|result| spell(&result)),
@@ -73,6 +88,9 @@ impl Api {
             Method::HistoryStats => self.stats(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryTools => self.tools(&params.read()?, cancelled).and_then(|result| spell(&result)),
             Method::HistoryTurns => self.turns(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryAgents => {
+                self.agents(&params.read()?, cancelled).and_then(|result| spell(&result))
+            }
             Method::HistoryRename => self.rename(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryTag => self.tag(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryFork => self.fork(&params.read()?).and_then(|result| spell(&result)),
@@ -92,8 +110,26 @@ impl Api {
         Ok(self.engine.session_with_id(id, workspace.as_deref())?)
     }
 
-    fn stats(&self, params: &wire::SessionParams) -> Result<wire::Stats, Error> {
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+    /// Finds the transcript of a session, or of one of its agents.
+    pub fn transcript(
+        &self,
+        id: &str,
+        workspace: Option<&str>,
+        agent: Option<&str>,
+    ) -> Result<TranscriptFile, Error> {
+        let session = self.session(id, workspace)?;
+        match agent {
+            None => Ok(session),
+            Some(agent) => Ok(self.engine.agent_with_id(&session, agent_id(agent)?)?),
+        }
+    }
+
+    fn stats(&self, params: &wire::StatsParams) -> Result<wire::Stats, Error> {
+        let file = self.transcript(
+            &params.session_id,
+            params.workspace_path.as_deref(),
+            params.agent_id.as_deref(),
+        )?;
         Ok(to_wire::stats(&self.engine.read(file)?))
     }
 
@@ -132,6 +168,7 @@ pub fn reads_one_session(method: Method) -> bool {
             | Method::HistoryTurns
             | Method::HistoryTools
             | Method::HistoryStats
+            | Method::HistoryAgents
     )
 }
 
@@ -142,6 +179,16 @@ pub fn session_id(id: &str) -> Result<&str, Error> {
         return Ok(id);
     }
     Err(Error::invalid_params("`sessionId` is not the id of a session"))
+}
+
+/// Refuses what cannot be the id of an agent. An id is only compared with those of the agents that a session has, and never
+/// becomes a part of a path.
+fn agent_id(id: &str) -> Result<&str, Error> {
+    let is_part_of_a_name = |c: char| !c.is_control() && !matches!(c, '/' | '\\');
+    if !id.is_empty() && id.len() <= LONGEST_AGENT_ID && id.chars().all(is_part_of_a_name) {
+        return Ok(id);
+    }
+    Err(Error::invalid_params("`agentId` is not the id of an agent"))
 }
 
 /// Returns the limit of a page: the requested one, within bounds.

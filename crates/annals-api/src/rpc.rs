@@ -284,7 +284,12 @@ impl Error {
 impl From<annals_engine::Error> for Error {
     fn from(error: annals_engine::Error) -> Self {
         let code = match &error {
-            error if error.is_not_found() || error.is_not_in_trash() || error.is_no_entry() => {
+            error
+                if error.is_not_found()
+                    || error.is_not_in_trash()
+                    || error.is_no_entry()
+                    || error.is_no_agent() =>
+            {
                 ErrorCode::NotFound
             }
             error if !error.candidates().is_empty() => ErrorCode::Ambiguous,

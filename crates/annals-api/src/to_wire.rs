@@ -5,9 +5,11 @@ mod record;
 mod utf8;
 mod word;
 
+use std::path::Path;
+
 use annals_engine::{
-    Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow, TranscriptFile,
-    TrashEntry,
+    Agents, Finding, Fork, Ghost, Meta, Metadata, Paste, Project, Prompt, Relation, RemoteAgent, Report,
+    RootSummary, SessionRow, Subagent, TranscriptFile, TrashEntry,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -193,6 +195,76 @@ pub fn relation(relation: &Relation) -> wire::Relation {
         kinship: word::kinship(relation.kinship),
         shared: relation.shared,
         last_shared: relation.last_shared.clone(),
+    }
+}
+
+/// Returns the agents of a session, those on other machines last.
+pub fn agents(session: &TranscriptFile, agents: &Agents) -> Vec<wire::Agent> {
+    let local = agents.local.iter().map(local_agent);
+    local.chain(agents.remote.iter().map(|agent| remote_agent(session, agent))).collect()
+}
+
+fn local_agent(agent: &Subagent) -> wire::Agent {
+    let duration = agent.first_at.zip(agent.last_at).map(|(first, last)| last.duration_since(first));
+    let group = Some(agent.group.as_path()).filter(|group| !group.as_os_str().is_empty());
+    wire::Agent {
+        session: agent.file.session.clone(),
+        agent_id: agent.file.agent.clone().unwrap_or_default(),
+        remote: false,
+        group: group.map(Into::into),
+        state: word::agent_state(agent.state),
+        tool_use_id: agent.call.clone(),
+        call_uuid: agent.call_entry.clone(),
+        parent_agent_id: agent.parent.clone(),
+        started_at: agent.first_at.map(time),
+        updated_at: agent.last_at.map(time),
+        duration_ms: duration.and_then(|duration| u64::try_from(duration.as_millis()).ok()),
+        entries: agent.entries,
+        size: agent.size,
+        usage: Some(conversation::tokens(agent.usage)),
+        path: agent.file.path.as_path().into(),
+        ..described_agent(&agent.meta, agent.metadata.as_ref())
+    }
+}
+
+fn remote_agent(session: &TranscriptFile, agent: &RemoteAgent) -> wire::Agent {
+    wire::Agent {
+        session: session.session.clone(),
+        agent_id: agent.id.clone(),
+        call_uuid: agent.call_entry.clone(),
+        parent_agent_id: agent.parent.clone(),
+        path: agent.path.as_path().into(),
+        ..described_agent(&agent.meta, agent.metadata.as_ref())
+    }
+}
+
+/// Returns what the metadata says about an agent.
+fn described_agent(meta: &Meta, metadata: Option<&Metadata>) -> wire::Agent {
+    let text = |key: &str| metadata.and_then(|metadata| metadata.text(key));
+    wire::Agent {
+        session: None,
+        agent_id: String::new(),
+        remote: true,
+        agent_type: meta.agent_type.clone(),
+        name: text("name"),
+        description: meta.description.clone(),
+        model: text("model"),
+        worktree_path: meta.worktree.clone(),
+        worktree_branch: text("worktreeBranch"),
+        group: None,
+        state: wire::AgentState::Unknown,
+        tool_use_id: meta.tool_use_id.clone(),
+        call_uuid: None,
+        parent_agent_id: None,
+        spawn_depth: meta.spawn_depth,
+        started_at: None,
+        updated_at: None,
+        duration_ms: None,
+        entries: 0,
+        size: 0,
+        usage: None,
+        path: Path::new("").into(),
+        metadata: metadata.and_then(Metadata::value).map(value_as_found),
     }
 }
 

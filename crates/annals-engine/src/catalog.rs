@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{TranscriptFile, project_folders};
+use crate::files::{TranscriptFile, agents_below, project_folders};
 
 use activity::Activity;
 use agents::Agents;
@@ -309,7 +309,7 @@ impl SessionRow {
     /// Reads from its own folder what only sessions that are shown need: subagents, and whether it is archived.
     fn read_folder(&mut self) {
         if self.has_folder {
-            self.subagents += agents::below(&self.file.path).len() as u64;
+            self.subagents += agents_below(&self.file.path).len() as u64;
             self.is_archived = facts::is_archived(&self.file.path);
         }
     }

@@ -31,7 +31,7 @@ use crate::report::{self, Report};
 use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
 use crate::snapshot::Snapshot;
-use crate::subagent::{self, Meta, Subagent};
+use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
 use crate::title;
 use crate::trash::{self, TrashEntry};
@@ -119,6 +119,30 @@ impl Engine {
     /// `project` selects one, by its working directory or by the path of the transcript.
     pub fn session_with_id(&self, id: &str, project: Option<&Path>) -> Result<TranscriptFile, Error> {
         lookup::session_with_id(self, id, project)
+    }
+
+    /// Returns the one transcript that an argument names: that of a session, or if no session has the name, that of an agent
+    /// by its id or the beginning of it, with or without `agent-` before it.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let agents = folder.path().join("projects/-src/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55/subagents");
+    /// # std::fs::create_dir_all(&agents)?;
+    /// # std::fs::write(agents.join("agent-a1b2c3d.jsonl"), "{}\n")?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// assert_eq!(engine.transcript("a1b2".as_ref())?.agent.as_deref(), Some("a1b2c3d"));
+    /// assert!(engine.session("a1b2".as_ref()).unwrap_err().is_agent());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn transcript(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
+        lookup::transcript(self, selector)
+    }
+
+    /// Returns the transcript of the agent of a session with exactly this id, for callers that are not trusted with paths: the
+    /// id is compared with the agents that the session has, and no link out of the config folders is followed.
+    pub fn agent_with_id(&self, session: &TranscriptFile, agent: &str) -> Result<TranscriptFile, Error> {
+        lookup::agent_with_id(self, session, agent)
     }
 
     /// Returns the session that an operation is to change. If restoring it was interrupted, that is finished first.
@@ -281,10 +305,32 @@ impl Engine {
         report::read_all(files, done)
     }
 
-    /// Returns the subagents of a session, in the order of their files. The call that started one is known from its
-    /// metadata, or else from a result in the transcripts of the session and of its subagents that names the agent.
-    pub fn subagents(&self, session: &Snapshot) -> Result<Vec<Subagent>, Error> {
-        subagent::subagents(session)
+    /// Returns the agents of the session that a transcript belongs to: type, task, the call that started each, and how it ended. The call is known from the
+    /// agent's metadata, or else from a result in the transcripts of the session and of its agents that names the agent.
+    ///
+    /// ```
+    /// use annals_engine::AgentState;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # std::fs::create_dir_all(project.join(id).join("subagents"))?;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), "{\"type\":\"user\",\"uuid\":\"u\"}\n")?;
+    /// # std::fs::write(project.join(id).join("subagents/agent-a1b2c3d.jsonl"), "{\"type\":\"user\",\"uuid\":\"v\"}\n")?;
+    /// # std::fs::write(project.join(id).join("subagents/agent-a1b2c3d.meta.json"), "{\"agentType\":\"Explore\",\"finished\":true}")?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let agents = engine.agents(&engine.session("latest".as_ref())?)?;
+    /// let [agent] = &agents.local[..] else { panic!("one agent") };
+    /// assert_eq!((agent.meta.agent_type.as_deref(), agent.state), (Some("Explore"), AgentState::Done));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn agents(&self, file: &TranscriptFile) -> Result<Agents, Error> {
+        subagent::agents(self, file, None)
+    }
+
+    /// Does the same for callers that are not trusted with paths: files outside of the config folders are left out.
+    pub fn agents_inside(&self, file: &TranscriptFile) -> Result<Agents, Error> {
+        subagent::agents(self, file, Some(&self.symlink_guard()))
     }
 
     /// Returns the sessions of the same project that are related to a session, the closest first.

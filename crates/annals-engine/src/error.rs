@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::write;
 
+use crate::files::TranscriptFile;
 use crate::live::{LiveWriter, UnknownReason};
 
 /// An error of the engine. The content of a transcript never causes one.
@@ -18,6 +19,13 @@ pub(crate) enum ErrorKind {
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
     NotFound { selector: String },
+    #[error(
+        "session `{session}` has no transcript of an agent `{agent}`{}",
+        if *is_remote { ": it runs on another machine, and only its metadata is here" } else { "" }
+    )]
+    NoAgent { session: String, agent: String, is_remote: bool },
+    #[error("`{agent}` is an agent of session `{session}`, not a session")]
+    IsAgent { agent: String, session: String },
     #[error("the transcript of `{session}` is a link that leads out of the folders of Claude Code")]
     Outside { session: String },
     #[error("no session `{selector}` in the trash")]
@@ -34,7 +42,7 @@ pub(crate) enum ErrorKind {
     StrayManifest { session: String },
     #[error("no entry, or more than one, begins with `{id}`")]
     NoEntry { id: String },
-    #[error("`{selector}` may be any of {} sessions", candidates.len())]
+    #[error("`{selector}` may be any of {} {}", candidates.len(), kinds(candidates))]
     Ambiguous { selector: String, candidates: Vec<Candidate> },
     #[error("{} {reason}", path.display())]
     NoProjects { path: PathBuf, reason: &'static str },
@@ -70,14 +78,37 @@ fn reason(source: &io::Error) -> String {
     }
 }
 
-/// A session that an ambiguous name may mean.
+/// Returns what an ambiguous name may mean.
+fn kinds(candidates: &[Candidate]) -> &'static str {
+    let has_sessions = candidates.iter().any(|candidate| candidate.agent.is_none());
+    let has_agents = candidates.iter().any(|candidate| candidate.agent.is_some());
+    match (has_sessions, has_agents) {
+        (true, true) => "sessions and agents",
+        (false, true) => "agents",
+        _ => "sessions",
+    }
+}
+
+/// A session or an agent that an ambiguous name may mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Candidate {
     /// The session.
     pub session: String,
-    /// Its transcript.
+    /// The agent of the session; `None` if the session itself is meant.
+    pub agent: Option<String>,
+    /// The transcript.
     pub path: PathBuf,
+}
+
+impl Candidate {
+    fn agent(file: &TranscriptFile) -> Self {
+        Self {
+            session: file.session.clone().unwrap_or_default(),
+            agent: file.agent.clone(),
+            path: file.path.clone(),
+        }
+    }
 }
 
 impl From<write::Error> for Error {
@@ -110,10 +141,26 @@ impl Error {
         selector: &str,
         candidates: impl Iterator<Item = (impl Into<String>, impl Into<PathBuf>)>,
     ) -> Self {
-        let candidate =
-            |(session, path): (_, _)| Candidate { session: Into::into(session), path: Into::into(path) };
+        let candidate = |(session, path): (_, _)| Candidate {
+            session: Into::into(session),
+            agent: None,
+            path: Into::into(path),
+        };
         let candidates = candidates.map(candidate).collect();
         Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
+    }
+
+    pub(crate) fn ambiguous_agents(selector: &str, files: &[TranscriptFile]) -> Self {
+        let candidates = files.iter().map(Candidate::agent).collect();
+        Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
+    }
+
+    /// Adds agents to what an ambiguous name may mean.
+    pub(crate) fn or_agents(mut self, files: &[TranscriptFile]) -> Self {
+        if let ErrorKind::Ambiguous { candidates, .. } = &mut *self.0 {
+            candidates.extend(files.iter().map(Candidate::agent));
+        }
+        self
     }
 
     /// Creates the error that a file or folder could not be written.
@@ -143,6 +190,16 @@ impl Error {
     /// Returns whether there is no such session.
     pub fn is_not_found(&self) -> bool {
         matches!(*self.0, ErrorKind::NotFound { .. })
+    }
+
+    /// Returns whether a session has no transcript of an agent.
+    pub fn is_no_agent(&self) -> bool {
+        matches!(*self.0, ErrorKind::NoAgent { .. })
+    }
+
+    /// Returns whether a name was refused because it is an agent's, and not a session's.
+    pub fn is_agent(&self) -> bool {
+        matches!(*self.0, ErrorKind::IsAgent { .. })
     }
 
     /// Returns whether a transcript was not opened because it lies outside of the config folders.
@@ -185,7 +242,7 @@ impl Error {
         matches!(*self.0, ErrorKind::NoProjects { .. })
     }
 
-    /// Returns the sessions that an ambiguous name may mean. The list is empty for other errors.
+    /// Returns the sessions or agents that an ambiguous name may mean. The list is empty for other errors.
     pub fn candidates(&self) -> &[Candidate] {
         match &*self.0 {
             ErrorKind::Ambiguous { candidates, .. } => candidates,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::lite::Lite;
 use annals_transcript::paths::SessionPaths;
-use annals_transcript::project::{self, Role};
+use annals_transcript::project::{self, Role, is_agent_transcript};
 use annals_transcript::{Kind, Reader};
 
 use crate::error::Error;
@@ -93,11 +93,47 @@ pub(crate) fn ends(path: &Path) -> Option<Lite> {
 
 /// Returns the transcripts of subagents in the folder of a project itself, where old versions of Claude Code wrote them.
 pub(crate) fn agents_beside(folder: &Path) -> Vec<TranscriptFile> {
+    let paths = agent_paths_beside(folder);
+    paths.iter().map(|path| TranscriptFile::at(path)).filter(|file| file.agent.is_some()).collect()
+}
+
+/// Returns the paths of these transcripts, by their names alone.
+pub(crate) fn agent_paths_beside(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let agents = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("agent-"));
+    let agents = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_agent_transcript));
     let mut paths: Vec<_> = agents.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     paths.sort();
-    paths.iter().map(|path| TranscriptFile::at(path)).filter(|file| file.agent.is_some()).collect()
+    paths
+}
+
+/// Returns the transcripts of subagents in a session's own folder, as far as it can be read. They are recognised by their
+/// names alone, because lists and lookups read thousands of folders.
+pub(crate) fn agents_below(session: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![SessionPaths::of(session).subagents()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_agent = || entry.file_name().to_str().is_some_and(is_agent_transcript);
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if is_agent() && (kind.is_file() || entry.path().is_file()) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// Returns the files with metadata of a session's agents on other machines, each with the id of its agent.
+pub(crate) fn remote_agents(session: &TranscriptFile) -> Vec<(String, PathBuf)> {
+    let mut paths = children(&SessionPaths::of(&session.path).remote_agents()).unwrap_or_default();
+    paths.sort();
+    let agent = |path: PathBuf| {
+        let id = path.file_name()?.to_str()?.strip_suffix(".meta.json")?.to_owned();
+        Some((id, path)).filter(|(id, _)| !id.is_empty())
+    };
+    paths.into_iter().filter_map(agent).collect()
 }
 
 impl Selection {

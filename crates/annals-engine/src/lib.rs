@@ -77,7 +77,7 @@ pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
-pub use subagent::{Meta, Subagent};
+pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};

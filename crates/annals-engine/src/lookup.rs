@@ -1,4 +1,4 @@
-//! Which session an argument names.
+//! Which session or agent an argument names.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use annals_transcript::write::new_id;
 use crate::catalog::ListOptions;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
-use crate::files::{Selection, TranscriptFile};
+use crate::files::{Selection, TranscriptFile, agent_paths_beside, agents_below, children, remote_agents};
 use crate::title::own_target;
 
 /// The shortest beginning of an id that names a session.
@@ -26,12 +26,55 @@ pub(crate) fn select(engine: &Engine, selector: &OsStr) -> Result<Selection, Err
     if Path::new(selector).is_dir() && !is_id {
         found.add_folder(Path::new(selector));
     } else {
-        found.files.push(engine.session(selector)?);
+        found.files.push(engine.transcript(selector)?);
     }
     Ok(found)
 }
 
 pub(crate) fn session(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
+    find_session(engine, selector).map_err(|error| explain_agent(engine, selector, error))
+}
+
+pub(crate) fn transcript(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
+    match find_session(engine, selector) {
+        Err(error) if !error.candidates().is_empty() => {
+            Err(error.or_agents(&agents_named(engine, &selector.to_string_lossy())))
+        }
+        Err(error) if error.is_not_found() => {
+            let mut found = agents_named(engine, &selector.to_string_lossy());
+            match found.len() {
+                0 => Err(error),
+                1 => Ok(found.remove(0)),
+                _ => Err(Error::ambiguous_agents(&selector.to_string_lossy(), &found)),
+            }
+        }
+        found => found,
+    }
+}
+
+pub(crate) fn agent_with_id(
+    engine: &Engine,
+    session: &TranscriptFile,
+    agent: &str,
+) -> Result<TranscriptFile, Error> {
+    let mut found = agents_of(session, agent);
+    let mut guard = engine.symlink_guard();
+    let is_only_one = found.len() == 1;
+    found.retain(|file| guard.allows(&file.path));
+    let id = || session.session.clone().unwrap_or_default();
+    match &found[..] {
+        [] if is_only_one => Err(Error::new(ErrorKind::Outside { session: id() })),
+        [] => {
+            let is_remote = remote_agents(session).iter().any(|(remote, _)| remote == agent);
+            Err(Error::new(ErrorKind::NoAgent { session: id(), agent: agent.to_owned(), is_remote }))
+        }
+        [file] => Ok(file.clone()),
+        several => Err(Error::ambiguous_agents(agent, several)),
+    }
+}
+
+/// Finds a session by its file or its name.
+fn find_session(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
     let path = Path::new(selector);
     if path.is_file() {
         return Ok(TranscriptFile::at(path));
@@ -94,10 +137,11 @@ fn prefer_project(engine: &Engine, paths: &mut Vec<PathBuf>, project: &Path) {
 }
 
 pub(crate) fn session_to_change(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
-    match engine.session(selector) {
+    match find_session(engine, selector) {
         Err(error) if error.is_not_found() && engine.finish_interrupted(&selector.to_string_lossy())? => {
-            engine.session(selector)
+            find_session(engine, selector)
         }
+        Err(error) => Err(explain_agent(engine, selector, error)),
         found => found,
     }
 }
@@ -163,6 +207,61 @@ fn sessions_with_title(engine: &Engine, title: &str) -> Vec<TranscriptFile> {
         engine.list(&ListOptions { title: Some(title.to_owned()), all: true, ..ListOptions::default() });
     listing.sessions.retain(|row| row.facts.title.as_ref().is_some_and(|it| it.text == title));
     listing.sessions.into_iter().map(|row| row.file).collect()
+}
+
+/// Returns the agents of a session with exactly this id. Several groups of agents may each have one.
+fn agents_of(session: &TranscriptFile, agent: &str) -> Vec<TranscriptFile> {
+    let mut paths = agents_below(&session.path);
+    paths.extend(session.path.parent().map(agent_paths_beside).unwrap_or_default());
+    paths.retain(|path| agent_in(path) == Some(agent));
+    paths.sort();
+    let files = paths.iter().map(|path| TranscriptFile::at(path));
+    files.filter(|file| file.session.is_some() && file.session == session.session).collect()
+}
+
+/// Returns the agents of all sessions that a text names: with exactly this id, or else with an id that begins with it.
+fn agents_named(engine: &Engine, selector: &str) -> Vec<TranscriptFile> {
+    let id = selector.strip_prefix("agent-").unwrap_or(selector);
+    let mut paths: Vec<_> =
+        engine.project_folders(&mut Vec::new()).iter().flat_map(|project| agent_paths(project)).collect();
+    paths.retain(|path| agent_in(path).is_some_and(|agent| agent.starts_with(id)));
+    if paths.iter().any(|path| agent_in(path) == Some(id)) {
+        paths.retain(|path| agent_in(path) == Some(id));
+    } else if id.len() < SHORTEST_PREFIX {
+        paths.clear();
+    }
+    paths.sort();
+    paths.iter().map(|path| TranscriptFile::at(path)).collect()
+}
+
+/// Returns the transcripts of all agents of a project, by their names alone.
+fn agent_paths(project: &Path) -> Vec<PathBuf> {
+    let is_session = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(is_session_id);
+    let sessions = children(project).unwrap_or_default().into_iter().filter(is_session);
+    // The folder of a session is called like its transcript.
+    let mut paths: Vec<_> =
+        sessions.flat_map(|folder| agents_below(&folder.with_extension("jsonl"))).collect();
+    paths.extend(agent_paths_beside(project));
+    paths
+}
+
+/// Returns the agent that a path names.
+fn agent_in(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")
+}
+
+/// Says that an argument names an agent, if no session was found and an agent was.
+fn explain_agent(engine: &Engine, selector: &OsStr, error: Error) -> Error {
+    if !error.is_not_found() {
+        return error;
+    }
+    match agents_named(engine, &selector.to_string_lossy()).first() {
+        Some(file) => Error::new(ErrorKind::IsAgent {
+            agent: file.agent.clone().unwrap_or_default(),
+            session: file.session.clone().unwrap_or_default(),
+        }),
+        None => error,
+    }
 }
 
 /// Returns whether an argument that names no file was meant as one.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn,
+    Agent, ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn,
 };
 
 /// Result of `history/list`.
@@ -86,6 +86,23 @@ pub struct TurnsResult {
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+/// Result of `history/agents`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsResult {
+    /// The agents, in the order in which they began; those on other machines last.
+    pub agents: Vec<Agent>,
+    /// How many agents the session has, on this page or not.
+    pub total: usize,
+    /// Cursor of the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// What could not be read; absent if everything could.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub problems: Vec<String>,
 }
 
 /// Result of `history/projects`.
@@ -185,6 +202,9 @@ pub struct ChangedNotice {
 pub struct AppendedNotice {
     /// The session.
     pub session_id: String,
+    /// The agent whose transcript is watched; absent for the session's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     /// The subscription.
     pub subscription: String,
     /// The new items, in the order of the file.

@@ -7,6 +7,7 @@
 //! are text, passed on as they are in the transcript.
 
 pub mod acp;
+mod agent;
 mod answer;
 mod change;
 mod chat;
@@ -31,9 +32,10 @@ mod text;
 mod turn;
 mod word;
 
+pub use agent::{Agent, AgentState};
 pub use answer::{
-    AppendedNotice, ChangedNotice, DeleteResult, ListResult, LoadResult, ProjectsResult, ReadResult,
-    StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
+    AgentsResult, AppendedNotice, ChangedNotice, DeleteResult, ListResult, LoadResult, ProjectsResult,
+    ReadResult, StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
@@ -51,8 +53,9 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use request::{
-    EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams, RenameParams,
-    RestoreParams, SessionParams, TagParams, ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
+    AgentsParams, EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams,
+    RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
+    UnwatchParams, View, WatchParams,
 };
 pub use serve::ServerAddress;
 pub use session::{Project, Root, Session, TitleSource};

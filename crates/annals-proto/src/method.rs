@@ -56,6 +56,8 @@ methods! {
     HistoryTools "history/tools" reads,
     /// Lists the turns of a session.
     HistoryTurns "history/turns" reads,
+    /// Lists the agents of a session.
+    HistoryAgents "history/agents" reads,
     /// Sets the title of a session.
     HistoryRename "history/rename" changes,
     /// Sets or removes the tag of a session.
@@ -124,9 +126,9 @@ codes! {
     Internal -32603,
     /// The peer cancelled the request.
     Cancelled -32800,
-    /// There is no such session, entry or subscription.
+    /// There is no such session, agent, entry or subscription.
     NotFound -32002,
-    /// Several sessions have the id: `data.candidates` has their transcripts.
+    /// Several sessions or agents have the id: `data.candidates` has their transcripts.
     Ambiguous -32010,
     /// Another process writes to the session, so it was not changed.
     Busy -32011,

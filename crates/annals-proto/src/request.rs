@@ -27,7 +27,7 @@ pub struct ListParams {
     pub all: Option<bool>,
 }
 
-/// One session: parameters of `history/delete` and `history/stats`.
+/// One session: parameters of `history/delete`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +36,34 @@ pub struct SessionParams {
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+}
+
+/// Parameters of `history/stats`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StatsParams {
+    /// The session's id, with or without the prefix `claude:`.
+    pub session_id: String,
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
+    pub workspace_path: Option<String>,
+    /// Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`.
+    pub agent_id: Option<String>,
+}
+
+/// Parameters of `history/agents`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AgentsParams {
+    /// The session's id, with or without the prefix `claude:`.
+    pub session_id: String,
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
+    pub workspace_path: Option<String>,
+    /// The most to return: 1000 by default, at most 10000.
+    pub limit: Option<usize>,
+    /// The `nextCursor` of the previous page.
+    pub cursor: Option<String>,
 }
 
 /// Parameters of `history/load`.
@@ -47,6 +75,8 @@ pub struct LoadParams {
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+    /// Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`.
+    pub agent_id: Option<String>,
     /// The most messages to return: 10000 by default and at most.
     pub limit: Option<usize>,
     /// The `nextCursor` of the previous page.
@@ -79,6 +109,8 @@ pub struct ReadParams {
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+    /// Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`.
+    pub agent_id: Option<String>,
     /// Read this entry and the items on both sides of it.
     pub around: Option<EntryRef>,
     /// Read the items before this entry.
@@ -113,6 +145,8 @@ pub struct ToolsParams {
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+    /// Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`.
+    pub agent_id: Option<String>,
     /// Only calls of this tool.
     pub name: Option<String>,
     /// Only calls whose result says that they failed.
@@ -134,6 +168,8 @@ pub struct TurnsParams {
     pub pause_ms: Option<u64>,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+    /// Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`.
+    pub agent_id: Option<String>,
     /// The most to return: 1000 by default, at most 10000.
     pub limit: Option<usize>,
     /// The `nextCursor` of the previous page.
@@ -218,6 +254,8 @@ pub struct WatchParams {
     pub session_id: Option<String>,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+    /// With `sessionId`: the agent of the session whose new entries to send, by the `agentId` of `history/agents`.
+    pub agent_id: Option<String>,
     /// The offset in the transcript to start from: the last `nextOffset` received. By default its current end.
     pub offset: Option<u64>,
 }

@@ -5,11 +5,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode, ForkParams, ForkResult, ListParams,
-    ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams, ProjectsResult, ReadParams,
-    ReadResult, RecordPart, RenameParams, RestoreParams, SessionParams, Stats, StatusResult, TagParams,
-    ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
-    WatchParams, WatchResult, notification,
+    AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
+    ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams,
+    ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams, SessionParams, Stats, StatsParams,
+    StatusResult, TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams,
+    UnwatchResult, WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -52,9 +52,10 @@ impl Generators {
             Method::HistoryLoad => self.both::<LoadParams, LoadResult>(),
             Method::HistoryRead => self.both::<ReadParams, ReadResult>(),
             Method::HistoryProjects => self.both::<ProjectsParams, ProjectsResult>(),
-            Method::HistoryStats => self.both::<SessionParams, Stats>(),
+            Method::HistoryStats => self.both::<StatsParams, Stats>(),
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
+            Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),
             Method::HistoryFork => self.both::<ForkParams, ForkResult>(),

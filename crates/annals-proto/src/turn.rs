@@ -141,5 +141,7 @@ words! {
         Interrupted "interrupted",
         /// The user or a rule denied it.
         Denied "denied",
+        /// It did not run, because another call of the same reply failed.
+        Cancelled "cancelled",
     }
 }

@@ -144,9 +144,17 @@ impl Server {
 
     /// Subscribes to one session or to all of them. It reads files, so it must be called on a thread that may block.
     pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
-        let session =
-            params.session_id.as_deref().map(|id| self.api.session(id, params.workspace_path.as_deref()));
-        self.hub.subscribe(session.transpose()?, params.offset)
+        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let file = match &params.session_id {
+            Some(id) => Some(self.api.transcript(id, workspace, agent)?),
+            None if agent.is_some() => {
+                return Err(Error::invalid_params(
+                    "`agentId` names an agent of a session: give its `sessionId` too",
+                ));
+            }
+            None => None,
+        };
+        self.hub.subscribe(file, params.offset)
     }
 }
 

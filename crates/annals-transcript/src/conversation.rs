@@ -35,7 +35,7 @@ use crate::chain::{Chain, NodeIndex};
 use crate::duplicate::{self, Duplicates};
 use crate::history::{self, Step};
 use crate::queue;
-use crate::session::{BlockKind, Id, Node, Session};
+use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
 use crate::tool::{self, Call, ResultStates, State};
 use crate::turn::{self, Turn};
 use crate::{Entry, Flag, Kind};
@@ -95,7 +95,7 @@ pub struct Conversation<'s, T> {
     call_by_id: HashMap<Id, usize>,
     /// How calls ended, by the entry that holds their results. Only entries with several results are kept here, as each
     /// of these would otherwise be read again for every call.
-    result_states: RefCell<HashMap<NodeIndex, ResultStates>>,
+    result_states: RefCell<HashMap<NodeIndex, Vec<State>>>,
     /// The prompts that wait in the queue, found when somebody asks for them.
     queued: OnceCell<Vec<NodeIndex>>,
 }
@@ -213,29 +213,46 @@ impl<'s, T: Transcript> Conversation<'s, T> {
     /// Returns how a call ended.
     pub fn state(&self, call: &Call) -> Result<State, T::Error> {
         match call.result {
-            Some((node, _)) => self.result_state(node, call.is_error()),
+            Some((node, block)) => self.result_state(node, block),
             None if call.is_given_up() => Ok(State::Interrupted),
             None => Ok(State::Pending),
         }
     }
 
-    /// Returns the state of a call that an entry answers. Only an entry with several results is asked more than once, so only
-    /// such an entry is kept.
-    fn result_state(&self, index: NodeIndex, is_error: bool) -> Result<State, T::Error> {
-        if let Some(states) = self.result_states.borrow().get(&index) {
-            return Ok(states.get(is_error));
-        }
+    /// Returns the state of the call that a result answers. Only an entry with several blocks is asked more than once, so only
+    /// the states of such an entry are kept.
+    fn result_state(&self, index: NodeIndex, result: BlockSpan) -> Result<State, T::Error> {
         let session = self.session();
         let node = &session.nodes()[index];
-        let body = self.transcript.body(node)?;
-        let entry = Entry::new(&body);
-        if session.blocks(node).len() <= 1 {
-            return Ok(State::of(Some(&entry), is_error));
+        let blocks = session.blocks(node);
+        let place = blocks.binary_search_by_key(&result.offset, |block| block.offset).unwrap_or_default();
+        if let Some(states) = self.result_states.borrow().get(&index) {
+            return Ok(states[place]);
         }
-        let states = ResultStates::of(&entry);
-        self.result_states.borrow_mut().insert(index, states);
-        Ok(states.get(is_error))
+        let body = self.transcript.body(node)?;
+        let states = states_of_blocks(&body, node, blocks);
+        let state = states[place];
+        if blocks.len() > 1 {
+            self.result_states.borrow_mut().insert(index, states);
+        }
+        Ok(state)
     }
+}
+
+/// Returns how the calls ended that the blocks of an entry answer. A block that is not a result counts as one without an error.
+fn states_of_blocks(body: &[u8], node: &Node, blocks: &[BlockSpan]) -> Vec<State> {
+    let of_entry = ResultStates::of(&Entry::new(body));
+    let state = |block: &BlockSpan| {
+        let bytes = block_bytes(body, node, block);
+        bytes.and_then(tool::read_result).map_or(State::Ok, |result| of_entry.get(&result))
+    };
+    blocks.iter().map(state).collect()
+}
+
+/// Returns the bytes of a block in the body of its entry.
+fn block_bytes<'a>(body: &'a [u8], node: &Node, block: &BlockSpan) -> Option<&'a [u8]> {
+    let start = usize::try_from(block.offset.checked_sub(node.at.offset)?).ok()?;
+    body.get(start..)?.get(..usize::try_from(block.length).ok()?)
 }
 
 /// Gives all lines of every live entry the number of its turn.

@@ -58,6 +58,11 @@ impl<'a> SessionPaths<'a> {
         self.folder().join("subagents")
     }
 
+    /// Returns the folder with the metadata of agents that run on other machines.
+    pub fn remote_agents(&self) -> PathBuf {
+        self.folder().join("remote-agents")
+    }
+
     /// Returns the folder with output that was too long for the transcript.
     pub fn tool_results(&self) -> PathBuf {
         self.folder().join("tool-results")

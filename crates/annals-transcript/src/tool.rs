@@ -12,6 +12,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod messages;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -48,6 +50,8 @@ pub enum State {
     Interrupted,
     /// The user or a rule denied it.
     Denied,
+    /// It did not run, because another call of the same reply failed.
+    Cancelled,
 }
 
 impl State {
@@ -59,77 +63,61 @@ impl State {
             State::Pending => "pending",
             State::Interrupted => "interrupted",
             State::Denied => "denied",
-        }
-    }
-
-    /// Returns how a call ended, from the entry with its result.
-    pub fn of(result: Option<&Entry<'_>>, is_error: bool) -> Self {
-        let Some(entry) = result else { return State::Pending };
-        let Some(user) = entry.view::<User<'_>>() else { return State::Pending };
-        let output = user.tool_use_result();
-        let text = output.and_then(ToolUseResult::as_text).unwrap_or_default();
-        let denial = user.tool_denial();
-        let is_interrupted = matches!(output, Some(ToolUseResult::Object(object)) if object.flag("interrupted"))
-            || denial.as_deref() == Some("interrupted")
-            || is_error && reports_interrupt(entry, &text);
-        if is_interrupted {
-            State::Interrupted
-        } else if denial.is_some() || reports_denial(&text) {
-            State::Denied
-        } else if is_error {
-            State::Error
-        } else {
-            State::Ok
+            State::Cancelled => "cancelled",
         }
     }
 }
 
-/// How the calls ended whose results are in one entry.
+/// What an entry says about the calls whose results it holds.
 ///
-/// An entry can have thousands of results, and computing a state takes time proportional to the whole entry. So the states
-/// are computed once per entry and not once per result.
+/// An entry can have thousands of results. So what concerns all of them is read once per entry, and for each result only its
+/// own block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResultStates {
-    of_success: State,
-    of_error: State,
+    /// How all calls ended, whatever their results say.
+    of_all: Option<State>,
+    /// How the calls with an error ended, according to the tool's own output.
+    of_errors: Option<State>,
 }
 
 impl ResultStates {
-    /// Computes the states for an entry with results.
+    /// Reads what concerns all results of an entry.
     pub fn of(entry: &Entry<'_>) -> Self {
-        Self { of_success: State::of(Some(entry), false), of_error: State::of(Some(entry), true) }
+        let user = entry.view::<User<'_>>();
+        let output = user.as_ref().and_then(User::tool_use_result);
+        let denial = user.as_ref().and_then(User::tool_denial);
+        let is_interrupted =
+            matches!(output, Some(ToolUseResult::Object(object)) if object.flag("interrupted"));
+        let of_all = match denial.as_deref() {
+            _ if is_interrupted => Some(State::Interrupted),
+            Some("interrupted") => Some(State::Interrupted),
+            Some(_) => Some(State::Denied),
+            None => None,
+        };
+        let text = output.and_then(ToolUseResult::as_text);
+        Self { of_all, of_errors: text.and_then(|text| messages::state_of(&text)) }
     }
 
-    /// Returns the state of the call whose result has this `is_error`.
-    pub fn get(self, is_error: bool) -> State {
-        if is_error { self.of_error } else { self.of_success }
+    /// Returns how the call ended that a result of the entry answers.
+    pub fn get(self, result: &ToolResult<'_>) -> State {
+        if let Some(state) = self.of_all {
+            return state;
+        }
+        if !result.is_error() {
+            return State::Ok;
+        }
+        let of_own_text = || messages::state_of(&first_text(result));
+        self.of_errors.or_else(of_own_text).unwrap_or(State::Error)
     }
 }
 
-/// The texts that Claude Code writes for a call that the user denied.
-const DENIALS: [&str; 2] = ["User rejected tool use", "The user doesn't want to proceed with this tool use"];
-
-/// The texts that Claude Code writes for a call that the user interrupted.
-const INTERRUPTS: [&str; 2] = ["[Request interrupted by user", "[Tool call interrupted"];
-
-/// Returns whether a failed result says that the user interrupted the call; `text` is the tool's own output.
-fn reports_interrupt(entry: &Entry<'_>, text: &str) -> bool {
-    INTERRUPTS.iter().any(|phrase| text.contains(phrase) || result_text(entry).starts_with(phrase))
-}
-
-/// Returns whether the output of a tool says that the user denied the call.
-fn reports_denial(text: &str) -> bool {
-    let text = text.strip_prefix("Error: ").unwrap_or(text);
-    DENIALS.iter().any(|phrase| text.starts_with(phrase))
-}
-
-/// Returns the text of the results in an entry.
-fn result_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
-    let results = entry.content().blocks().filter_map(|block| match block {
-        Block::ToolResult(result) => Some(result.content().text()),
+/// Returns the first text of a result.
+fn first_text<'a>(result: &ToolResult<'a>) -> Cow<'a, str> {
+    let text = result.content().blocks().find_map(|block| match block {
+        Block::Text(text) => Some(text.text()),
         _ => None,
     });
-    results.reduce(|all, more| all + "\n" + more).unwrap_or_default()
+    text.unwrap_or_default()
 }
 
 /// Returns all calls of a session in file order; a call that several lines repeat counts once.
@@ -251,6 +239,14 @@ pub fn read(block: &[u8]) -> Option<ToolUse<'_>> {
     }
 }
 
+/// Reads a result from its block.
+pub fn read_result(block: &[u8]) -> Option<ToolResult<'_>> {
+    match Block::new(Value::new(block)?) {
+        Block::ToolResult(result) => Some(result),
+        _ => None,
+    }
+}
+
 /// Returns the most telling argument of a call: a command, a path, a pattern.
 pub fn subject(call: &ToolUse<'_>) -> String {
     let Some(input) = call.input() else { return String::new() };
@@ -368,10 +364,19 @@ mod tests {
         }
     }
 
+    /// Returns how the call ended whose result is in a line with these fields besides; `content` is the result as JSON.
+    fn state(content: &str, is_error: bool, more: &str) -> State {
+        let line = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","content":{content},"is_error":{is_error}}}]}}{more}}}"#
+        );
+        let entry = Entry::new(line.as_bytes());
+        let Some(Block::ToolResult(result)) = entry.content().blocks().next() else { panic!("{line}") };
+        ResultStates::of(&entry).get(&result)
+    }
+
     #[test]
-    fn the_state_of_a_call_is_read_from_its_result() {
-        let result = |more: &str| format!(r#"{{"type":"user","message":{{"content":[]}}{more}}}"#);
-        for (more, is_error, state) in [
+    fn the_state_of_a_call_is_read_from_the_fields_of_its_entry() {
+        for (more, is_error, expected) in [
             ("", false, State::Ok),
             ("", true, State::Error),
             (r#","toolUseResult":{"interrupted":true}"#, false, State::Interrupted),
@@ -387,14 +392,49 @@ mod tests {
             (r#","toolDenialKind":"interrupted""#, true, State::Interrupted),
             (r#","toolUseResult":{"stdout":"User rejected tool use"}"#, false, State::Ok),
         ] {
-            let line = result(more);
-            let entry = Entry::new(line.as_bytes());
-            assert_eq!(State::of(Some(&entry), is_error), state, "{line}");
-            assert_eq!(ResultStates::of(&entry).get(is_error), state, "{line}");
+            assert_eq!(state(r#""""#, is_error, more), expected, "{more}");
         }
-        assert_eq!(State::of(None, false), State::Pending);
-        let told_to_the_model = r#"{"type":"user","message":{"content":[{"type":"tool_result","content":"[Request interrupted by user]"}]}}"#;
-        assert_eq!(State::of(Some(&Entry::new(told_to_the_model.as_bytes())), true), State::Interrupted);
+    }
+
+    #[test]
+    fn the_state_of_a_call_is_read_from_the_message_in_its_result() {
+        let denied = r#""Permission to use Bash has been denied.""#;
+        let blocks =
+            r#"[{"type":"text","text":"<tool_use_error>Sibling tool call errored</tool_use_error>"}]"#;
+        for (content, is_error, expected) in [
+            (denied, true, State::Denied),
+            (blocks, true, State::Cancelled),
+            (r#""Interrupted by user""#, true, State::Interrupted),
+            (denied, false, State::Ok),
+            (blocks, false, State::Ok),
+            (r#""Exit code 1\nPermission to use Bash has been denied.""#, true, State::Error),
+            (r#""make: Interrupted by user""#, true, State::Error),
+            (r#""Exit code 1\n[Request interrupted by user]""#, true, State::Error),
+        ] {
+            assert_eq!(state(content, is_error, ""), expected, "{content}");
+            let output = format!(r#","toolUseResult":"Error: {}"#, &content[1..]);
+            if content.starts_with('"') {
+                assert_eq!(state(r#""""#, is_error, &output), expected, "{output}");
+            }
+        }
+    }
+
+    #[test]
+    fn results_of_one_entry_have_states_of_their_own() {
+        let line = r#"{"type":"user","message":{"content":[
+            {"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"no such file"},
+            {"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"Sibling tool call errored"},
+            {"type":"tool_result","tool_use_id":"t3","content":"Sibling tool call errored"}]}}"#;
+        let entry = Entry::new(line.as_bytes());
+        let states = ResultStates::of(&entry);
+        let found: Vec<_> = entry
+            .content()
+            .blocks()
+            .filter_map(
+                |block| if let Block::ToolResult(result) = block { Some(states.get(&result)) } else { None },
+            )
+            .collect();
+        assert_eq!(found, [State::Error, State::Cancelled, State::Ok]);
     }
 
     #[test]

@@ -173,7 +173,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    fn of(reply: &Assistant<'_>) -> Self {
+    /// Reads the numbers in a line of a reply. Only the last line of a reply counts.
+    pub fn of(reply: &Assistant<'_>) -> Self {
         let Some(usage) = reply.usage() else { return Self::default() };
         Self {
             input: usage.input_tokens().unwrap_or(0),

@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Turns(Turns),
     /// List tool calls with result state, duration and the files that each touched
     Tools(Tools),
+    /// List the agents of a session: type, task, how each ended, what started it
+    Agents(OneSession),
     /// List related sessions: those that a session was copied from, copied to, or continued in
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
@@ -551,7 +553,8 @@ fn in_local_zone(time: DateTime) -> Result<Timestamp, String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript
+    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript; or an agent: its id
+    /// or at least 4 characters of it
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
     /// What to print
@@ -609,7 +612,7 @@ fn turn_number(text: &str, default: usize) -> Result<usize, String> {
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "annals tail [OPTIONS] <SESSION>\n       annals tail [OPTIONS] --all")]
 pub(crate) struct Tail {
-    /// A session, or the path of a transcript
+    /// A session, an agent, or the path of a transcript
     #[arg(value_name = "SESSION", required_unless_present = "all")]
     pub(crate) session: Option<OsString>,
     /// Follow all sessions and their subagents, new ones too
@@ -625,7 +628,7 @@ pub(crate) struct Tail {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Turns {
-    /// A session, or the path of a transcript
+    /// A session, an agent, or the path of a transcript
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
     #[command(flatten)]
@@ -655,27 +658,27 @@ impl Pause {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tools {
-    /// A session, the path of a transcript, or a folder of transcripts [default: all sessions]
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
     /// Only calls of this tool
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Only calls that failed, were denied or interrupted
+    /// Only calls that failed, were denied, interrupted or cancelled
     #[arg(long)]
     pub(crate) errors: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Stats {
-    /// A session, the path of a transcript, or a folder of transcripts [default: all sessions]
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// A session, the path of a transcript, or a folder of transcripts
+    /// A session, an agent, the path of a transcript, or a folder of transcripts
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
     /// Check all sessions

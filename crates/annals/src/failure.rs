@@ -196,7 +196,9 @@ impl From<annals_engine::Error> for Failure {
             .iter()
             .take(MAX_CANDIDATES)
             .map(|candidate| {
-                format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()))
+                let agent = candidate.agent.as_ref().map(|agent| format!("agent {agent}"));
+                let name = agent.as_deref().unwrap_or(&candidate.session);
+                format!("{}  {}", clean(name), clean(&candidate.path.to_string_lossy()))
             })
             .collect();
         if candidates.len() > MAX_CANDIDATES {
@@ -209,6 +211,12 @@ impl From<annals_engine::Error> for Failure {
             hints.push(
                 "a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of \
                  its transcript; `annals restore` lists deleted ones"
+                    .into(),
+            );
+        }
+        if error.is_agent() {
+            hints.push(
+                "`show`, `tail`, `turns`, `tools`, `stats` and `check` take an agent; other commands take its session"
                     .into(),
             );
         }

@@ -63,7 +63,8 @@ impl Api {
         cancelled: &Cancelled,
     ) -> Result<wire::LoadResult, Error> {
         let limit = limit(params.limit, MOST_MESSAGES, MOST_MESSAGES)?;
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let file = self.transcript(&params.session_id, workspace, agent)?;
         let (view, all) = (params.view.unwrap_or_default(), params.all.unwrap_or_default());
         let list = match view {
             View::Full => 'l',

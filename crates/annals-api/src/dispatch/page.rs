@@ -109,6 +109,15 @@ impl Weigh for wire::Turn {
     }
 }
 
+impl Weigh for wire::Agent {
+    fn size(&self) -> usize {
+        let texts =
+            [&self.agent_type, &self.name, &self.description, &self.worktree_path].into_iter().flatten();
+        let metadata = self.metadata.as_ref().map_or(0, |metadata| metadata.get().len());
+        2 * FRAME + metadata + texts.map(String::len).sum::<usize>()
+    }
+}
+
 impl Weigh for wire::ToolCall {
     fn size(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |input| input.get().len());

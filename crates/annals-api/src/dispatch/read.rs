@@ -33,7 +33,8 @@ impl Api {
         cancelled: &Cancelled,
     ) -> Result<wire::ReadResult, Error> {
         let limit = limit(params.limit, ITEMS.0, ITEMS.1)?;
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let file = self.transcript(&params.session_id, workspace, agent)?;
         let from = From::of(params)?;
         let cursor = match &from {
             From::Cursor(cursor) => Some(cursor.clone()),
@@ -49,7 +50,8 @@ impl Api {
         cancelled: &Cancelled,
     ) -> Result<wire::TurnsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let file = self.transcript(&params.session_id, workspace, agent)?;
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 'u')).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
         let pause = params.pause_ms.map_or(turn::PAUSE_MS, |pause| i64::try_from(pause).unwrap_or(i64::MAX));
@@ -70,7 +72,8 @@ impl Api {
         cancelled: &Cancelled,
     ) -> Result<wire::ToolsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let file = self.transcript(&params.session_id, workspace, agent)?;
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 't')).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
         let (name, errors) = (params.name.clone(), params.errors.unwrap_or_default());

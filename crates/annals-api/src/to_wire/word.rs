@@ -1,6 +1,6 @@
 //! From the enums of the engine to the words of the wire, by exhaustive matches: a new variant has to choose its word.
 
-use annals_engine::{Kinship, Severity, TitleSource};
+use annals_engine::{AgentState, Kinship, Severity, TitleSource};
 use annals_proto as wire;
 use annals_transcript::item::Visibility;
 use annals_transcript::model::Role;
@@ -77,6 +77,19 @@ pub fn tool_state(state: State) -> wire::ToolState {
         State::Pending => wire::ToolState::Pending,
         State::Interrupted => wire::ToolState::Interrupted,
         State::Denied => wire::ToolState::Denied,
+        State::Cancelled => wire::ToolState::Cancelled,
+    }
+}
+
+/// Returns how an agent ended.
+pub(super) fn agent_state(state: AgentState) -> wire::AgentState {
+    match state {
+        AgentState::Running => wire::AgentState::Running,
+        AgentState::Done => wire::AgentState::Done,
+        AgentState::Failed => wire::AgentState::Failed,
+        AgentState::Stopped => wire::AgentState::Stopped,
+        AgentState::Unfinished => wire::AgentState::Unfinished,
+        AgentState::Unknown => wire::AgentState::Unknown,
     }
 }
 
@@ -84,7 +97,7 @@ pub fn tool_state(state: State) -> wire::ToolState {
 pub(crate) fn chat_tool_status(state: State) -> wire::ChatToolStatus {
     match state {
         State::Ok => wire::ChatToolStatus::Completed,
-        State::Error | State::Denied | State::Interrupted => wire::ChatToolStatus::Failed,
+        State::Error | State::Denied | State::Interrupted | State::Cancelled => wire::ChatToolStatus::Failed,
         State::Pending => wire::ChatToolStatus::Pending,
     }
 }

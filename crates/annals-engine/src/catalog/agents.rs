@@ -2,15 +2,12 @@
 //! Code put them (LISTS 6.3).
 
 use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use annals_transcript::paths::SessionPaths;
-use annals_transcript::project::is_agent_transcript;
+use std::path::PathBuf;
 
 use super::SessionRow;
 use super::folder::Candidate;
 use super::loader::Loader;
+use crate::files::agents_below;
 
 /// Transcripts of subagents.
 #[derive(Debug)]
@@ -30,7 +27,7 @@ impl Agents {
     pub(super) fn of(&mut self, row: &SessionRow, loader: &mut Loader) -> Vec<Candidate> {
         let mut found = self.beside(row, loader).to_vec();
         if row.has_folder {
-            found.extend(below(&row.file.path).iter().filter_map(|path| Candidate::of(path)));
+            found.extend(agents_below(&row.file.path).iter().filter_map(|path| Candidate::of(path)));
         }
         found
     }
@@ -46,25 +43,6 @@ impl Agents {
         let beside = self.by_session.get(folder).and_then(|by_session| by_session.get(session));
         beside.map(Vec::as_slice).unwrap_or_default()
     }
-}
-
-/// Returns the transcripts of subagents in a session's own folder, as far as it can be read. They are recognised by their
-/// names alone, because a list reads thousands of folders.
-pub(super) fn below(session: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![SessionPaths::of(session).subagents()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            let is_agent = || entry.file_name().to_str().is_some_and(is_agent_transcript);
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if is_agent() && (kind.is_file() || entry.path().is_file()) {
-                found.push(entry.path());
-            }
-        }
-    }
-    found
 }
 
 /// Groups subagents by the session that their entries name.

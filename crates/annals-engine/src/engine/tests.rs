@@ -119,3 +119,97 @@ fn a_file_that_cannot_be_read_does_not_end_the_work() {
         reports.iter().map(|report| report.as_ref().map_or(0, |report| report.stats.lines)).collect();
     assert_eq!(read, [1, 0, 2]);
 }
+
+/// Writes agents of both sessions: in the folder of a session, in a group, and beside the session.
+fn write_agents(home: &Path) {
+    let projects = home.join("projects");
+    let own = format!("{{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"{SECOND}\"}}\n");
+    for path in [
+        format!("-a/{FIRST}/subagents/agent-a1b2c3d.jsonl"),
+        format!("-a/{FIRST}/subagents/workflows/wf_1/agent-a1b2ffff.jsonl"),
+        format!("-a/{FIRST}/subagents/agent-3e11.jsonl"),
+        format!("-b/{SECOND}/subagents/agent-a1b2c3d4.jsonl"),
+        "-b/agent-c0ffee.jsonl".to_owned(),
+    ] {
+        let path = projects.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, &own).unwrap();
+    }
+}
+
+#[test]
+fn an_agent_is_found_like_a_session_and_sessions_come_first() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    write_agents(home.path());
+    for (selector, session, agent) in [
+        ("a1b2c3d", FIRST, "a1b2c3d"),
+        ("agent-a1b2c3d", FIRST, "a1b2c3d"),
+        ("a1b2c3d4", SECOND, "a1b2c3d4"),
+        ("a1b2f", FIRST, "a1b2ffff"),
+        ("c0ff", SECOND, "c0ffee"),
+        ("agent-3e11", FIRST, "3e11"),
+    ] {
+        let file = engine.transcript(selector.as_ref()).unwrap();
+        assert_eq!(
+            (file.session.as_deref(), file.agent.as_deref()),
+            (Some(session), Some(agent)),
+            "{selector}"
+        );
+        assert!(engine.session(selector.as_ref()).unwrap_err().is_agent(), "{selector}");
+        assert!(engine.session_to_change(selector.as_ref()).unwrap_err().is_agent(), "{selector}");
+        assert_eq!(engine.select(selector.as_ref()).unwrap().files, [file]);
+    }
+    assert_eq!(engine.transcript("3e11a".as_ref()).unwrap().agent, None, "a session has precedence");
+    let error = engine.transcript("3e11".as_ref()).unwrap_err();
+    assert_eq!(error.to_string(), "`3e11` may be any of 3 sessions and agents");
+    let candidates: Vec<_> = error.candidates().iter().map(|candidate| candidate.agent.as_deref()).collect();
+    assert_eq!(candidates, [None, None, Some("3e11")]);
+    for selector in ["a1b", "agent-a1b", "nothing", "", "agent-"] {
+        assert!(engine.transcript(selector.as_ref()).unwrap_err().is_not_found(), "{selector}");
+    }
+}
+
+#[test]
+fn ambiguity_of_agents_lists_them_with_their_sessions() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    write_agents(home.path());
+    let error = engine.transcript("a1b2".as_ref()).unwrap_err();
+    assert_eq!(error.to_string(), "`a1b2` may be any of 3 agents");
+    let candidates: Vec<_> =
+        error.candidates().iter().map(|one| (one.session.as_str(), one.agent.as_deref().unwrap())).collect();
+    assert_eq!(candidates, [(FIRST, "a1b2c3d"), (FIRST, "a1b2ffff"), (SECOND, "a1b2c3d4")]);
+}
+
+#[test]
+fn an_agent_of_a_session_is_looked_up_by_its_whole_id_among_the_agents_it_has() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    write_agents(home.path());
+    let remote = home.path().join(format!("projects/-b/{SECOND}/remote-agents"));
+    fs::create_dir_all(&remote).unwrap();
+    fs::write(remote.join("far.meta.json"), "{}").unwrap();
+    let (first, second) = (engine.session(FIRST.as_ref()).unwrap(), engine.session(SECOND.as_ref()).unwrap());
+    for (session, agent) in [(&first, "a1b2ffff"), (&second, "a1b2c3d4"), (&second, "c0ffee")] {
+        assert_eq!(engine.agent_with_id(session, agent).unwrap().agent.as_deref(), Some(agent));
+    }
+    let other = format!("../../../-b/{SECOND}/subagents/agent-a1b2c3d4");
+    for agent in ["a1b2c3d4", "c0ffee", "a1b2", "", "..", "/etc/passwd", "x/../agent-a1b2c3d", &other] {
+        assert!(engine.agent_with_id(&first, agent).unwrap_err().is_no_agent(), "{agent}");
+    }
+    let error = engine.agent_with_id(&second, "far").unwrap_err();
+    assert!(error.is_no_agent() && error.to_string().contains("another machine"), "{error}");
+}
+
+#[test]
+fn the_same_agent_id_in_two_groups_is_ambiguous() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    write_agents(home.path());
+    let copy = home.path().join(format!("projects/-a/{FIRST}/subagents/workflows/wf_1/agent-a1b2c3d.jsonl"));
+    fs::write(copy, "{}\n").unwrap();
+    let session = engine.session(FIRST.as_ref()).unwrap();
+    assert_eq!(engine.agent_with_id(&session, "a1b2c3d").unwrap_err().candidates().len(), 2);
+    assert_eq!(engine.transcript("a1b2c3d".as_ref()).unwrap_err().candidates().len(), 2);
+}

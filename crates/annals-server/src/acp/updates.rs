@@ -249,7 +249,7 @@ impl UpdateBuilder {
             // The result was recorded before, or the call never was.
             None => return,
         };
-        let state = facts.states.get(result.is_error());
+        let state = facts.states.get(result);
         let is_ok = state == State::Ok;
         let mut origin = Origin { state: Some(tool_state(state)), ..facts.origin.clone() };
         let (object, cwd) = (facts.object, facts.cwd.as_deref());

@@ -53,7 +53,7 @@ pub(super) async fn stream(
     params: Result<Query<WatchParams>, QueryRejection>,
 ) -> Response {
     let Ok(Query(mut params)) = params else {
-        let message = "`sessionId`, `workspacePath` and `offset` may stand in the address, each once; `offset` is a number";
+        let message = "`sessionId`, `agentId`, `workspacePath` and `offset` may stand in the address, each once; `offset` is a number";
         return refuse(&Error::invalid_params(message));
     };
     match last_event_id(&headers) {

@@ -224,6 +224,7 @@ impl SessionTail {
     fn notice(&self) -> AppendedNotice {
         AppendedNotice {
             session_id: self.file.session.clone().unwrap_or_default(),
+            agent_id: self.file.agent.clone(),
             subscription: self.subscription.clone(),
             offset: self.offset,
             next_offset: self.offset,

@@ -62,7 +62,7 @@ fn no_id_and_no_path_leads_anywhere_else() {
     let world = world_with_secret();
     let before = fs::read_dir(world.path()).unwrap().count();
     for &method in Method::ALL {
-        for field in ["sessionId", "workspacePath", "cursor", "around", "upTo", "filePath"] {
+        for field in ["sessionId", "agentId", "workspacePath", "cursor", "around", "upTo", "filePath"] {
             for harm in HARM {
                 let mut params = params_of(method);
                 if field == "around" {

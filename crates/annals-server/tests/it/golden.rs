@@ -1,6 +1,7 @@
 //! Requests and answers as they stand in files, and in the document that others read.
 //!
-//! A line that begins with `-->` is sent, those that begin with `<--` must come back. What is not asked of histories
+//! A line that begins with `-->` is sent, those that begin with `<--` must come back. One that begins with `+++` appends a
+//! line to a file of the project of the first session: its path, a blank, and the line. What is not asked of histories
 //! goes through a connection, which may say more than the answer. With `ANNALS_UPDATE=1` the answers are
 //! written anew; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`.
 //!
@@ -56,6 +57,11 @@ const ADDITIONS: &[Addition] = &[
         method: "history/tools",
         spellings: &[r#","input":{"command":"ls"}"#, r#","input":{"file_path":"/home/mia/tea/天气.json"}"#],
         reason: "calls have their arguments",
+    },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/agents","#],
+        reason: "the agents of a session are listed",
     },
 ];
 
@@ -144,12 +150,20 @@ fn replay(path: &Path) -> Vec<Exchange> {
             let answers = said(&world, &mut client, &cursors.put_in(request));
             let found = answers.iter().map(|answer| shown(&world, answer, &mut cursors)).collect();
             exchanges.push(Exchange { request: request.to_owned(), expected: Vec::new(), found });
+        } else if let Some((path, text)) = line.strip_prefix("+++ ").and_then(|line| line.split_once(' ')) {
+            append_line(&world.projects().join("-home-mia-tea").join(path), text);
         } else if let Some(answer) = line.strip_prefix("<-- ") {
             exchanges.last_mut().expect("a request stands first").expected.push(answer.to_owned());
         }
     }
     client.finish();
     exchanges
+}
+
+fn append_line(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let old = fs::read_to_string(path).unwrap_or_default();
+    fs::write(path, format!("{old}{text}\n")).unwrap();
 }
 
 /// Writes the answers that came in place of those of a file.

@@ -4,6 +4,7 @@
 
 mod abuse;
 mod acp;
+mod agents;
 mod chat;
 mod connections;
 mod golden;

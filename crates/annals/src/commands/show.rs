@@ -19,7 +19,7 @@ use crate::output::conversation::{AGENT, Detail, Printer};
 use crate::output::{self, clean_lines};
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = engine.transcript(&args.session)?;
     if args.view != View::Full && args.turn.is_some() {
         return Err(Failure::usage("only the full view has turns", "leave out `--turn` or `--view`"));
     }
@@ -55,14 +55,15 @@ fn full(
     {
         return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
     }
-    let agents = if args.subagents { engine.subagents(conversation.transcript())? } else { Vec::new() };
+    let agents =
+        if args.subagents { engine.agents(conversation.transcript().file())?.local } else { Vec::new() };
     let mut history = History {
         engine,
         args,
         json,
         agents_by_call: agents_by_call(&agents),
         agents,
-        shown: HashSet::new(),
+        shown: HashSet::from([conversation.transcript().path().to_owned()]),
         depth: 0,
         failed: false,
         columns: output::columns(),
@@ -174,15 +175,18 @@ impl History<'_> {
         let id = agent.file.agent.as_deref().unwrap_or("?");
         let meta = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
         let description = meta.into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let worktree = agent.meta.worktree.as_ref().map(|path| format!("in {path}")).unwrap_or_default();
         let unlinked = if agent.call.is_some() { "" } else { "(no call is known to have started it)" };
-        let title = ["agent", id, &description, unlinked].into_iter().filter(|part| !part.is_empty());
+        let title =
+            ["agent", id, &description, &worktree, unlinked].into_iter().filter(|part| !part.is_empty());
         let title = title.collect::<Vec<_>>().join(" ");
         printer.subagent(&title, |out| self.print(out, conversation, None))
     }
 
-    /// Prints the subagents that were not shown in place, because no call is known to have started them.
+    /// Prints the subagents that were not shown in place, because no call is known to have started them. Below an agent there
+    /// are none of these: the others belong to its session.
     fn print_rest(&mut self, out: &mut dyn Write, conversation: &Conversation<'_>) -> Result<(), Failure> {
-        if self.args.turn.is_some() {
+        if self.args.turn.is_some() || conversation.transcript().file().agent.is_some() {
             return Ok(());
         }
         let detail =

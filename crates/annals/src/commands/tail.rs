@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{self, DIM, clean};
 
 pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitCode, Failure> {
-    let only = args.session.as_ref().map(|session| engine.session(session)).transpose()?;
+    let only = args.session.as_ref().map(|session| engine.transcript(session)).transpose()?;
     if let Some(file) = &only {
         ensure_readable(file)?;
     }
@@ -22,7 +22,7 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
     let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
     if !global.json {
         let all = || format!("all sessions in {}", super::project_folders(engine));
-        let what = only.as_ref().map_or_else(all, super::change::name);
+        let what = only.as_ref().map_or_else(all, name_of);
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
     if only.is_none() {
@@ -76,8 +76,7 @@ impl<W: Write> Printer<W> {
         if self.json {
             return output::json_line(&mut self.out, &to_wire(file, happening));
         }
-        let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
-        let name = super::change::name(file) + &agent.unwrap_or_default();
+        let name = name_of(file);
         match happening {
             Event::Created => self.remark(&format!("new: {name}"))?,
             Event::Title { title } => {
@@ -112,6 +111,12 @@ impl<W: Write> Printer<W> {
         }
         Ok(())
     }
+}
+
+/// Returns the name of a transcript: that of its session, with its agent.
+fn name_of(file: &TranscriptFile) -> String {
+    let agent = file.agent.as_deref().map(|agent| format!(", agent {}", clean(agent)));
+    super::change::name(file) + &agent.unwrap_or_default()
 }
 
 /// Returns the JSON of an event. A line that is not an object in UTF-8 is given as it is.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod agents;
 mod bad_input;
 mod check;
 mod conversation;

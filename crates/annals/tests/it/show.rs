@@ -78,7 +78,7 @@ fn on_terminal(home: &testkit::command::Home, columns: usize, args: &str) -> Str
 
 /// Returns what a line prints that a shell runs on a terminal.
 #[cfg(target_os = "linux")]
-fn run_on_terminal(home: &testkit::command::Home, line: &str) -> String {
+pub(crate) fn run_on_terminal(home: &testkit::command::Home, line: &str) -> String {
     let mut script = home.command("script");
     script.args(["-qec", line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
     let shown = script.output().expect("there is a terminal to be had");
