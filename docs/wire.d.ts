@@ -456,6 +456,8 @@ export interface Session {
   live: boolean;
   /** How many messages it has; null if only the head and the tail of the file were read. */
   messages: number | null;
+  /** Whether its file is so large that a part of it was not read, which may have another title, branch or time. */
+  partial?: boolean;
   /** The path of its transcript; null if there is none. */
   path: Text | null;
   /** Its last permission mode, as Claude Code wrote it. */
@@ -597,7 +599,7 @@ export interface TeamMessage {
 export type Text = string | { bytes: string; };
 
 /** Where the title of a session comes from. */
-export type TitleSource = "custom" | "ai" | "summary" | "prompt" | "none";
+export type TitleSource = "custom" | "ai" | "summary" | "prompt" | "reply" | "none";
 
 /** Tokens of replies. */
 export interface Tokens {

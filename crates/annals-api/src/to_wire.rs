@@ -6,7 +6,7 @@ mod word;
 
 use annals_engine::{
     Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow, TranscriptFile,
-    TrashEntry,
+    TrashEntry, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -92,6 +92,7 @@ pub fn session(listed: SessionRow) -> wire::Session {
         ghost: false,
         subagents: listed.subagents,
         messages: facts.messages,
+        partial: facts.is_partial,
         error: listed.error,
         without_conversation: facts.kind.reason().map(str::to_owned),
     }
@@ -108,7 +109,7 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         updated_at: ghost.last_at.map(time),
         cwd: ghost.project.clone(),
         project_key: ghost.project.as_deref().map(folder_name).unwrap_or_default(),
-        project_path: ghost.project.clone(),
+        project_path: ghost.project.as_deref().map(with_upper_drive),
         git_branch: None,
         version: None,
         entrypoint: None,
@@ -121,6 +122,7 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         path: None,
         subagents: 0,
         messages: None,
+        partial: false,
         ghost: true,
         error: None,
         without_conversation: None,

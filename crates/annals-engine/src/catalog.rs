@@ -31,7 +31,7 @@ pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 use folder::{Candidate, Folder};
 use loader::Loader;
 pub(crate) use project::projects;
-pub use project::{Project, ProjectFilter, Worktree};
+pub use project::{Project, ProjectFilter, Worktree, with_upper_drive};
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]

@@ -48,7 +48,7 @@ mod trash;
 pub use belongings::Belonging;
 pub use catalog::{
     Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary, SessionRow, Sort, Title,
-    TitleSource, TranscriptKind, Worktree,
+    TitleSource, TranscriptKind, Worktree, with_upper_drive,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;

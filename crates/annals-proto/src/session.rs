@@ -50,6 +50,9 @@ pub struct Session {
     pub subagents: u64,
     /// How many messages it has; null if only the head and the tail of the file were read.
     pub messages: Option<u64>,
+    /// Whether its file is so large that a part of it was not read, which may have another title, branch or time.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub partial: bool,
     /// Whether only the prompt history mentions it; then its times are those of its prompts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ghost: bool,
@@ -72,6 +75,8 @@ words! {
         Summary "summary",
         /// The first prompt stands in for a title.
         Prompt "prompt",
+        /// The first reply of the model stands in for a title, because there is no prompt.
+        Reply "reply",
         /// There is no title.
         None "none",
     }

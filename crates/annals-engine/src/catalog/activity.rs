@@ -9,6 +9,7 @@ use annals_transcript::entry::Flag;
 use annals_transcript::{Entry, Kind, tool};
 use memchr::memmem;
 
+use super::project::with_upper_drive;
 use crate::fold::Fold;
 
 /// What was done in a transcript.
@@ -76,11 +77,7 @@ impl Activity {
 pub(super) fn plain(path: &str) -> String {
     let mut path = path.replace('\\', "/");
     path.truncate(path.trim_end_matches('/').len());
-    let path = path.strip_prefix("./").map(str::to_owned).unwrap_or(path);
-    match path.as_bytes() {
-        [letter, b':', ..] if letter.is_ascii_lowercase() => path[..1].to_ascii_uppercase() + &path[1..],
-        _ => path,
-    }
+    with_upper_drive(path.strip_prefix("./").unwrap_or(&path))
 }
 
 /// Returns whether a plain path begins at the root of a system.
