@@ -21,6 +21,9 @@ export interface AppendedNotice {
   subscription: string;
 }
 
+/** What is left of a version of a file. */
+export type BackupState = "kept" | "no_file" | "missing" | "refused";
+
 /** The result of an operation that changes a session, or would change it. */
 export interface ChangeResult {
   /** What was done. */
@@ -47,6 +50,18 @@ export interface ChangeResult {
   title?: string | null;
   /** The uuid of the entry that was removed. */
   uuid?: string | null;
+}
+
+/** A file that a session changed: a line of `annals files SESSION --json`. */
+export interface ChangedFile {
+  /** How many tool calls of the session and its subagents changed it; calls that failed do not count. */
+  edits: number;
+  /** When a tool changed it last. */
+  lastEditAt: string | null;
+  /** Its path. One that was recorded relative to the working directory of the session is joined with it. */
+  path: string;
+  /** Its versions, in the order in which they were recorded. */
+  versions: Array<FileVersion>;
 }
 
 /** Parameters of the notification `history/changed`. */
@@ -135,6 +150,28 @@ export interface DeleteResult {
 
 /** An entry: its uuid, or the number of its line from 1. */
 export type EntryRef = number | string;
+
+/** A version of a file, as a snapshot of Claude Code records it. */
+export interface FileVersion {
+  /** What is left of it. */
+  backup: BackupState;
+  /** The message of the first snapshot that has it: the file had this content when the message was sent. */
+  messageId: string | null;
+  /** The size of the backup in bytes; null if there is none. */
+  size: number | null;
+  /** When it was recorded. */
+  time: string | null;
+  /** The number that Claude Code gave to it. */
+  version: number;
+}
+
+/** Result of `history/files`. */
+export interface FilesResult {
+  /** Whether older versions or more files were left out, because the answer would be too long. */
+  cut?: boolean;
+  /** The files that the session changed, by path. */
+  files: Array<ChangedFile>;
+}
 
 /** The session and the message that an entry was copied from. */
 export interface ForkOrigin {
@@ -484,7 +521,7 @@ export interface Session {
   withoutConversation?: string | null;
 }
 
-/** One session: parameters of `history/delete` and `history/stats`. */
+/** One session: parameters of `history/delete`, `history/files` and `history/stats`. */
 export interface SessionParams {
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
@@ -795,6 +832,7 @@ export interface WatchResult {
 /** What can be asked. */
 export interface Methods {
   "history/delete": { params: SessionParams; result: DeleteResult };
+  "history/files": { params: SessionParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };

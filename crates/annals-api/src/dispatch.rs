@@ -24,6 +24,11 @@ pub const LONGEST_ITEM: u64 = 8 << 20;
 /// A page ends once it has this many bytes.
 const LONGEST_PAGE: usize = 4 << 20;
 
+/// The most versions of a file in an answer: the last ones.
+const MOST_VERSIONS: usize = 1000;
+/// About how many bytes a version of a file takes in an answer.
+const VERSION_BYTES: usize = 160;
+
 /// What requests may do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -73,6 +78,7 @@ impl Api {
             Method::HistoryStats => self.stats(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryTools => self.tools(&params.read()?, cancelled).and_then(|result| spell(&result)),
             Method::HistoryTurns => self.turns(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryFiles => self.files(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryRename => self.rename(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryTag => self.tag(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryFork => self.fork(&params.read()?).and_then(|result| spell(&result)),
@@ -95,6 +101,24 @@ impl Api {
     fn stats(&self, params: &wire::SessionParams) -> Result<wire::Stats, Error> {
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         Ok(to_wire::stats(&self.engine.read(file)?))
+    }
+
+    fn files(&self, params: &wire::SessionParams) -> Result<wire::FilesResult, Error> {
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let history = self.engine.file_history_inside(&file)?;
+        let mut result = wire::FilesResult { files: Vec::new(), cut: false };
+        let mut bytes = 0;
+        for mut file in history.changed().map(to_wire::changed_file) {
+            let older = file.versions.len().saturating_sub(MOST_VERSIONS);
+            file.versions.drain(..older);
+            bytes += file.path.len() + VERSION_BYTES * (1 + file.versions.len());
+            result.cut |= older > 0 || bytes > LONGEST_PAGE;
+            if bytes > LONGEST_PAGE {
+                break;
+            }
+            result.files.push(file);
+        }
+        Ok(result)
     }
 
     /// Works with an open session, as it is now or as it was when a cursor was made. It reads files, so it must be called
@@ -131,6 +155,7 @@ pub fn reads_one_session(method: Method) -> bool {
             | Method::HistoryRead
             | Method::HistoryTurns
             | Method::HistoryTools
+            | Method::HistoryFiles
             | Method::HistoryStats
     )
 }

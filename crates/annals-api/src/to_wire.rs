@@ -5,8 +5,8 @@ mod utf8;
 mod word;
 
 use annals_engine::{
-    Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow, TranscriptFile,
-    TrashEntry, with_upper_drive,
+    Backup, ChangedFile, FileVersion, Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report,
+    RootSummary, SessionRow, TranscriptFile, TrashEntry, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -126,6 +126,33 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         ghost: true,
         error: None,
         without_conversation: None,
+    }
+}
+
+/// Returns a file that a session changed.
+pub fn changed_file(file: &ChangedFile) -> wire::ChangedFile {
+    wire::ChangedFile {
+        path: file.path.clone(),
+        edits: file.edits,
+        last_edit_at: file.last_edit_at.map(time),
+        versions: file.versions.iter().map(file_version).collect(),
+    }
+}
+
+/// Returns a version of a file.
+pub fn file_version(version: &FileVersion) -> wire::FileVersion {
+    let (backup, size) = match version.backup {
+        Backup::Kept(size) => (wire::BackupState::Kept, Some(size)),
+        Backup::NoFile => (wire::BackupState::NoFile, None),
+        Backup::Missing => (wire::BackupState::Missing, None),
+        Backup::Refused => (wire::BackupState::Refused, None),
+    };
+    wire::FileVersion {
+        version: version.number,
+        time: version.made_at.map(time),
+        message_id: version.message.clone(),
+        backup,
+        size,
     }
 }
 

@@ -25,6 +25,8 @@ use crate::error::Error;
 use crate::files::{TranscriptFile, project_folders};
 
 use activity::Activity;
+pub use activity::FileFilter;
+pub(crate) use activity::is_from_root;
 use agents::Agents;
 pub(crate) use facts::listed_title;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatMessage, HistoryItem, Project, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn};
+use crate::{
+    ChangedFile, ChatMessage, HistoryItem, Project, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn,
+};
 
 /// Result of `history/list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,18 @@ pub struct ReadResult {
     pub next_cursor: Option<String>,
     /// The end of the last whole line that was read, in bytes: `history/watch` continues from this offset.
     pub offset: u64,
+}
+
+/// Result of `history/files`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FilesResult {
+    /// The files that the session changed, by path.
+    pub files: Vec<ChangedFile>,
+    /// Whether older versions or more files were left out, because the answer would be too long.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cut: bool,
 }
 
 /// Result of `history/tools`.

@@ -11,6 +11,7 @@ mod answer;
 mod change;
 mod chat;
 mod check;
+mod file;
 mod history;
 mod input;
 mod lineage;
@@ -31,12 +32,13 @@ mod turn;
 mod word;
 
 pub use answer::{
-    AppendedNotice, ChangedNotice, DeleteResult, ListResult, LoadResult, ProjectsResult, ReadResult,
-    StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
+    AppendedNotice, ChangedNotice, DeleteResult, FilesResult, ListResult, LoadResult, ProjectsResult,
+    ReadResult, StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
 pub use check::{Problem, Severity};
+pub use file::{BackupState, ChangedFile, FileInSession, FileVersion, RestoredFile};
 pub use history::{
     Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind, RootCause,
     SupersededLine, Visibility,

@@ -56,6 +56,8 @@ methods! {
     HistoryTools "history/tools" reads,
     /// Lists the turns of a session.
     HistoryTurns "history/turns" reads,
+    /// Lists the files that a session changed, with the versions that Claude Code keeps.
+    HistoryFiles "history/files" reads,
     /// Sets the title of a session.
     HistoryRename "history/rename" changes,
     /// Sets or removes the tag of a session.

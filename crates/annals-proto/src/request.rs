@@ -27,7 +27,7 @@ pub struct ListParams {
     pub all: Option<bool>,
 }
 
-/// One session: parameters of `history/delete` and `history/stats`.
+/// One session: parameters of `history/delete`, `history/files` and `history/stats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

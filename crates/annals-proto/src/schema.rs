@@ -5,11 +5,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode, ForkParams, ForkResult, ListParams,
-    ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams, ProjectsResult, ReadParams,
-    ReadResult, RenameParams, RestoreParams, SessionParams, Stats, StatusResult, TagParams, ToolsParams,
-    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams,
-    WatchResult, notification,
+    AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode, FilesResult, ForkParams,
+    ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams, ProjectsParams,
+    ProjectsResult, ReadParams, ReadResult, RenameParams, RestoreParams, SessionParams, Stats, StatusResult,
+    TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
+    WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -53,6 +53,7 @@ impl Generators {
             Method::HistoryStats => self.both::<SessionParams, Stats>(),
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
+            Method::HistoryFiles => self.both::<SessionParams, FilesResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),
             Method::HistoryFork => self.both::<ForkParams, ForkResult>(),

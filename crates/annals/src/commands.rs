@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod check;
+pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod lineage;
 pub(crate) mod list;

@@ -6,6 +6,7 @@ mod bad_input;
 mod check;
 mod conversation;
 mod conversations;
+mod files;
 mod independent_count;
 mod list;
 mod operations;
