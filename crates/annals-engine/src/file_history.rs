@@ -215,6 +215,8 @@ struct Records {
     /// The files, by path as written.
     files: Vec<RecordedFile>,
     by_path: HashMap<String, usize>,
+    /// The versions of files, by number and by the name of the backup.
+    known_versions: HashMap<(usize, u64, Option<String>), usize>,
     snapshots: HashMap<String, BTreeMap<usize, usize>>,
     parents: HashMap<String, Option<String>>,
     /// Calls without a result so far: the file that each would change.
@@ -278,20 +280,15 @@ impl Records {
     }
 
     fn add_backup(&mut self, message: &str, path: &str, backup: &FileBackup<'_>) {
-        let number = backup.version().and_then(|number| number.try_into().ok()).unwrap_or(0);
+        let number = backup.version().unwrap_or(0);
         let name = backup.file_name().map(String::from);
         let file = self.file(path);
         let versions = &mut self.files[file].versions;
-        let known = versions.iter().rposition(|version| version.number == number && version.name == name);
-        let version = known.unwrap_or_else(|| {
+        // Most snapshots repeat the versions of the one before.
+        let version = *self.known_versions.entry((file, number, name.clone())).or_insert_with(|| {
             let message = Some(message.to_owned());
-            versions.push(FileVersion {
-                number,
-                made_at: backup.made_at(),
-                message,
-                backup: Backup::NoFile,
-                name,
-            });
+            let made_at = backup.made_at();
+            versions.push(FileVersion { number, made_at, message, backup: Backup::NoFile, name });
             versions.len() - 1
         });
         self.snapshots.entry(message.to_owned()).or_default().insert(file, version);

@@ -7,6 +7,7 @@ use crate::word::words;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the JSON")]
 pub struct Session {
     /// Its id.
     pub id: String,

@@ -33,6 +33,7 @@ pub use truncated::{field_without_beginning, field_without_end};
 
 /// Facts about a session, from the entries of its file that were read.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Lite {
     /// The length of the file.
     pub size: u64,

@@ -525,10 +525,8 @@ fn the_files_of_a_session_are_listed_with_their_versions_up_to_a_bound() {
             ]},
         ]})
     );
-    let many: String = (0..1500)
-        .map(|number| format!("{}\n", snapshot("k1", json!({"x": backup(None, number + 2)}))))
-        .collect();
-    append(&world.session(KETTLE), &many);
+    let many = (0..1500).map(|number| snapshot("k1", json!({"x": backup(None, number + 2)})).to_string());
+    append(&world.session(KETTLE), &(many.collect::<Vec<_>>().join("\n") + "\n"));
     let result = world.get("history/files", &params);
     let versions = result["files"][0]["versions"].as_array().unwrap();
     assert_eq!(

@@ -127,7 +127,9 @@ fn mark_ids(bytes: &[u8], leaves: &mut [Leaf]) {
         let colon = skip_space(bytes, at + ID.needle().len());
         if bytes.get(colon) == Some(&b':') {
             let value = &bytes[skip_space(bytes, colon + 1)..];
-            leaves.iter_mut().for_each(|leaf| leaf.is_found |= value.starts_with(leaf.id.as_bytes()));
+            for leaf in leaves.iter_mut() {
+                leaf.is_found |= value.starts_with(leaf.id.as_bytes());
+            }
         }
     }
 }

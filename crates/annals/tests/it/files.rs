@@ -57,7 +57,7 @@ fn home_with_session() -> Home {
         ),
         message("user", "p3", Some("r2"), 7, json!("Thanks")),
     ];
-    let text = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let text = |lines: &[Value]| lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
     home.write(format!(".claude/projects/-work/{SESSION}.jsonl"), text(&lines));
     let agent = [
         message("assistant", "g1", None, 6, call("t9", "MultiEdit", &file("脚本 🎋.py"))),
