@@ -26,6 +26,10 @@ pub const LONGEST_ITEM: u64 = 8 << 20;
 /// A page ends once it has this many bytes.
 const LONGEST_PAGE: usize = 4 << 20;
 
+/// The most versions of a file in an answer: the last ones.
+const MOST_VERSIONS: usize = 1000;
+/// About how many bytes a version of a file takes in an answer.
+const VERSION_BYTES: usize = 160;
 /// The id of an agent is a part of a file name, which no file system allows to be longer.
 const LONGEST_AGENT_ID: usize = 255;
 
@@ -91,6 +95,7 @@ impl Api {
             Method::HistoryAgents => {
                 self.agents(&params.read()?, cancelled).and_then(|result| spell(&result))
             }
+            Method::HistoryFiles => self.files(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryRename => self.rename(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryTag => self.tag(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryFork => self.fork(&params.read()?).and_then(|result| spell(&result)),
@@ -133,6 +138,24 @@ impl Api {
         Ok(to_wire::stats(&self.engine.read(file)?))
     }
 
+    fn files(&self, params: &wire::SessionParams) -> Result<wire::FilesResult, Error> {
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let history = self.engine.file_history_inside(&file)?;
+        let mut result = wire::FilesResult { files: Vec::new(), cut: false };
+        let mut bytes = 0;
+        for mut file in history.changed().map(to_wire::changed_file) {
+            let older = file.versions.len().saturating_sub(MOST_VERSIONS);
+            file.versions.drain(..older);
+            bytes += file.path.len() + VERSION_BYTES * (1 + file.versions.len());
+            result.cut |= older > 0 || bytes > LONGEST_PAGE;
+            if bytes > LONGEST_PAGE {
+                break;
+            }
+            result.files.push(file);
+        }
+        Ok(result)
+    }
+
     /// Works with an open session, as it is now or as it was when a cursor was made. It reads files, so it must be called
     /// from a thread that may block.
     pub fn with_session<T: Send + 'static>(
@@ -167,6 +190,7 @@ pub fn reads_one_session(method: Method) -> bool {
             | Method::HistoryRead
             | Method::HistoryTurns
             | Method::HistoryTools
+            | Method::HistoryFiles
             | Method::HistoryStats
             | Method::HistoryAgents
     )

@@ -8,8 +8,9 @@ mod word;
 use std::path::Path;
 
 use annals_engine::{
-    Agents, Finding, Fork, Ghost, Meta, Metadata, Paste, Project, Prompt, Relation, RemoteAgent, Report,
-    RootSummary, SessionRow, Subagent, TranscriptFile, TrashEntry,
+    Agents, Backup, ChangedFile, FileVersion, Finding, Fork, Ghost, Meta, Metadata, Paste, Project, Prompt,
+    Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile, TrashEntry,
+    with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -99,6 +100,7 @@ pub fn session(listed: SessionRow) -> wire::Session {
         subagents: listed.subagents,
         messages: facts.messages,
         queued: facts.queued,
+        partial: facts.is_partial,
         error: listed.error,
         without_conversation: facts.kind.reason().map(str::to_owned),
     }
@@ -115,7 +117,7 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         updated_at: ghost.last_at.map(time),
         cwd: ghost.project.clone(),
         project_key: ghost.project.as_deref().map(folder_name).unwrap_or_default(),
-        project_path: ghost.project.clone(),
+        project_path: ghost.project.as_deref().map(with_upper_drive),
         git_branch: None,
         version: None,
         entrypoint: None,
@@ -129,9 +131,37 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         subagents: 0,
         messages: None,
         queued: None,
+        partial: false,
         ghost: true,
         error: None,
         without_conversation: None,
+    }
+}
+
+/// Returns a file that a session changed.
+pub fn changed_file(file: &ChangedFile) -> wire::ChangedFile {
+    wire::ChangedFile {
+        path: file.path.clone(),
+        edits: file.edits,
+        last_edit_at: file.last_edit_at.map(time),
+        versions: file.versions.iter().map(file_version).collect(),
+    }
+}
+
+/// Returns a version of a file.
+pub fn file_version(version: &FileVersion) -> wire::FileVersion {
+    let (backup, size) = match version.backup {
+        Backup::Kept(size) => (wire::BackupState::Kept, Some(size)),
+        Backup::NoFile => (wire::BackupState::NoFile, None),
+        Backup::Missing => (wire::BackupState::Missing, None),
+        Backup::Refused => (wire::BackupState::Refused, None),
+    };
+    wire::FileVersion {
+        version: version.number,
+        time: version.made_at.map(time),
+        message_id: version.message.clone(),
+        backup,
+        size,
     }
 }
 

@@ -25,13 +25,15 @@ use crate::error::Error;
 use crate::files::{TranscriptFile, agents_below, project_folders};
 
 use activity::Activity;
+pub use activity::FileFilter;
+pub(crate) use activity::is_from_root;
 use agents::Agents;
 pub(crate) use facts::listed_title;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 use folder::{Candidate, Folder};
 use loader::Loader;
 pub(crate) use project::projects;
-pub use project::{Project, ProjectFilter, Worktree};
+pub use project::{Project, ProjectFilter, Worktree, with_upper_drive};
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]

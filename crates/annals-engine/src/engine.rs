@@ -15,6 +15,7 @@ use annals_transcript::write::{Recorder, Target};
 use crate::belongings::{self, Belonging};
 use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow};
 use crate::error::Error;
+use crate::file_history::{self, FileHistory};
 use crate::files::{Selection, TranscriptFile};
 #[cfg(feature = "follow")]
 use crate::follow::{self, FollowOptions, Follower};
@@ -331,6 +332,55 @@ impl Engine {
     /// Does the same for callers that are not trusted with paths: files outside of the config folders are left out.
     pub fn agents_inside(&self, file: &TranscriptFile) -> Result<Agents, Error> {
         subagent::agents(self, file, Some(&self.symlink_guard()))
+    }
+
+    /// Returns the files that a session and its subagents changed, with the versions that Claude Code keeps.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let lines = r#"{"type":"file-history-snapshot","messageId":"u","snapshot":{"messageId":"u","trackedFileBackups":{"plants.txt":{"backupFileName":"0a1b2c3d4e5f6071@v2","version":2}}}}
+    /// # {"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{lines}\n"))?;
+    /// # let backups = folder.path().join("file-history").join(id);
+    /// # std::fs::create_dir_all(&backups)?;
+    /// # std::fs::write(backups.join("0a1b2c3d4e5f6071@v2"), "fern\n")?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let history = engine.file_history(&engine.session(id.as_ref())?)?;
+    /// let (file, version) = history.version_at("plants.txt", "u")?;
+    /// assert_eq!((&*file.path, version.number), ("/src/plants.txt", 2));
+    /// assert_eq!(history.content(version)?.as_deref(), Some(&b"fern\n"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn file_history(&self, file: &TranscriptFile) -> Result<FileHistory, Error> {
+        file_history::file_history(self, file, false)
+    }
+
+    /// Returns the same for callers that are not trusted with paths: no subagent's transcript outside of the config folders
+    /// is read.
+    pub fn file_history_inside(&self, file: &TranscriptFile) -> Result<FileHistory, Error> {
+        file_history::file_history(self, file, true)
+    }
+
+    /// Returns what is at a path where a version of a file is to be restored; `None` if there is nothing. Fails if it is not
+    /// a regular file: a link is not followed.
+    pub fn before_restoring(&self, target: &Path) -> Result<Option<Vec<u8>>, Error> {
+        file_history::before_restoring(target)
+    }
+
+    /// Writes a restored version of a file, completely or not at all. `expected` is what the caller has seen at the path; if
+    /// something else is there by now, nothing is written. A new file gets the permissions of its backup.
+    pub fn write_restored(
+        &self,
+        target: &Path,
+        expected: Option<&[u8]>,
+        content: &[u8],
+        backup: Option<&Path>,
+    ) -> Result<(), Error> {
+        file_history::write_restored(self, target, expected, content, backup)
     }
 
     /// Returns the sessions of the same project that are related to a session, the closest first.

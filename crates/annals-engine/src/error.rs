@@ -42,6 +42,20 @@ pub(crate) enum ErrorKind {
     StrayManifest { session: String },
     #[error("no entry, or more than one, begins with `{id}`")]
     NoEntry { id: String },
+    #[error("no message from `{id}` back to the first has a snapshot of files")]
+    NoSnapshot { id: String },
+    #[error("the session changed no file, or more than one, whose path ends with `{path}`")]
+    NoChangedFile { path: String },
+    #[error("no version of {path} is recorded: Claude Code kept no backup of it")]
+    NoVersion { path: String },
+    #[error(
+        "the transcript names a backup that is not a file in the backup folder of the session; it was not opened"
+    )]
+    StrayBackup,
+    #[error("{} was changed meanwhile; nothing was written", path.display())]
+    ChangedMeanwhile { path: PathBuf },
+    #[error("{} is not a regular file; nothing was written", path.display())]
+    NotReplaceable { path: PathBuf },
     #[error("`{selector}` may be any of {} {}", candidates.len(), kinds(candidates))]
     Ambiguous { selector: String, candidates: Vec<Candidate> },
     #[error("{} {reason}", path.display())]
@@ -185,6 +199,14 @@ impl Error {
             ErrorKind::Writer(error) => Some(error),
             _ => None,
         }
+    }
+
+    /// Returns whether a session has no such file, or no version of it.
+    pub fn is_no_version(&self) -> bool {
+        matches!(
+            *self.0,
+            ErrorKind::NoSnapshot { .. } | ErrorKind::NoChangedFile { .. } | ErrorKind::NoVersion { .. }
+        )
     }
 
     /// Returns whether there is no such session.

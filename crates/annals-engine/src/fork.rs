@@ -280,10 +280,10 @@ fn string_length(rest: &[u8]) -> usize {
     at.min(rest.len())
 }
 
-/// Returns the title of a session, or else the beginning of its first prompt.
+/// Returns the title of a session, or else the beginning of its first prompt or reply.
 fn name_of(file: &TranscriptFile) -> String {
     match listed_title(&file.path) {
-        Some(Title { text, source: TitleSource::Prompt }) => one_line(&text),
+        Some(Title { text, source: TitleSource::Prompt | TitleSource::Reply }) => one_line(&text),
         Some(title) => title.text,
         None => "Untitled".to_owned(),
     }

@@ -17,6 +17,7 @@ mod catalog;
 mod check;
 mod engine;
 mod error;
+mod file_history;
 mod files;
 pub mod fold;
 #[cfg(feature = "follow")]
@@ -49,12 +50,13 @@ mod trash;
 
 pub use belongings::Belonging;
 pub use catalog::{
-    Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary, SessionRow, Sort, Title,
-    TitleSource, TranscriptKind, Worktree,
+    Facts, FileFilter, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary, SessionRow,
+    Sort, Title, TitleSource, TranscriptKind, Worktree, with_upper_drive,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;
 pub use error::{Candidate, Error};
+pub use file_history::{Backup, ChangedFile, FileHistory, FileVersion};
 pub use files::{Selection, TranscriptFile, open_regular};
 #[cfg(feature = "follow")]
 pub use follow::{Event, FollowOptions, Follower};

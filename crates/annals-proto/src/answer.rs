@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Agent, ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text, ToolCall, TrashEntry, Turn,
+    Agent, ChangedFile, ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text,
+    ToolCall, TrashEntry, Turn,
 };
 
 /// Result of `history/list`.
@@ -62,6 +63,18 @@ pub struct ReadResult {
     /// are none.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub queued: Vec<QueuedPrompt>,
+}
+
+/// Result of `history/files`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FilesResult {
+    /// The files that the session changed, by path.
+    pub files: Vec<ChangedFile>,
+    /// Whether older versions or more files were left out, because the answer would be too long.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub cut: bool,
 }
 
 /// Result of `history/tools`.

@@ -12,6 +12,7 @@ mod answer;
 mod change;
 mod chat;
 mod check;
+mod file;
 mod history;
 mod input;
 mod lineage;
@@ -34,12 +35,14 @@ mod word;
 
 pub use agent::{Agent, AgentState};
 pub use answer::{
-    AgentsResult, AppendedNotice, ChangedNotice, DeleteResult, ListResult, LoadResult, ProjectsResult,
-    ReadResult, StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
+    AgentsResult, AppendedNotice, ChangedNotice, DeleteResult, FilesResult, ListResult, LoadResult,
+    ProjectsResult, ReadResult, StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult,
+    WatchResult,
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
 pub use check::{Problem, Severity};
+pub use file::{BackupState, ChangedFile, FileInSession, FileVersion, RestoredFile};
 pub use history::{
     Attribution, Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind,
     RootCause, SupersededLine, Visibility,

@@ -58,6 +58,8 @@ methods! {
     HistoryTurns "history/turns" reads,
     /// Lists the agents of a session.
     HistoryAgents "history/agents" reads,
+    /// Lists the files that a session changed, with the versions that Claude Code keeps.
+    HistoryFiles "history/files" reads,
     /// Sets the title of a session.
     HistoryRename "history/rename" changes,
     /// Sets or removes the tag of a session.

@@ -27,7 +27,7 @@ pub struct ListParams {
     pub all: Option<bool>,
 }
 
-/// One session: parameters of `history/delete`.
+/// One session: parameters of `history/delete` and `history/files`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

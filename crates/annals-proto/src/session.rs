@@ -7,6 +7,7 @@ use crate::word::words;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the JSON")]
 pub struct Session {
     /// Its id.
     pub id: String,
@@ -53,6 +54,9 @@ pub struct Session {
     /// How many prompts are in its queue and were not sent; absent if only the head and the tail of the file were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queued: Option<u64>,
+    /// Whether its file is so large that a part of it was not read, which may have another title, branch or time.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub partial: bool,
     /// Whether only the prompt history mentions it; then its times are those of its prompts.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub ghost: bool,
@@ -75,6 +79,8 @@ words! {
         Summary "summary",
         /// The first prompt stands in for a title.
         Prompt "prompt",
+        /// The first reply of the model stands in for a title, because there is no prompt.
+        Reply "reply",
         /// There is no title.
         None "none",
     }

@@ -1,11 +1,13 @@
 //! Facts about a session from the two ends of its file, so that lists need not read what lies between.
 //!
 //! `docs/LISTS.md` states the rules. [`Lite`] holds the facts and takes them from one entry at a time (section 2). `ends`
-//! decides which bytes are read (section 1), `fast` skips messages that change no fact (section 4), `truncated` reads lines
-//! that are cut off (section 5), and `summary` finds the titles of old versions (3.3).
+//! decides which bytes are read (section 1), `scan` reads more of a file where its ends leave a question open (1.7), `fast`
+//! skips messages that change no fact (section 4), `truncated` reads lines that are cut off (section 5), and `summary` finds
+//! the titles of old versions (3.3).
 
 mod ends;
 mod fast;
+mod scan;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,7 @@ mod truncated;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use jiff::Timestamp;
 
@@ -24,16 +27,21 @@ use crate::json::{JsonStr, Value};
 use crate::line::{Entries, Reader};
 use crate::prompt;
 use crate::queue::Queue;
+pub use scan::ScanBound;
 use summary::Summaries;
+pub use summary::VerifiedSummary;
 pub use truncated::{field_without_beginning, field_without_end};
 
 /// Facts about a session, from the entries of its file that were read.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Lite {
     /// The length of the file.
     pub size: u64,
     /// Whether all of the file was read, so that nothing was missed.
     pub whole: bool,
+    /// Whether the bound of a scan left a part of the file unread (LISTS 1.8).
+    pub partial: bool,
     /// The first `sessionId`.
     pub session: Option<String>,
     /// The first `cwd` of a message: the project's path.
@@ -52,6 +60,8 @@ pub struct Lite {
     pub forked_from: Option<String>,
     /// The first words of a person, see [`prompt::own_words`].
     pub first_prompt: Option<String>,
+    /// The first words of the model, if no prompt stands before them (LISTS 3.6).
+    pub first_reply: Option<String>,
     /// The earliest time.
     pub first_at: Option<Timestamp>,
     /// The latest time; none if the file was not read whole and its tail has none.
@@ -62,6 +72,8 @@ pub struct Lite {
     pub has_messages: bool,
     /// Whether there is a message that is not a subagent's.
     pub has_main_messages: bool,
+    /// Whether the tail has a message, so that the last branch and the last version are known (LISTS 2.3).
+    pub tail_has_messages: bool,
     /// The last record of each type.
     records: BTreeMap<Kind, Vec<u8>>,
     /// Types of records that are in the tail of the file.
@@ -79,20 +91,17 @@ impl Lite {
         ends::read(file, size)
     }
 
-    /// Reads all of a file up to `size`, for facts that its ends do not have (LISTS 1.7).
-    pub fn read_all(file: &mut (impl Read + Seek), size: u64) -> io::Result<Self> {
-        Self::read_from(file, 0, size)
+    /// Reads a file up to `size` for facts that its ends do not have: all of it, or as much as the bound allows (LISTS 1.7,
+    /// LISTS 1.8).
+    pub fn scan(file: &mut (impl Read + Seek), size: u64, bound: ScanBound) -> io::Result<Self> {
+        scan::read(file, size, bound)
     }
 
-    /// Reads all of a file from `offset`, the start of a line, up to `size` (LISTS 1.8).
+    /// Reads all of a file from `offset`, the start of a line, up to `size` (LISTS 1.9).
     pub fn read_from(file: &mut (impl Read + Seek), offset: u64, size: u64) -> io::Result<Self> {
         let fingerprint = Some(Fingerprint::at(file, size)?);
         let mut lite = Self { size, whole: true, fingerprint, ..Self::default() };
-        file.seek(SeekFrom::Start(offset))?;
-        let mut reader = Reader::new(file.take(size.saturating_sub(offset)));
-        while let Some(entry) = reader.read()? {
-            lite.add(&entry);
-        }
+        lite.add_span(file, offset..size)?;
         Ok(lite)
     }
 
@@ -106,10 +115,10 @@ impl Lite {
         if self.whole || self.in_tail.contains(&V::KIND) { self.last() } else { None }
     }
 
-    /// Returns the last summary of this session, which old versions wrote as its title (LISTS 3.3). This may search all of
-    /// the file.
-    pub fn summary(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
-        self.summaries.last_of_session(file)
+    /// Returns the last summary of this session, which old versions wrote as its title (LISTS 3.3). This may search the file,
+    /// as much of it as the bound of a scan allows.
+    pub fn summary(&self, file: &mut (impl Read + Seek), bound: ScanBound) -> io::Result<VerifiedSummary> {
+        self.summaries.last_of_session(file, &bound.spans(self.size))
     }
 
     /// Returns how many prompts wait in the queue (LISTS 2.11); `None` if that is not known because not all of the file was
@@ -126,6 +135,16 @@ impl Lite {
     /// Creates the facts of a file with these ends, of which no entry was read yet.
     fn with_ends(head: &[u8], tail: &[u8], size: u64) -> Self {
         Self { size, fingerprint: Some(Fingerprint::of_ends(head, tail)), ..Self::default() }
+    }
+
+    /// Adds the entries of a part of a file that begins with a line.
+    fn add_span(&mut self, file: &mut (impl Read + Seek), span: Range<u64>) -> io::Result<()> {
+        file.seek(SeekFrom::Start(span.start))?;
+        let mut reader = Reader::new(file.take(span.end.saturating_sub(span.start)));
+        while let Some(entry) = reader.read()? {
+            self.add(&entry);
+        }
+        Ok(())
     }
 
     fn add_lines(&mut self, lines: &[u8]) {
@@ -175,6 +194,10 @@ impl Lite {
         if self.first_prompt.is_none() {
             self.first_prompt = prompt::own_words(entry).map(Cow::into_owned);
         }
+        // LISTS 3.6
+        if self.first_prompt.is_none() && self.first_reply.is_none() {
+            self.first_reply = prompt::reply_words(entry).map(Cow::into_owned);
+        }
     }
 
     /// Extends the range of times (LISTS 2.6).
@@ -197,6 +220,7 @@ impl Lite {
         self.permission_mode = tail.permission_mode.or(self.permission_mode.take());
         self.messages += tail.messages;
         self.has_messages |= tail.has_messages;
+        self.tail_has_messages = tail.has_messages;
         self.has_main_messages |= tail.has_main_messages;
         self.in_tail = tail.records.keys().copied().collect();
         self.records.extend(tail.records);
@@ -206,6 +230,7 @@ impl Lite {
         if meets_head {
             self.whole = true;
             self.first_prompt = self.first_prompt.take().or(tail.first_prompt);
+            self.first_reply = self.first_reply.take().or(tail.first_reply);
         }
     }
 

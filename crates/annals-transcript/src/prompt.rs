@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 use crate::content::{Block, Content};
-use crate::entry::view::{Attachment, QueuedCommand};
+use crate::entry::view::{Assistant, Attachment, QueuedCommand};
 use crate::entry::{Entry, Flag, Kind};
 
 /// One input. A message may have several, such as a selection in an editor and a question about it.
@@ -162,6 +162,17 @@ pub fn own_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     let words =
         inputs.into_iter().filter(|input| matches!(input.kind, InputKind::Prompt | InputKind::Queued));
     words.map(|input| input.text).reduce(|all, more| all + "\n" + more)
+}
+
+/// Returns the first text of a reply, without what only Claude Code or a subagent wrote.
+pub fn reply_words<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
+    let is_other = [Flag::Sidechain, Flag::ApiError, Flag::Virtual].into_iter().any(|flag| entry.has(flag));
+    entry.view::<Assistant>().filter(|reply| !is_other && !reply.is_synthetic())?;
+    let texts = entry.content().blocks().filter_map(|block| match block {
+        Block::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.map(|text| text.text()).find(|text| !text.trim().is_empty())
 }
 
 /// Returns the first part of a text that a person typed. It skips the tags of Claude Code with their content, and texts that

@@ -522,7 +522,7 @@ fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> 
 }
 
 fn is_synthetic(entry: &Entry<'_>) -> bool {
-    entry.view::<Assistant>().and_then(|reply| reply.model()).is_some_and(|model| model == "<synthetic>")
+    entry.view::<Assistant>().is_some_and(|reply| reply.is_synthetic())
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {

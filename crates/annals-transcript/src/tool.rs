@@ -269,13 +269,24 @@ pub fn subject(call: &ToolUse<'_>) -> String {
     found.or_else(first_text).unwrap_or_default().into_owned()
 }
 
+/// Returns the file that a call changes, if it is a call of a tool for that.
+pub fn changed_file(call: &ToolUse<'_>) -> Option<String> {
+    let key = match call.name().as_deref() {
+        Some("Write" | "Edit" | "MultiEdit") => "file_path",
+        Some("NotebookEdit") => "notebook_path",
+        _ => return None,
+    };
+    call.input()?.text(key).map(Cow::into_owned)
+}
+
 /// Returns the files that a call certainly reads or writes, according to its arguments.
 pub fn files(call: &ToolUse<'_>) -> Vec<String> {
     let Some(input) = call.input() else { return Vec::new() };
     let path = |key: &str| input.text(key).map(Cow::into_owned).into_iter().collect();
     match call.name().as_deref() {
-        Some("Read" | "Write" | "Edit" | "MultiEdit") => path("file_path"),
-        Some("NotebookEdit" | "NotebookRead") => path("notebook_path"),
+        Some("Write" | "Edit" | "MultiEdit" | "NotebookEdit") => changed_file(call).into_iter().collect(),
+        Some("Read") => path("file_path"),
+        Some("NotebookRead") => path("notebook_path"),
         Some("Grep" | "Glob" | "LS") => path("path"),
         Some("Bash") => input.text("command").map_or_else(Vec::new, |command| redirections(&command)),
         _ => Vec::new(),

@@ -82,6 +82,9 @@ pub(crate) enum Command {
     Tools(Tools),
     /// List the agents of a session: type, task, how each ended, what started it
     Agents(OneSession),
+    /// List the files that a session changed, with their backups, and restore a version; or the sessions that changed a file
+    #[command(after_help = FILES_HELP)]
+    Files(Files),
     /// List related sessions: those that a session was copied from, copied to, or continued in
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
@@ -164,6 +167,37 @@ pub(crate) struct Serve {
     /// Command that starts an agent of the Agent Client Protocol, which continues sessions
     #[arg(long, value_name = "COMMAND", requires = "stdio", conflicts_with = "read_only")]
     pub(crate) agent: Option<String>,
+}
+
+const FILES_HELP: &str = "\
+Claude Code copies a file before it changes it, and records at each prompt which copy held then. `--at UUID` names a prompt, or \
+any message that answers it: the version that held when the prompt was sent, before everything that was changed in answer to it.
+
+  annals files latest
+  annals files latest --at 7fa65b3b
+  annals files latest --at 7fa65b3b --restore src/main.rs -o old-main.rs
+  annals files --file src/main.rs";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Files {
+    /// A session
+    #[arg(value_name = "SESSION", required_unless_present = "file")]
+    pub(crate) session: Option<OsString>,
+    /// List the sessions that changed this file; a path that is not from the root may be the end of a longer one
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["session", "at", "restore"])]
+    pub(crate) file: Option<String>,
+    /// A message: its uuid, or the beginning of it. Lists the version of each file that held then
+    #[arg(long, value_name = "UUID")]
+    pub(crate) at: Option<String>,
+    /// Restore the version of this file that held then
+    #[arg(long, value_name = "PATH", requires = "at")]
+    pub(crate) restore: Option<String>,
+    /// Where to write the restored file; `-` is standard output [default: where the file was]
+    #[arg(short, long, value_name = "OUT", requires = "restore")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write without asking, and replace an existing file without showing the difference
+    #[arg(long, requires = "restore")]
+    pub(crate) yes: bool,
 }
 
 /// Options of commands that rewrite or move files.

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod change;
 pub(crate) mod check;
+pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod lineage;
 pub(crate) mod list;

@@ -189,7 +189,8 @@ const MAX_CANDIDATES: usize = 10;
 
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
-        let nothing = error.is_not_found() || error.is_not_in_trash() || error.is_no_entry();
+        let nothing =
+            error.is_not_found() || error.is_not_in_trash() || error.is_no_entry() || error.is_no_version();
         let code = if nothing { FOUND_NOTHING } else { FAILED };
         let candidates = error.candidates();
         let mut hints: Vec<_> = candidates
@@ -234,6 +235,9 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_no_entry() {
             hints.push("`annals show SESSION --json` prints the uuids of entries".into());
+        }
+        if error.is_no_version() {
+            hints.push("`annals files SESSION` lists the files with their versions".into());
         }
         if error.is_live() {
             hints.push("`--force` continues anyway; lines that are written meanwhile may be lost".into());

@@ -53,6 +53,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
         Command::Tools(tools) => commands::tools::run(&engine, tools, &args.global),
         Command::Agents(agents) => commands::agents::run(&engine, agents, &args.global),
+        Command::Files(files) => commands::files::run(&engine, files, &args.global),
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),

@@ -2,6 +2,7 @@
 
 mod clean;
 pub(crate) mod conversation;
+pub(crate) mod diff;
 mod markdown;
 pub(crate) mod messages;
 mod progress;

@@ -140,6 +140,7 @@ pub(super) fn title_source(source: Option<TitleSource>) -> wire::TitleSource {
         Some(TitleSource::Ai) => wire::TitleSource::Ai,
         Some(TitleSource::Summary) => wire::TitleSource::Summary,
         Some(TitleSource::Prompt) => wire::TitleSource::Prompt,
+        Some(TitleSource::Reply) => wire::TitleSource::Reply,
         None => wire::TitleSource::None,
     }
 }

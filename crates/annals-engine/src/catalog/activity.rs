@@ -9,6 +9,7 @@ use annals_transcript::entry::Flag;
 use annals_transcript::{Entry, Kind, tool};
 use memchr::memmem;
 
+use super::project::with_upper_drive;
 use crate::fold::Fold;
 
 /// What was done in a transcript.
@@ -55,20 +56,47 @@ impl Activity {
     /// Returns whether a file was touched, or one in a folder. A path from the root means that place; any other the end
     /// or a part of a longer one.
     pub(super) fn has_file(&self, wanted: &str, cwd: Option<&str>) -> bool {
-        let wanted = plain(wanted);
-        let is_it = |file: &String| {
-            let file = plain(file);
-            let file = match cwd {
-                Some(cwd) if !is_from_root(&file) => format!("{}/{file}/", plain(cwd)),
-                _ => format!("{file}/"),
-            };
-            if is_from_root(&wanted) {
-                file.starts_with(&format!("{wanted}/"))
-            } else {
-                format!("/{file}").contains(&format!("/{wanted}/"))
-            }
+        let filter = FileFilter::new(wanted);
+        self.files.iter().any(|file| filter.matches(file, cwd))
+    }
+}
+
+/// Selects files by a path: from the root, or the end or a part of a longer one.
+#[derive(Debug)]
+pub struct FileFilter {
+    wanted: String,
+}
+
+impl FileFilter {
+    /// Takes a path, of this system or another.
+    pub fn new(wanted: &str) -> Self {
+        Self { wanted: plain(wanted) }
+    }
+
+    /// Returns whether a file is the wanted one, or in the wanted folder. A relative path belongs to `cwd`.
+    pub fn matches(&self, file: &str, cwd: Option<&str>) -> bool {
+        let file = plain(file);
+        let file = match cwd {
+            Some(cwd) if !is_from_root(&file) => format!("{}/{file}/", plain(cwd)),
+            _ => format!("{file}/"),
         };
-        self.files.iter().any(is_it)
+        if is_from_root(&self.wanted) {
+            file.starts_with(&format!("{}/", self.wanted))
+        } else {
+            format!("/{file}").contains(&format!("/{}/", self.wanted))
+        }
+    }
+
+    /// Returns whether a path is the wanted one, or ends with it.
+    pub(crate) fn is_file(&self, file: &str) -> bool {
+        let file = plain(file);
+        file == self.wanted
+            || (!is_from_root(&self.wanted) && format!("/{file}").ends_with(&format!("/{}", self.wanted)))
+    }
+
+    /// Returns the one spelling by which files are compared.
+    pub(crate) fn into_key(self) -> String {
+        self.wanted
     }
 }
 
@@ -76,15 +104,12 @@ impl Activity {
 pub(super) fn plain(path: &str) -> String {
     let mut path = path.replace('\\', "/");
     path.truncate(path.trim_end_matches('/').len());
-    let path = path.strip_prefix("./").map(str::to_owned).unwrap_or(path);
-    match path.as_bytes() {
-        [letter, b':', ..] if letter.is_ascii_lowercase() => path[..1].to_ascii_uppercase() + &path[1..],
-        _ => path,
-    }
+    with_upper_drive(path.strip_prefix("./").unwrap_or(&path))
 }
 
-/// Returns whether a plain path begins at the root of a system.
-pub(super) fn is_from_root(path: &str) -> bool {
+/// Returns whether a path begins at the root of a system.
+pub(crate) fn is_from_root(path: &str) -> bool {
+    let path = path.replace('\\', "/");
     path.is_empty() || path.starts_with('/') || matches!(path.as_bytes(), [_, b':', b'/', ..] | [_, b':'])
 }
 

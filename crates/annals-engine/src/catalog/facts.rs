@@ -13,7 +13,7 @@ use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, LastPrompt, Relocated, Tag};
 use annals_transcript::json::Value;
 use annals_transcript::line::read_span;
-use annals_transcript::lite::Lite;
+use annals_transcript::lite::{Lite, ScanBound};
 use annals_transcript::paths::SessionPaths;
 use annals_transcript::version::is_before;
 use jiff::Timestamp;
@@ -60,8 +60,10 @@ pub struct Facts {
     pub(super) cwds: Cwds,
     /// How far the transcript was read: to its end.
     pub(super) checkpoint: Checkpoint,
-    /// Whether all of the transcript was read.
-    pub(super) is_whole: bool,
+    /// Whether a part of the transcript that may hold facts was not read, because it is too long (LISTS 1.8).
+    pub is_partial: bool,
+    /// Whether these facts can be joined with those of lines that are appended (LISTS 1.9).
+    pub(super) can_grow: bool,
 }
 
 /// What kind of entries a transcript has (LISTS 6.2).
@@ -124,6 +126,8 @@ pub enum TitleSource {
     Summary,
     /// The first prompt.
     Prompt,
+    /// The first words of the model (LISTS 3.6).
+    Reply,
 }
 
 impl TitleSource {
@@ -135,46 +139,55 @@ impl TitleSource {
         TitleSource::Ai,
         TitleSource::Summary,
         TitleSource::Prompt,
+        TitleSource::Reply,
     ];
+
+    /// Returns whether the first text of this source counts, and not the last one.
+    fn first_counts(self) -> bool {
+        matches!(self, TitleSource::Prompt | TitleSource::Reply)
+    }
 }
 
 impl Facts {
-    /// Reads the facts of a transcript: from its two ends, or from all of it if the ends do not give all facts (LISTS 1.7).
-    pub(super) fn read(transcript: &Candidate) -> io::Result<Self> {
+    /// Reads the facts of a transcript: from its two ends, or from more of it if the ends do not give all facts (LISTS 1.7).
+    pub(super) fn read(transcript: &Candidate, bound: ScanBound) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
         if lacks_facts(&lite, &file, &transcript.path) {
-            lite = Lite::read_all(&mut file, transcript.state.length)?;
+            lite = Lite::scan(&mut file, transcript.state.length, bound)?;
         }
-        Self::of(lite, &mut file, transcript)
+        Self::of(lite, &mut file, transcript, bound)
     }
 
     /// Reads the facts that the two ends of a transcript give, which are enough for a subagent (LISTS 1.7).
     pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
-        Self::of(lite, &mut file, transcript)
+        Self::of(lite, &mut file, transcript, ScanBound::default())
     }
 
     /// Reads the facts of a transcript that seems to have grown since these were read. The result is that of
-    /// [`read`](Self::read). Where that would read all of the file, only the appended part is read if these are the facts of
-    /// everything before it (LISTS 1.8).
-    pub(super) fn read_again(&self, transcript: &Candidate) -> io::Result<Self> {
+    /// [`read`](Self::read). Where that would read more than the ends of the file, only the appended part is read if these
+    /// are the facts of everything before it that counts (LISTS 1.9).
+    pub(super) fn read_again(&self, transcript: &Candidate, bound: ScanBound) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         if !lacks_facts(&lite, &file, &transcript.path) {
-            return Self::of(lite, &mut file, transcript);
+            return Self::of(lite, &mut file, transcript, bound);
         }
-        if self.is_continued(&mut file, transcript)? {
-            let from = self.checkpoint.offset();
-            let since = Lite::read_from(&mut file, from, transcript.state.length)?;
-            if let Some(facts) = grown::with(self, since, &mut file, transcript)? {
+        let length = transcript.state.length;
+        if self.is_continued(&mut file, transcript, bound)? {
+            let since = Lite::read_from(&mut file, self.checkpoint.offset(), length)?;
+            if let Some(facts) = grown::with(self, since, &mut file, transcript, bound)? {
                 return Ok(facts);
             }
         }
-        Self::of(Lite::read_all(&mut file, transcript.state.length)?, &mut file, transcript)
+        Self::of(Lite::scan(&mut file, length, bound)?, &mut file, transcript, bound)
     }
 
-    /// Returns whether these are the facts of whole lines that a longer transcript still begins with.
-    fn is_continued(&self, file: &mut File, transcript: &Candidate) -> io::Result<bool> {
-        Ok(self.is_whole
+    /// Returns whether these are the facts of whole lines that a longer transcript still begins with, and of the same parts
+    /// of it that would be read now.
+    fn is_continued(&self, file: &mut File, transcript: &Candidate, bound: ScanBound) -> io::Result<bool> {
+        let gap = bound.gap(self.checkpoint.offset()).filter(|_| self.is_partial);
+        Ok(self.can_grow
+            && gap == bound.gap(transcript.state.length)
             && starts_a_line(file, self.checkpoint.offset())?
             && self.checkpoint.compare(file, &transcript.state)? == Change::Grown)
     }
@@ -182,7 +195,7 @@ impl Facts {
     /// Reads the facts of a session: of its transcript, with the title in the file beside it.
     pub(crate) fn of_session(path: &Path) -> io::Result<Self> {
         let transcript = Candidate::of(path).ok_or(io::ErrorKind::NotFound)?;
-        let mut facts = Self::read(&transcript)?;
+        let mut facts = Self::read(&transcript, ScanBound::default())?;
         facts.take_title_beside(path);
         Ok(facts)
     }
@@ -197,7 +210,7 @@ impl Facts {
 
     /// Builds the facts from the entries that were read. The title is the first that is not blank, in the order of
     /// [`TitleSource`] (LISTS 3.1).
-    fn of(mut lite: Lite, file: &mut File, transcript: &Candidate) -> io::Result<Self> {
+    fn of(mut lite: Lite, file: &mut File, transcript: &Candidate, bound: ScanBound) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
         let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
@@ -212,11 +225,18 @@ impl Facts {
         ];
         let first_prompt = lite.first_prompt.as_deref().map(beginning);
         let mut title = given.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
+        let mut has_open_summary = false;
         if title.is_none() {
-            // To find out whether a summary belongs to this session may take a search through all of the file.
-            let summary = words(lite.summary(file)?).map(|text| Title { text, source: TitleSource::Summary });
-            let prompt = words(first_prompt.clone());
-            title = summary.or(prompt.map(|text| Title { text, source: TitleSource::Prompt }));
+            // To find out whether a summary belongs to this session may take a search through the file.
+            let summary = lite.summary(file, bound)?;
+            has_open_summary = summary.is_open;
+            let first_reply = lite.first_reply.as_deref().map(beginning);
+            let stand_ins = [
+                (words(summary.text), TitleSource::Summary),
+                (words(first_prompt.clone()), TitleSource::Prompt),
+                (words(first_reply), TitleSource::Reply),
+            ];
+            title = stand_ins.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
         }
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
@@ -235,7 +255,8 @@ impl Facts {
             session: lite.session,
             messages: lite.whole.then_some(lite.messages),
             checkpoint: Checkpoint::new(transcript.state.identity, transcript.state.length, lite.fingerprint),
-            is_whole: lite.whole,
+            is_partial: lite.partial || (has_open_summary && !lite.whole && bound.gap(lite.size).is_some()),
+            can_grow: (lite.whole || lite.partial) && !has_open_summary,
             // Claude Code writes an empty name where there is no repository (LISTS 2.3).
             git_branch: words(lite.git_branch),
             version: lite.version,
@@ -315,10 +336,13 @@ fn kind(lite: &Lite) -> TranscriptKind {
     }
 }
 
-/// Returns whether the two ends of a file lack a fact that may be found between them: its kind, its times, its first prompt
-/// or its title (LISTS 1.7).
+/// Returns whether the two ends of a file lack a fact that may be found between them: its kind, its times, its first prompt,
+/// its last message or its title (LISTS 1.7).
 fn lacks_facts(lite: &Lite, file: &File, path: &Path) -> bool {
-    let lacks_any = !lite.has_main_messages || lite.last_at.is_none() || lite.first_prompt.is_none();
+    let lacks_any = !lite.has_main_messages
+        || !lite.tail_has_messages
+        || lite.last_at.is_none()
+        || lite.first_prompt.is_none();
     let may_lack_title = || may_hide_a_title(lite) && title_beside(path).is_none();
     !lite.whole && (lacks_any || may_lack_title()) && !is_sparse(file)
 }
@@ -381,12 +405,82 @@ mod tests {
             fs::write(&path, message.repeat(messages)).unwrap();
             let before = Candidate::of(&path).unwrap();
             File::options().append(true).open(&path).unwrap().write_all(message.as_bytes()).unwrap();
-            let facts = Facts::read(&before).unwrap();
+            let bound = ScanBound::default();
+            let facts = Facts::read(&before, bound).unwrap();
             assert_eq!(facts.messages, Some(messages as u64));
             let now = Candidate::of(&path).unwrap();
-            let again = facts.read_again(&now).unwrap();
-            assert_eq!(again, Facts::read(&now).unwrap());
+            let again = facts.read_again(&now, bound).unwrap();
+            assert_eq!(again, Facts::read(&now, bound).unwrap());
             assert_eq!(again.messages, Some(messages as u64 + 1));
+        }
+    }
+
+    /// A line of a session: a message, or something of which the first or the last one counts.
+    fn some_line(kind: u8, number: usize) -> String {
+        let time = format!("2026-01-{:02}T03:{:02}:00.000Z", 1 + (number * 7) % 28, number % 60);
+        let version = if number > 20 { "2.1.45" } else { "2.1.0" };
+        let message = |kind: &str, more: &str, text: &str| {
+            format!(
+                r#"{{"parentUuid":null,"cwd":"/p{}","sessionId":"s{}",{more}"version":"{version}","gitBranch":"b{number}","type":"{kind}","message":{{"role":"{kind}","content":[{{"type":"text","text":"{text}"}}]}},"uuid":"u{number}","timestamp":"{time}"}}"#,
+                number % 3,
+                number % 2
+            )
+        };
+        let record = |kind: &str, key: &str, text: &str| {
+            format!(r#"{{"type":"{kind}","{key}":"{text}","sessionId":"s"}}"#)
+        };
+        let line = match kind {
+            0 => record("custom-title", "customTitle", &format!("C{number}")),
+            1 => record("custom-title", "customTitle", " "),
+            2 => record("ai-title", "aiTitle", &format!("A{number}")),
+            3 => record("ai-title", "aiTitle", ""),
+            4 => record("tag", "tag", &format!("t{number}")),
+            5 => record("tag", "tag", ""),
+            6 => record("agent-name", "agentName", &format!("N{number}")),
+            7 => record("relocated", "relocatedCwd", &format!("/moved{number}")),
+            8 | 9 => format!(
+                r#"{{"type": "summary", "summary": "S{number}", "leafUuid": "u{}"}}"#,
+                (number * 5) % 60
+            ),
+            10 => message("user", r#""permissionMode":"plan","#, &format!("Words {number}")),
+            11 => message("user", r#""entrypoint":"cli","isMeta":true,"#, "Injected"),
+            12 => message("assistant", r#""isSidechain":true,"#, "Of an agent"),
+            13 => message("assistant", "", &format!("Reply {number}")),
+            14 => message("progress", "", &"z".repeat(30_000)),
+            15 => message("user", r#""forkedFrom":{"sessionId":"origin"},"#, "[Request interrupted by user]"),
+            _ => record("mode", "mode", &"m".repeat(9_000)),
+        };
+        line + "\n"
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+        /// LISTS 1.8, LISTS 1.9
+        #[test]
+        fn facts_of_a_file_that_grew_are_those_of_a_file_read_at_once(
+            kinds in proptest::collection::vec(0u8..40, 30..70),
+            cuts in proptest::collection::vec(0usize..70, 1..5),
+        ) {
+            let bound = ScanBound::with_part(70_000);
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.jsonl");
+            let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(kinds.len())).collect();
+            cuts.extend([kinds.len()]);
+            cuts.sort_unstable();
+            let (mut facts, mut written) = (None::<Facts>, 0);
+            for cut in cuts {
+                let lines: String = (written..cut).map(|number| some_line(kinds[number], number)).collect();
+                File::options().create(true).append(true).open(&path).unwrap().write_all(lines.as_bytes()).unwrap();
+                written = cut;
+                let now = Candidate::of(&path).unwrap();
+                let at_once = Facts::read(&now, bound).unwrap();
+                let grown = match &facts {
+                    Some(facts) => facts.read_again(&now, bound).unwrap(),
+                    None => Facts::read(&now, bound).unwrap(),
+                };
+                proptest::prop_assert_eq!(&grown, &at_once);
+                facts = Some(grown);
+            }
         }
     }
 
@@ -402,7 +496,7 @@ mod tests {
         // The larger one is read whole because its end does not tell whether it has a title.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
-            let mut known = Facts::read(&Candidate::of(&path).unwrap()).unwrap();
+            let mut known = Facts::read(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap();
             // What takes a text out of a queue that was read before is known only where all of the file is read again.
             let is_small = messages == 10;
             for (appended, expected) in [
@@ -412,10 +506,10 @@ mod tests {
                 (operation("remove", "b"), is_small.then_some(1)),
             ] {
                 File::options().append(true).open(&path).unwrap().write_all(appended.as_bytes()).unwrap();
-                known = known.read_again(&Candidate::of(&path).unwrap()).unwrap();
+                known = known.read_again(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap();
                 assert_eq!(known.queued, expected, "{messages}: {appended}");
             }
-            assert_eq!(Facts::read(&Candidate::of(&path).unwrap()).unwrap().queued, Some(1));
+            assert_eq!(Facts::read(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap().queued, Some(1));
         }
     }
 

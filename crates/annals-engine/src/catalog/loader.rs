@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use annals_transcript::lite::ScanBound;
 use rayon::prelude::*;
 
 use super::activity::Activity;
@@ -74,8 +75,8 @@ impl Loader {
 fn read_facts(candidate: &Candidate, older: Option<Box<Facts>>) -> io::Result<Box<Facts>> {
     let facts = match older {
         _ if candidate.is_agent() => Facts::of_ends(candidate),
-        Some(facts) => facts.read_again(candidate),
-        None => Facts::read(candidate),
+        Some(facts) => facts.read_again(candidate, ScanBound::default()),
+        None => Facts::read(candidate, ScanBound::default()),
     };
     facts.map(Box::new)
 }

@@ -21,7 +21,7 @@ use crate::git;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Project {
-    /// Its path, as its sessions record it; `None` if they do not.
+    /// Its path, as its sessions record it, but with the letter of a drive in upper case; `None` if they do not.
     pub path: Option<String>,
     /// The names of the folders that hold its sessions.
     pub keys: Vec<String>,
@@ -218,7 +218,15 @@ fn group_worktrees(mut projects: Vec<Project>) -> Vec<Project> {
 /// it is in.
 pub(super) fn project_path(row: &SessionRow) -> Option<String> {
     let cwd = row.facts.cwd.as_deref()?;
-    Some(project_above(cwd, &row.project_key).unwrap_or(cwd).to_owned())
+    Some(with_upper_drive(project_above(cwd, &row.project_key).unwrap_or(cwd)))
+}
+
+/// Returns a path as projects are shown: with the letter of its drive in upper case (LISTS 6.5).
+pub fn with_upper_drive(path: &str) -> String {
+    match path.as_bytes() {
+        [letter, b':', ..] if letter.is_ascii_lowercase() => path[..1].to_ascii_uppercase() + &path[1..],
+        _ => path.to_owned(),
+    }
 }
 
 /// Returns the working directory, or the one above it, whose sessions are in a folder of this name.
@@ -252,5 +260,5 @@ const MADE_BY_CLAUDE_CODE: &str = "--claude-worktrees-";
 fn worktree_of(path: &str) -> Option<Worktree> {
     let by_place = WORKTREES.iter().find_map(|place| Some(path.split_once(place)?.0.to_owned()));
     let by_git = || Some(git::repository_of_worktree(Path::new(path))?.to_string_lossy().into_owned());
-    Some(Worktree { of: by_place.or_else(by_git)? })
+    Some(Worktree { of: with_upper_drive(&by_place.or_else(by_git)?) })
 }

@@ -492,3 +492,53 @@ fn tagging_survives_any_fault() {
     });
     assert!(faults > 20, "{faults}");
 }
+
+#[test]
+fn a_file_is_restored_whole_or_not_at_all() {
+    let (old, new) = ("what was there\n", "what was restored\n".repeat(1000));
+    for there in [Some(old), None] {
+        let set_up = |folder: &Path| {
+            make(folder);
+            if let Some(there) = there {
+                fs::write(folder.join("target.txt"), there).unwrap();
+            }
+        };
+        let restore = |disk, folder: &Path| {
+            let backup = folder.join(format!("root/file-history/{SESSION}/0123456789abcdef@v1"));
+            let target = folder.join("target.txt");
+            engine(folder, disk).write_restored(
+                &target,
+                there.map(str::as_bytes),
+                new.as_bytes(),
+                Some(&backup),
+            )
+        };
+        let faults = every_fault(set_up, restore, |folder, fault, result| {
+            let now = fs::read_to_string(folder.join("target.txt")).ok();
+            let is_whole = now.as_deref() == there || now.as_ref() == Some(&new);
+            assert!(is_whole, "{fault:?}: {result:?}: {now:?}");
+            assert!(result.is_err() || now.as_ref() == Some(&new), "{fault:?}: {result:?}");
+            assert_eq!(tree(&folder.join("root")), *made(), "{fault:?}: {result:?}");
+        });
+        assert!(faults > 10, "{faults}");
+    }
+}
+
+#[test]
+fn a_file_that_changed_after_its_difference_was_shown_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    let target = folder.path().join("target.txt");
+    let restore = |expected: Option<&str>| {
+        real(folder.path()).write_restored(&target, expected.map(str::as_bytes), b"restored", None)
+    };
+    fs::write(&target, "changed").unwrap();
+    for expected in [Some("seen"), None] {
+        let error = restore(expected).unwrap_err().to_string();
+        assert!(error.ends_with("was changed meanwhile; nothing was written"), "{error}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "changed");
+    }
+    restore(Some("changed")).unwrap();
+    assert_eq!(fs::read_to_string(&target).unwrap(), "restored");
+    assert!(!folder.path().join(".target.txt.annals").exists(), "no temporary file is left");
+}

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
+use std::io::Write;
 use std::ops::ControlFlow;
 
 use annals_engine::ListOptions;
@@ -27,4 +28,49 @@ fn a_list_ends_when_who_is_told_wants_no_more_and_is_whole_the_next_time() {
     });
     assert_eq!((told.get(), listing.sessions.len()), (1, 0));
     assert_eq!(engine.list(&ListOptions::default()).sessions.len(), 202);
+}
+
+/// LISTS 1.8
+#[test]
+fn a_session_that_is_too_long_to_read_is_listed_the_same_with_and_without_the_catalogue() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    let session = "dddddddd-0000-4000-8000-000000000000";
+    let lines = |number: usize| {
+        let line = message("words", session).with("version", "2.1.45").to_string();
+        line.replacen("words", &format!("words {number} {}", "z".repeat(400_000)), 1)
+    };
+    let title = |name: &str| {
+        format!("{{\"type\":\"custom-title\",\"customTitle\":\"{name}\",\"sessionId\":\"{session}\"}}\n")
+    };
+    let mut text: String = (0..30).map(lines).collect();
+    text += &title("In the gap");
+    text.extend((30..70).map(lines));
+    let path = transcript(folder.path(), session);
+    fs::write(&path, &text).unwrap();
+    let row = |engine: &annals_engine::Engine| {
+        let listing = engine.list(&ListOptions::default());
+        let found = listing.sessions.into_iter().find(|row| row.file.session.as_deref() == Some(session));
+        *found.unwrap().facts
+    };
+    let cold = |name: &str| {
+        let home = folder.path().join(name);
+        row(&annals_engine::Engine::open(
+            annals_engine::Roots::given(vec![folder.path().join("root")]).unwrap(),
+            annals_engine::Home::at(home),
+        ))
+    };
+    let engine = real(folder.path());
+    let first = row(&engine);
+    assert!(first.is_partial && first.messages.is_none());
+    assert_eq!(first.title.as_ref().unwrap().source, annals_engine::TitleSource::Prompt);
+    assert_eq!(row(&engine), first, "from the catalogue");
+    assert_eq!(cold("elsewhere"), first);
+    for appended in [lines(70), title("At the end"), lines(71), lines(72)] {
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(appended.as_bytes()).unwrap();
+        let grown = row(&engine);
+        assert_eq!(grown, cold(&format!("home-{}", appended.len())), "after {} bytes", appended.len());
+    }
+    let named = row(&engine);
+    assert_eq!(named.title.unwrap().text, "At the end");
 }

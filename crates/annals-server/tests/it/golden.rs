@@ -63,6 +63,11 @@ const ADDITIONS: &[Addition] = &[
         spellings: &[r#""history/agents","#],
         reason: "the agents of a session are listed",
     },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/files","#],
+        reason: "a method lists the files that a session changed",
+    },
 ];
 
 /// A request of a file, the answers that stand below it, and the answers that came.

@@ -485,3 +485,52 @@ fn what_a_queue_a_teammate_or_a_notice_says_is_cut_if_it_is_too_long() {
         );
     }
 }
+
+#[test]
+fn the_files_of_a_session_are_listed_with_their_versions_up_to_a_bound() {
+    let world = World::new();
+    let backup = |name: Option<&str>, version: usize| json!({"backupFileName": name, "version": version, "backupTime": minute(91)});
+    let snapshot = |message: &str, backups: Value| {
+        json!({"type": "file-history-snapshot", "messageId": message, "isSnapshotUpdate": false,
+            "snapshot": {"messageId": message, "trackedFileBackups": backups, "timestamp": minute(91)}})
+    };
+    let write = json!({"file_path": "/home/mia/tea/水壶 🫖.txt", "content": "on"});
+    let lines = lines_at(91, "k1")
+        .assistant("k2", |reply| reply.tool("t1", "Write", write))
+        .at(&minute(92))
+        .result("k3", "t1", "written");
+    append(&world.session(KETTLE), &lines);
+    let records = [
+        snapshot("k1", json!({"水壶 🫖.txt": backup(None, 1)})),
+        snapshot(
+            "k3",
+            json!({"水壶 🫖.txt": backup(Some("0a1b2c3d4e5f6071@v2"), 2), "x": backup(Some("../../x"), 1)}),
+        ),
+    ];
+    append(&world.session(KETTLE), &records.map(|record| format!("{record}\n")).concat());
+    let backups = world.path().join(".claude/file-history").join(KETTLE);
+    fs::create_dir_all(&backups).unwrap();
+    fs::write(backups.join("0a1b2c3d4e5f6071@v2"), "on").unwrap();
+    let params = json!({"sessionId": KETTLE});
+    let result = world.get("history/files", &params);
+    assert_eq!(
+        result,
+        json!({"files": [
+            {"path": "/home/mia/tea/x", "edits": 0, "lastEditAt": null, "versions": [
+                {"version": 1, "time": minute(91), "messageId": "k3", "backup": "refused", "size": null},
+            ]},
+            {"path": "/home/mia/tea/水壶 🫖.txt", "edits": 1, "lastEditAt": minute(92), "versions": [
+                {"version": 1, "time": minute(91), "messageId": "k1", "backup": "no_file", "size": null},
+                {"version": 2, "time": minute(91), "messageId": "k3", "backup": "kept", "size": 2},
+            ]},
+        ]})
+    );
+    let many = (0..1500).map(|number| snapshot("k1", json!({"x": backup(None, number + 2)})).to_string());
+    append(&world.session(KETTLE), &(many.collect::<Vec<_>>().join("\n") + "\n"));
+    let result = world.get("history/files", &params);
+    let versions = result["files"][0]["versions"].as_array().unwrap();
+    assert_eq!(
+        (versions.len(), &versions[999]["version"], &result["cut"]),
+        (1000, &json!(1501), &json!(true))
+    );
+}

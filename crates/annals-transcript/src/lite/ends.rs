@@ -82,7 +82,7 @@ impl Lite {
     }
 
     /// Adds every line of the tail that starts at `head_end` or behind. `tail` also has the byte before the tail. If it has
-    /// no complete line or no time, more of the file is read (LISTS 1.5).
+    /// no time or no complete message, more of the file is read (LISTS 1.5).
     fn read_tail(&mut self, file: &mut (impl Read + Seek), tail: &[u8], head_end: u64) -> io::Result<()> {
         let mut length = CHUNK;
         let mut bytes = Cow::Borrowed(tail);
@@ -95,14 +95,16 @@ impl Lite {
             let mut tail = Lite::default();
             tail.add_lines(&unread[cut..]);
             tail.add_line_without_beginning(&unread[..cut], self);
-            let is_enough = tail.last_at.is_some() && cut < unread.len();
+            let is_enough = tail.last_at.is_some() && tail.has_messages;
             if is_enough || meets_head || length >= LIMIT {
                 self.add_tail(tail, unread, meets_head);
                 return Ok(());
             }
             length *= 2;
-            let start = self.size.saturating_sub(length as u64 + 1);
-            bytes = Cow::Owned(read_span(file, start, self.size - start)?);
+            let earlier = self.size.saturating_sub(length as u64 + 1);
+            let mut longer = read_span(file, earlier, start - earlier)?;
+            longer.extend_from_slice(&bytes);
+            bytes = Cow::Owned(longer);
         }
     }
 }

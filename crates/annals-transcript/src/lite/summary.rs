@@ -1,14 +1,16 @@
 //! Titles that old versions wrote as `summary` records, often those of other sessions (LISTS 3.3).
 
 use std::io::{self, Read, Seek};
+use std::ops::Range;
+use std::sync::LazyLock;
 
-use memchr::memmem::{self, Finder};
+use memchr::memmem::Finder;
 
 use super::Lite;
 use super::ends::{CHUNK, with_buffer};
 use crate::entry::Entry;
 use crate::entry::view::Summary;
-use crate::json::quote;
+use crate::json::{quote, skip_space};
 use crate::line::read_into;
 use crate::version::is_before;
 
@@ -18,6 +20,20 @@ const LIMIT: usize = 64;
 /// The first version that continues a session in its own file (LISTS 3.4).
 const CONTINUES_IN_PLACE: [u32; 3] = [1, 0, 128];
 
+/// How many blanks there may be around the colon of an id that two reads of the file divide.
+const BLANKS: usize = 64;
+
+static ID: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"uuid\""));
+
+/// The last summary of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifiedSummary {
+    /// Its text; `None` if the file has no summary of its own.
+    pub text: Option<String>,
+    /// Whether a summary follows whose leaf was not found. It counts once the leaf is there.
+    pub is_open: bool,
+}
+
 /// The summaries of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Summaries {
@@ -25,6 +41,8 @@ pub(super) struct Summaries {
     unverified: Vec<Vec<u8>>,
     /// The last one whose leaf is in the file. It stands before the unverified ones.
     own: Option<String>,
+    /// Whether a summary behind that one has a leaf that was searched for and not found.
+    is_open: bool,
 }
 
 impl Summaries {
@@ -42,25 +60,32 @@ impl Summaries {
 
     /// Searches for leaves in these bytes instead of the file: the last summary whose leaf is in them counts.
     pub(super) fn verify_in(&mut self, bytes: &[u8]) {
-        let own = self
-            .unverified
-            .drain(..)
-            .rev()
-            .filter_map(|line| text_and_leaf(&line))
-            .find(|(_, leaf)| memmem::find(bytes, leaf.as_bytes()).is_some());
-        self.own = own.map(|(text, _)| text).or(self.own.take());
+        let mut leaves = Leaf::of(&self.unverified);
+        mark_ids(bytes, &mut leaves);
+        let verified = self.last_verified(leaves);
+        self.unverified.clear();
+        (self.own, self.is_open) = (verified.text, verified.is_open);
     }
 
-    /// Returns the last summary whose leaf is in the file.
-    pub(super) fn last_of_session(&self, file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
-        for line in self.unverified.iter().rev() {
-            if let Some((text, leaf)) = text_and_leaf(line)
-                && contains(file, leaf.as_bytes())?
-            {
-                return Ok(Some(text));
-            }
+    /// Returns the last summary whose leaf is in these parts of the file.
+    pub(super) fn last_of_session(
+        &self,
+        file: &mut (impl Read + Seek),
+        spans: &[Range<u64>],
+    ) -> io::Result<VerifiedSummary> {
+        let mut leaves = Leaf::of(&self.unverified);
+        for span in spans.iter().filter(|_| !self.unverified.is_empty()) {
+            search(file, span.clone(), &mut leaves)?;
         }
-        Ok(self.own.clone())
+        Ok(self.last_verified(leaves))
+    }
+
+    /// Returns the last one whose leaf was found, or the one that was found before.
+    fn last_verified(&self, mut leaves: Vec<Leaf>) -> VerifiedSummary {
+        let is_open = leaves.last().map_or(self.is_open, |last| !last.is_found);
+        let last = leaves.iter().rposition(|leaf| leaf.is_found);
+        let text = last.map(|last| leaves.swap_remove(last).summary).or_else(|| self.own.clone());
+        VerifiedSummary { text, is_open }
     }
 }
 
@@ -73,30 +98,62 @@ impl Lite {
     }
 }
 
-/// Returns the text of a summary, and how the id of its leaf is spelled in the entry that has it.
-fn text_and_leaf(line: &[u8]) -> Option<(String, String)> {
-    let summary: Summary<'_> = Entry::new(line).view()?;
-    Some((summary.summary()?.into_owned(), format!("\"uuid\":{}", quote(&summary.leaf()?))))
+/// A summary whose leaf is searched for.
+struct Leaf {
+    summary: String,
+    /// How the id of the leaf is spelled in the entry that has it.
+    id: String,
+    is_found: bool,
 }
 
-/// Returns whether a file has these bytes in it. Bytes that are longer than a chunk are not found.
-pub(super) fn contains(file: &mut (impl Read + Seek), needle: &[u8]) -> io::Result<bool> {
-    let finder = Finder::new(needle);
-    with_buffer(|buffer| {
-        let (mut offset, mut kept) = (0, 0);
-        while needle.len() <= CHUNK {
-            let read = read_into(file, offset, &mut buffer[kept..])?.len();
-            if finder.find(&buffer[..kept + read]).is_some() {
-                return Ok(true);
+impl Leaf {
+    /// Returns the leaves of summaries that have a text and a leaf.
+    fn of(lines: &[Vec<u8>]) -> Vec<Self> {
+        let leaf = |line: &Vec<u8>| {
+            let summary: Summary<'_> = Entry::new(line).view()?;
+            let (text, id) = (summary.summary()?.into_owned(), quote(&summary.leaf()?));
+            Some(Self { summary: text, id, is_found: false })
+        };
+        lines.iter().filter_map(leaf).collect()
+    }
+}
+
+/// Marks the leaves whose id is in these bytes, as the value of `uuid`. There may be blanks on both sides of the colon.
+fn mark_ids(bytes: &[u8], leaves: &mut [Leaf]) {
+    if leaves.is_empty() {
+        return;
+    }
+    for at in ID.find_iter(bytes) {
+        let colon = skip_space(bytes, at + ID.needle().len());
+        if bytes.get(colon) == Some(&b':') {
+            let value = &bytes[skip_space(bytes, colon + 1)..];
+            for leaf in leaves.iter_mut() {
+                leaf.is_found |= value.starts_with(leaf.id.as_bytes());
             }
-            if read < buffer.len() - kept {
+        }
+    }
+}
+
+/// Marks the leaves whose id is in a part of a file. An id that is longer than a chunk is not found.
+fn search(file: &mut (impl Read + Seek), span: Range<u64>, leaves: &mut [Leaf]) -> io::Result<()> {
+    // An id may start in the last bytes of a buffer and end in the next one.
+    let longest = leaves.iter().map(|leaf| leaf.id.len()).max().unwrap_or(0);
+    let overlap = (ID.needle().len() + BLANKS + longest).min(CHUNK);
+    with_buffer(|buffer| {
+        let (mut offset, mut kept) = (span.start, 0);
+        while offset < span.end {
+            let left = usize::try_from(span.end - offset).unwrap_or(usize::MAX);
+            let end = buffer.len().min(left.saturating_add(kept));
+            let read = read_into(file, offset, &mut buffer[kept..end])?.len();
+            mark_ids(&buffer[..kept + read], leaves);
+            if read < end - kept {
                 break;
             }
             offset += read as u64;
-            // The needle may start in the last bytes of this buffer and end in the next one.
-            kept = needle.len() - 1;
-            buffer.copy_within(buffer.len() - kept.., 0);
+            let filled = kept + read;
+            kept = overlap.min(filled);
+            buffer.copy_within(filled - kept..filled, 0);
         }
-        Ok(false)
+        Ok(())
     })
 }

@@ -2,7 +2,6 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use super::ends::{CHUNK, SMALL_CHUNK, last_line_end};
-use super::summary::contains;
 use super::*;
 use crate::entry::view::{CustomTitle, LastPrompt};
 use crate::line::first_line;
@@ -31,6 +30,10 @@ fn read<T: AsRef<[u8]>>(source: &mut Cursor<T>) -> Lite {
     let size = source.get_ref().as_ref().len() as u64;
     source.set_position(0);
     Lite::read(source, size).unwrap()
+}
+
+fn summary_of(lite: &Lite, file: &mut Cursor<impl AsRef<[u8]>>) -> Option<String> {
+    lite.summary(file, ScanBound::default()).unwrap().text
 }
 
 fn seconds(time: Option<Timestamp>) -> i8 {
@@ -170,7 +173,7 @@ fn bytes_appended_since_are_not_read() {
         let read = Lite::read(&mut Cursor::new(&longer), file.len() as u64).unwrap();
         assert_eq!(facts(&read), facts(&lite(&file)));
         assert_eq!((read.size, read.fingerprint), (file.len() as u64, lite(&file).fingerprint));
-        let all = Lite::read_all(&mut Cursor::new(&longer), file.len() as u64).unwrap();
+        let all = Lite::read_from(&mut Cursor::new(&longer), 0, file.len() as u64).unwrap();
         assert_eq!((all.messages, all.fingerprint), (u64::from(messages), lite(&file).fingerprint));
         let shorter = Lite::read(&mut Cursor::new(&file), longer.len() as u64).unwrap();
         assert_eq!(shorter.first_prompt, lite(&file).first_prompt);
@@ -320,17 +323,17 @@ fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
     let mut source = std::io::Cursor::new(file + timed);
     let found = read(&mut source);
     assert!(!found.whole);
-    assert_eq!(found.summary(&mut source).unwrap().as_deref(), Some("Ours"));
+    assert_eq!(summary_of(&found, &mut source).as_deref(), Some("Ours"));
     // From 1.0.128 on, a summary in the head is verified by the head alone.
     let stays = user("Words", "01") + &summary("Near", "u") + &filler + &entry("a") + &filler + timed;
     for (first, found) in [("", Some("Near")), (&*summary("Far", "a"), Some("Near"))] {
         let mut source = std::io::Cursor::new(first.to_owned() + &stays);
-        assert_eq!(read(&mut source).summary(&mut source).unwrap().as_deref(), found);
+        assert_eq!(summary_of(&read(&mut source), &mut source).as_deref(), found);
     }
     let mut far = std::io::Cursor::new(stays.replace("\"u\"", "\"other\"") + &summary("Far", "a") + timed);
-    assert_eq!(read(&mut far).summary(&mut far).unwrap().as_deref(), Some("Far"));
+    assert_eq!(summary_of(&read(&mut far), &mut far).as_deref(), Some("Far"));
     let mut other = std::io::Cursor::new(summary("Of another", "z") + &entry("a"));
-    assert_eq!(read(&mut other).summary(&mut other).unwrap(), None);
+    assert_eq!(summary_of(&read(&mut other), &mut other), None);
 }
 
 /// Reads both ends of a file and parses every line of them.
@@ -441,7 +444,7 @@ proptest::proptest! {
             }
         }
         proptest::prop_assume!(file.len() > 2 * CHUNK + 1 && records.keys().any(|kind| kind.ends_with("title")));
-        let whole = Lite::read_all(&mut Cursor::new(&file), file.len() as u64).unwrap();
+        let whole = Lite::read_from(&mut Cursor::new(&file), 0, file.len() as u64).unwrap();
         let without_empty_tags = |lite: &Lite| {
             let mut records = lite.records.clone();
             // A tag that was taken away is an empty record, or no record at all.
@@ -471,18 +474,36 @@ fn facts(
     (texts.map(Clone::clone), times, lite.records.clone(), lite.has_main_messages, lite.forked_from.clone())
 }
 
+/// LISTS 3.3
 #[test]
-fn bytes_are_found_wherever_they_are_in_a_file() {
+fn the_leaf_of_a_summary_is_found_wherever_it_is_and_however_it_is_spelled() {
     let length = 2 * CHUNK + 1;
-    for at in [0, 1, length - 4, length - 3, length - 1, length, 2 * length - 6, 2 * length + 10] {
+    let summary = "{ \"type\" : \"summary\", \"summary\" : \"Ours\", \"leafUuid\" : \"leaf\" }\n";
+    let spellings = ["\"uuid\":\"leaf\"", "\"uuid\": \"leaf\"", "\"uuid\"  :\t\"leaf\""];
+    for (id, at) in spellings.into_iter().flat_map(|id| {
+        let near_border = (length - 40..length + 2).chain(2 * length - 60..2 * length - 10);
+        [100, 1000].into_iter().chain(near_border).map(move |at| (id, at))
+    }) {
         let mut file = vec![b'.'; 3 * length];
-        file[at..at + 4].copy_from_slice(b"this");
-        assert!(contains(&mut Cursor::new(&file), b"this").unwrap(), "{at}");
-        assert!(contains(&mut Cursor::new(&file[..at + 4]), b"this").unwrap(), "{at}");
-        assert!(!contains(&mut Cursor::new(&file[..at + 3]), b"this").unwrap(), "{at}");
+        file[..summary.len()].copy_from_slice(summary.as_bytes());
+        file[at..at + id.len()].copy_from_slice(id.as_bytes());
+        let mut summaries = Summaries::default();
+        summaries.add(summary.trim_end().as_bytes());
+        let found = |end: usize| {
+            summaries.last_of_session(&mut Cursor::new(&file), &[0..10, 50..end as u64]).unwrap()
+        };
+        let ours = VerifiedSummary { text: Some("Ours".to_owned()), is_open: false };
+        assert_eq!(found(file.len()), ours, "{id} at {at}");
+        assert_eq!(found(at + id.len()), ours, "{id} at {at}");
+        assert_eq!(found(at + id.len() - 1), VerifiedSummary { text: None, is_open: true }, "{id} at {at}");
     }
-    let endless = vec![b'.'; 2 * length];
-    assert!(!contains(&mut Cursor::new(&endless), &endless).unwrap());
+    let named = "{\"type\":\"user\",\"parentUuid\":\"leaf\",\"uuid\":\"leafs\"}\n";
+    assert_eq!(summary_of(&lite(&(summary.to_owned() + named)), &mut Cursor::new("")), None);
+    let entry = "{\"type\": \"user\", \"uuid\": \"leaf\"}\n";
+    assert_eq!(
+        summary_of(&lite(&(summary.to_owned() + entry)), &mut Cursor::new("")).as_deref(),
+        Some("Ours")
+    );
 }
 
 /// LISTS 1.5, 2.9
@@ -494,4 +515,156 @@ fn all_messages_are_counted_if_the_tail_meets_the_head() {
     let read = lite(&(messages + &untimed));
     assert!(read.whole);
     assert_eq!((read.messages, seconds(read.last_at)), (150, 29));
+}
+
+/// LISTS 1.5, 2.3
+#[test]
+fn the_last_message_is_found_behind_long_lines_that_are_no_messages() {
+    let envelope = "\"parentUuid\":\"u\",\"cwd\":\"/p\",\"version\":\"9\",\"gitBranch\":\"of a record\"";
+    let progress = |bytes: usize| {
+        format!(
+            "{{{envelope},\"type\":\"progress\",\"data\":\"{}\",\"timestamp\":\"2026-01-02T03:04:10.000Z\"}}\n",
+            "z".repeat(bytes)
+        )
+    };
+    let last = user("Last", "09").replace("\"main\"", "\"feature\"").replace("2.1.0", "2.1.9");
+    let before = user("First", "01") + &filler(300_000) + &last;
+    for behind in
+        [progress(70_000), progress(40_000).repeat(3), progress(2_000_000), progress(60_000) + &progress(10)]
+    {
+        let read = lite(&(before.clone() + &behind));
+        let known = (read.git_branch.as_deref(), read.version.as_deref(), read.tail_has_messages);
+        assert_eq!(known, (Some("feature"), Some("2.1.9"), true), "{} bytes", behind.len());
+        assert_eq!(seconds(read.last_at), 10);
+        assert!(!read.whole || behind.len() > 300_000);
+    }
+    let hidden = lite(&(before + &progress(9_000_000)));
+    assert!(!hidden.tail_has_messages && !hidden.whole);
+}
+
+/// LISTS 3.6
+#[test]
+fn the_first_words_of_the_model_are_kept_if_no_prompt_stands_before_them() {
+    let reply = |more: &str, content: &str| {
+        format!(
+            "{{\"type\":\"assistant\",\"uuid\":\"a\",{more}\"message\":{{\"role\":\"assistant\",{content}}}}}\n"
+        )
+    };
+    let text = |text: &str| format!("\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]");
+    let call = "\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Bash\"}]";
+    let odd = reply("\"isSidechain\":true,", &text("agent"))
+        + &reply("\"isApiErrorMessage\":true,", &text("failed"))
+        + &reply(
+            "",
+            &(text("none").replace("none", "No response requested.") + ",\"model\":\"<synthetic>\""),
+        )
+        + &reply("", call)
+        + &reply("", &text("  "));
+    let file = odd.clone() + &reply("", &text("你好 👋")) + &reply("", &text("Second"));
+    assert_eq!(lite(&file).first_reply.as_deref(), Some("你好 👋"));
+    assert_eq!(lite(&odd).first_reply, None);
+    assert_eq!(lite(&(user("First", "01") + &file)).first_reply, None);
+}
+
+/// A file that is too long to be kept: everything between its start and its end is a line that is repeated.
+struct Long {
+    start: Vec<u8>,
+    line: Vec<u8>,
+    end: Vec<u8>,
+    length: u64,
+    at: u64,
+    bytes_read: u64,
+}
+
+impl Read for Long {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let middle_end = self.length - self.end.len() as u64;
+        let rest: &[u8] = match self.at {
+            at if at < self.start.len() as u64 => &self.start[at as usize..],
+            at if at < middle_end => {
+                let line = &self.line[(at - self.start.len() as u64) as usize % self.line.len()..];
+                &line[..line.len().min((middle_end - at) as usize)]
+            }
+            at => self.end.get((at - middle_end) as usize..).unwrap_or_default(),
+        };
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.at += count as u64;
+        self.bytes_read += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for Long {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let SeekFrom::Start(at) = to else { panic!("only from the start") };
+        self.at = at;
+        Ok(at)
+    }
+}
+
+/// LISTS 1.8
+#[test]
+fn no_more_than_the_bound_is_read_of_a_file_of_any_length() {
+    let summary = "{\"type\":\"summary\",\"summary\":\"Of another\",\"leafUuid\":\"nowhere\"}\n";
+    // Only lines that answer nothing: no time, no message, no prompt.
+    let silent = format!("{{\"type\":\"mode\",\"mode\":\"{}\"}}\n", "z".repeat(50_000)).into_bytes();
+    let endless = "z".repeat(1000).into_bytes();
+    for (line, length) in [(&silent, 314 << 20), (&endless, 314 << 20), (&silent, 1 << 40)] {
+        let mut file = Long {
+            start: summary.as_bytes().to_vec(),
+            line: line.clone(),
+            end: b"\n".to_vec(),
+            length,
+            at: 0,
+            bytes_read: 0,
+        };
+        Lite::read(&mut file, length).unwrap();
+        let ends = std::mem::take(&mut file.bytes_read);
+        assert!(ends < 17 << 20, "{ends} bytes for both ends");
+        let scanned = Lite::scan(&mut file, length, ScanBound::default()).unwrap();
+        assert!(scanned.partial && !scanned.whole);
+        let scan = std::mem::take(&mut file.bytes_read);
+        assert!(scan < (24 << 20) + (1 << 18), "{scan} bytes for a scan");
+        assert!(scanned.summary(&mut file, ScanBound::default()).unwrap().is_open);
+        let search = file.bytes_read;
+        assert!(search <= 24 << 20, "{search} bytes for a summary");
+        assert!(ends + scan + search < 65 << 20);
+    }
+}
+
+/// LISTS 1.8
+#[test]
+fn the_parts_that_are_read_depend_on_the_length_alone_and_seldom_change() {
+    let bound = ScanBound::with_part(10);
+    assert_eq!([0, 29, 30].map(|size| bound.gap(size)), [None, None, None]);
+    assert_eq!([31, 39].map(|size| bound.gap(size)), [Some(10..20), Some(10..20)]);
+    assert_eq!([40, 49, 50].map(|size| bound.gap(size)), [Some(10..30), Some(10..30), Some(10..40)]);
+    for size in 0..200 {
+        let read: u64 = bound.spans(size).into_iter().map(|span| span.end - span.start).sum();
+        assert!(read <= 30 && (read == size || read >= 20), "{read} of {size}");
+    }
+}
+
+/// LISTS 1.8, 2.5, 2.6, 2.7, 3.2
+#[test]
+fn what_the_parts_of_a_long_file_say_counts_by_the_side_of_the_gap() {
+    let title = |name: &str| {
+        format!("{{\"type\":\"custom-title\",\"customTitle\":\"{name}\",\"sessionId\":\"s\"}}\n")
+    };
+    let of = |first: &str, last: &str| {
+        let first = first.to_owned() + &filler(2000 - first.len());
+        let file = first + &filler(20_000) + last;
+        Lite::scan(&mut Cursor::new(&file), file.len() as u64, ScanBound::with_part(4000)).unwrap()
+    };
+    let prompt = user("First", "01").replace("\"uuid\"", "\"permissionMode\":\"plan\",\"uuid\"");
+    let read = of(&(prompt + &title("early")), &user("Second", "02"));
+    assert!(read.partial && !read.whole && read.tail_has_messages);
+    assert_eq!(read.first_prompt.as_deref(), Some("First"));
+    assert_eq!((seconds(read.first_at), seconds(read.last_at)), (1, 2));
+    assert_eq!(read.permission_mode, None);
+    assert!(read.last::<CustomTitle>().is_some() && read.newest::<CustomTitle>().is_none());
+    let read = of("", &(user("Second", "02") + &title("late")));
+    assert_eq!((read.first_prompt.as_deref(), seconds(read.first_at)), (None, 2));
+    assert_eq!(read.newest::<CustomTitle>().unwrap().title().unwrap(), "late");
 }

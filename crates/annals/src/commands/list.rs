@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, ListOptions, SessionRow, Sort};
+use annals_engine::{Engine, ListOptions, SessionRow, Sort, with_upper_drive};
 use jiff::Timestamp;
 
 use crate::args::{Global, List, SortBy};
@@ -104,7 +104,7 @@ fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
         table.row(&[
             listed.file.session.as_deref().unwrap_or_default().chars().take(8).collect(),
             title,
-            facts.cwd.clone().unwrap_or_else(|| listed.project_key.clone()),
+            facts.cwd.as_deref().map_or_else(|| listed.project_key.clone(), with_upper_drive),
             facts.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::size(listed.size),
             marks(listed),
@@ -130,7 +130,7 @@ fn ghosts(engine: &Engine, wanted: &ListOptions, global: &Global) -> Result<Exit
         table.row(&[
             ghost.session.chars().take(8).collect(),
             output::cut(&output::one_line(&ghost.first_prompt), MAX_TITLE),
-            ghost.project.clone().unwrap_or_default(),
+            ghost.project.as_deref().map(with_upper_drive).unwrap_or_default(),
             ghost.last_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::number(ghost.prompts as u64),
         ]);

@@ -413,8 +413,8 @@ fn a_path_on_a_drive_is_one_project_in_either_case_of_its_letter() {
             r#"\x 1 null ["/x"]"#,
             r#"/x 1 null ["\\x"]"#,
             r"E:\X 1 null []",
-            r"e:/x 3 null []",
-            r#"E:\x\.claude\worktrees\fix 1 "e:/x" []"#,
+            r"E:/x 3 null []",
+            r#"E:\x\.claude\worktrees\fix 1 "E:/x" []"#,
         ]
     );
 }
@@ -803,4 +803,69 @@ fn a_project_that_cannot_be_read_is_told_and_the_others_are_listed() {
     assert_eq!(json.stdout.lines().count(), 1);
     assert_eq!(serde_json::from_str::<Value>(json.stdout.trim()).unwrap()["id"], SESSION);
     assert!(text.stdout.contains("Tea timer"), "{}", text.stdout);
+}
+
+/// LISTS 3.6
+#[test]
+fn a_session_without_a_prompt_is_called_by_its_first_reply() {
+    let home = Home::new();
+    let reply = prompt("我来看看 🍵", "/p", 1).replace("user", "assistant");
+    write(&home, "-p", 1, 1, &(reply.clone() + &prompt("second", "/p", 2).replace("user", "assistant")));
+    write(&home, "-p", 2, 2, &(reply + &prompt("Asked later", "/p", 3)));
+    let shown: Vec<_> = listed(&home, &["--sort", "created"])
+        .iter()
+        .map(|session| {
+            (session["title"].clone(), session["titleSource"].clone(), session["firstPrompt"].clone())
+        })
+        .collect();
+    let of = |title: &str, source: &str, prompt: Value| (Value::from(title), Value::from(source), prompt);
+    assert_eq!(
+        shown,
+        [of("我来看看 🍵", "reply", Value::Null), of("Asked later", "prompt", Value::from("Asked later"))]
+    );
+}
+
+/// LISTS 6.5
+#[test]
+fn a_drive_is_shown_in_one_spelling_and_the_working_directory_as_it_was_written() {
+    let home = Home::new();
+    write(&home, "c--work", 1, 1, &prompt("lower", r"c:\work", 1));
+    write(&home, "C--work", 2, 2, &prompt("upper", r"C:\work", 2));
+    // Backslashes stay as they are in the raw output.
+    let raw =
+        |args: &[&str]| String::from_utf8(home.command(ANNALS).args(args).output().unwrap().stdout).unwrap();
+    let rows: Vec<Value> =
+        raw(&["list", "--json"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let field = |name: &str| rows.iter().map(|row| row[name].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(field("projectPath"), [r"C:\work", r"C:\work"]);
+    assert_eq!(field("cwd"), [r"C:\work", r"c:\work"]);
+    let table = raw(&["list"]);
+    assert!(table.contains(r"C:\work") && !table.contains(r"c:\work"), "{table}");
+    assert_eq!(titles(&home, &["--project", r"c:\work"]), ["upper", "lower"]);
+    let projects = raw(&["projects", "--json"]);
+    assert_eq!(projects.lines().count(), 1, "{projects}");
+    assert!(projects.contains(r#""path":"C:\\work","keys":["C--work","c--work"]"#), "{projects}");
+}
+
+/// LISTS 1.8
+#[test]
+fn only_a_session_that_is_too_long_to_read_is_marked_as_partial() {
+    let home = Home::new();
+    let titled = |title: &str| {
+        format!("{{\"type\":\"custom-title\",\"customTitle\":\"{title}\",\"sessionId\":\"s\"}}\n")
+    };
+    let long = prompt(&"x".repeat(500_000), "/p", 1).replace("\"cwd\"", "\"version\":\"2.1.45\",\"cwd\"");
+    let middle = |lines: usize| {
+        prompt("Long", "/p", 1) + &long.repeat(lines) + &titled("Hidden") + &long.repeat(lines)
+    };
+    write(&home, "-p", 1, 1, &middle(26));
+    write(&home, "-p", 2, 2, &middle(10));
+    write(&home, "-p", 3, 3, &(middle(26) + &titled("At the end")));
+    for _ in 0..2 {
+        let rows = listed(&home, &[]);
+        let shown: Vec<_> =
+            rows.iter().map(|row| (row["title"].clone(), row.get("partial").cloned())).collect();
+        let of = |title: &str, partial| (Value::from(title), partial);
+        assert_eq!(shown, [of("Long", Some(Value::from(true))), of("Hidden", None), of("At the end", None)]);
+    }
 }

@@ -8,6 +8,7 @@ mod check;
 mod conversation;
 mod conversations;
 mod entries;
+mod files;
 mod independent_count;
 mod list;
 mod operations;

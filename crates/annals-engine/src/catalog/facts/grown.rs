@@ -1,27 +1,32 @@
-//! Facts of a session that has grown: the earlier facts, joined with those of what was appended (LISTS 1.8).
+//! Facts of a session that has grown: the earlier facts, joined with those of what was appended (LISTS 1.9).
 
 use std::fs::File;
 use std::io;
 
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, Tag};
-use annals_transcript::lite::Lite;
+use annals_transcript::lite::{Lite, ScanBound};
 
 use super::super::folder::Candidate;
 use super::{Facts, Title, TitleSource, TranscriptKind};
 
 /// Returns the facts of all of a transcript, from the facts of its beginning and from what was appended. Returns `None` if
-/// the appended part removes a title, since an earlier title may count then (LISTS 1.8).
+/// the appended part removes a title, since an earlier title may count then (LISTS 1.9).
 pub(super) fn with(
     known: &Facts,
-    since: Lite,
+    mut since: Lite,
     file: &mut File,
     transcript: &Candidate,
+    bound: ScanBound,
 ) -> io::Result<Option<Facts>> {
+    if known.is_partial {
+        // What stands behind the gap is not the first (LISTS 1.8).
+        (since.first_prompt, since.first_reply) = (None, None);
+    }
     let is_tagged = since.last::<Tag>().is_some();
     let tells_branch = since.git_branch.is_some();
     let names_again = known.title.as_ref().is_some_and(|title| has_title(&since, title.source));
     let queued = since.queued_after(known.queued);
-    let mut facts = Facts::of(since, file, transcript)?;
+    let mut facts = Facts::of(since, file, transcript, bound)?;
     let title = counts(known.title.as_ref(), facts.title.as_ref()).cloned();
     if names_again && title != facts.title {
         return Ok(None);
@@ -46,17 +51,20 @@ pub(super) fn with(
     facts.permission_mode = facts.permission_mode.or(known.permission_mode.clone());
     facts.created_at = known.created_at.into_iter().chain(facts.created_at).min();
     facts.updated_at = facts.updated_at.max(known.updated_at);
-    facts.messages = known.messages.zip(facts.messages).map(|(before, since)| before + since);
+    facts.is_partial = known.is_partial;
+    let counted = known.messages.filter(|_| !known.is_partial);
+    facts.messages = counted.zip(facts.messages).map(|(before, since)| before + since);
     facts.queued = queued;
     Ok(Some(facts))
 }
 
-/// Returns which of two titles counts: the one whose source has priority, or else the later one. Of two prompts the first
-/// counts (LISTS 3.1, LISTS 2.7).
+/// Returns which of two titles counts: the one whose source has priority, or else the later one. Of two prompts, or two
+/// replies, the first counts (LISTS 3.1, LISTS 2.7, LISTS 3.6).
 fn counts<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
     let (Some(before), Some(later)) = (known, since) else { return known.or(since) };
-    let is_prompt = later.source == TitleSource::Prompt;
-    if later.source as i64 > before.source as i64 || is_prompt { known } else { since }
+    let is_weaker = later.source as i64 > before.source as i64;
+    let is_later = later.source == before.source && later.source.first_counts();
+    if is_weaker || is_later { known } else { since }
 }
 
 /// Returns whether there is a record of the kind that is the source of a title.
@@ -65,7 +73,7 @@ fn has_title(lite: &Lite, source: TitleSource) -> bool {
         TitleSource::Custom | TitleSource::Earlier => lite.last::<CustomTitle>().is_some(),
         TitleSource::Agent => lite.last::<AgentName>().is_some(),
         TitleSource::Ai => lite.last::<AiTitle>().is_some(),
-        TitleSource::Summary | TitleSource::Prompt => false,
+        TitleSource::Summary | TitleSource::Prompt | TitleSource::Reply => false,
     }
 }
 

@@ -224,7 +224,6 @@ fn read_facts(row: &Row<'_>) -> RowResult<Box<Facts>> {
     let mut activity_checksum = reader.checksum();
     activity_checksum.add(ValueRef::Integer(Activity::VERSION));
     let mut facts: Facts = reader.read(FACTS.columns)?;
-    facts.is_whole = facts.messages.is_some();
     let messages = reader.read_joined(activity_checksum)?;
     facts.messages = facts.messages.or(messages.and_then(|messages| messages.try_into().ok()));
     facts.cwd = facts.cwds.of_session(&key.path);
@@ -317,7 +316,8 @@ mod tests {
                 candidate.state.length,
                 Fingerprint::from_number(4),
             ),
-            is_whole: true,
+            is_partial: true,
+            can_grow: true,
         }
     }
 
@@ -363,7 +363,6 @@ mod tests {
         store.save_facts(&[(&candidate, &Facts::default())]);
         assert_eq!(store.activity(&candidate.path).unwrap().value, activity);
         assert_eq!(messages(&store), Some(Some(5)));
-        assert!(!store.facts(&candidate.path).unwrap().value.is_whole);
         // What another version of the fold wrote is not used.
         store.connection.execute("UPDATE activity SET version = version + 1", []).unwrap();
         assert!(store.activity(&candidate.path).is_none());

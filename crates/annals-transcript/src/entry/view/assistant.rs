@@ -46,6 +46,11 @@ impl<'a> Assistant<'a> {
         self.message()?.text("model")
     }
 
+    /// Returns whether Claude Code wrote the reply itself.
+    pub fn is_synthetic(&self) -> bool {
+        self.model().is_some_and(|model| model == "<synthetic>")
+    }
+
     /// Returns why the reply ended; null on most lines up to 2.1.59.
     pub fn stop_reason(&self) -> Option<Cow<'a, str>> {
         self.message()?.text("stop_reason")

@@ -77,6 +77,7 @@ pub(super) const FACTS: &[Column<Facts>] = &[
     column!("session", session),
     column!("messages", messages),
     column!("queued", queued),
+    Column { name: "extent", kind: Kind::Value { write: write_extent, read: read_extent } },
     Column { name: "fingerprint", kind: Kind::Value { write: write_fingerprint, read: read_fingerprint } },
     Column { name: "checksum", kind: Kind::Checksum },
 ];
@@ -122,6 +123,17 @@ fn read_title(facts: &mut Facts, value: ValueRef<'_>) -> FromSqlResult<()> {
         let text: Option<String> = Field::read(value)?;
         title.text = text.or_else(|| facts.first_prompt.clone()).ok_or(FromSqlError::InvalidType)?;
     }
+    Ok(())
+}
+
+/// Two flags in one number, because a list reads thousands of rows.
+fn write_extent(facts: &Facts) -> Value {
+    Value::Integer(i64::from(facts.is_partial) | i64::from(facts.can_grow) << 1)
+}
+
+fn read_extent(facts: &mut Facts, value: ValueRef<'_>) -> FromSqlResult<()> {
+    let flags = value.as_i64()?;
+    (facts.is_partial, facts.can_grow) = (flags & 1 != 0, flags & 2 != 0);
     Ok(())
 }
 

@@ -1,0 +1,255 @@
+//! `annals files`: the files that a session changed, their backups, and how a version is restored.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use annals_api::to_wire;
+use annals_engine::{Backup, ChangedFile, Engine, FileFilter, FileHistory, FileVersion, ListOptions};
+use annals_proto::{FileInSession, RestoredFile};
+use anstream::AutoStream;
+use jiff::Timestamp;
+
+use crate::args::{Files, Global};
+use crate::failure::{FAILED, Failure};
+use crate::output::{self, Table, clean, diff};
+
+pub(crate) fn run(engine: &Engine, args: &Files, global: &Global) -> Result<ExitCode, Failure> {
+    let Some(session) = &args.session else {
+        return sessions(engine, args.file.as_deref().unwrap_or_default(), global);
+    };
+    let history = engine.file_history(&engine.session(session)?)?;
+    match (&args.at, &args.restore) {
+        (Some(at), Some(path)) => restore(engine, &history, at, path, args, global),
+        (Some(at), None) => list_at(&history, at, global),
+        _ => list(&history, global),
+    }
+}
+
+/// Lists the files that a session changed.
+fn list(history: &FileHistory, global: &Global) -> Result<ExitCode, Failure> {
+    let mut out = output::stdout_for(global.json);
+    let now = Timestamp::now();
+    let mut table = Table::new(&["~/file", ">edits", ">versions", "?>backups", "??changed"]);
+    let mut is_empty = true;
+    for file in history.changed() {
+        is_empty = false;
+        if global.json {
+            output::json_line(&mut out, &to_wire::changed_file(file))?;
+        } else {
+            table.row(&[
+                file.path.clone(),
+                output::number(file.edits),
+                output::number(file.versions.len() as u64),
+                backups(file),
+                file.last_edit_at.map_or_else(|| "-".to_owned(), |time| output::ago(time, now)),
+            ]);
+        }
+    }
+    if is_empty {
+        return Err(Failure::without_hint("this session changed no file".to_owned()));
+    }
+    if !global.json {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns how many versions have a backup, of those that can have one.
+fn backups(file: &ChangedFile) -> String {
+    let kept = file.versions.iter().filter(|version| matches!(version.backup, Backup::Kept(_))).count();
+    let possible = file.versions.iter().filter(|version| version.backup != Backup::NoFile).count();
+    if kept == possible { output::number(kept as u64) } else { format!("{kept} of {possible}") }
+}
+
+/// Lists the version of each file that held when a message was sent.
+fn list_at(history: &FileHistory, at: &str, global: &Global) -> Result<ExitCode, Failure> {
+    let mut out = output::stdout_for(global.json);
+    let mut table = Table::new(&["~/file", ">version", ">size", "?state", "??recorded"]);
+    for file in history.changed().filter(|file| !file.versions.is_empty()) {
+        let (_, version) = history.version_at(&file.path, at)?;
+        if global.json {
+            let mut wire = to_wire::changed_file(file);
+            wire.versions = vec![to_wire::file_version(version)];
+            output::json_line(&mut out, &wire)?;
+        } else {
+            table.row(&[
+                file.path.clone(),
+                version.number.to_string(),
+                size(version),
+                state(version).to_owned(),
+                version.made_at.map_or_else(|| "-".to_owned(), output::time),
+            ]);
+        }
+    }
+    if table.is_empty() && !global.json {
+        return Err(Failure::without_hint("this session has no backups of files".to_owned()));
+    }
+    if !global.json {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn size(version: &FileVersion) -> String {
+    match version.backup {
+        Backup::Kept(size) => output::size(size),
+        _ => "-".to_owned(),
+    }
+}
+
+fn state(version: &FileVersion) -> &'static str {
+    match version.backup {
+        Backup::Kept(_) => "backup kept",
+        Backup::NoFile => "did not exist",
+        Backup::Missing => "backup is gone",
+        Backup::Refused => "not in the backup folder",
+    }
+}
+
+/// Restores the version of a file that held when a message was sent.
+fn restore(
+    engine: &Engine,
+    history: &FileHistory,
+    at: &str,
+    path: &str,
+    args: &Files,
+    global: &Global,
+) -> Result<ExitCode, Failure> {
+    let (file, version) = history.version_at(path, at)?;
+    let Some(content) = history.content(version)? else {
+        let text = "the file did not exist when that message was sent, so there is nothing to restore";
+        return Err(Failure::without_hint(text.to_owned()));
+    };
+    if args.output.as_deref() == Some(Path::new("-")) {
+        let mut out = output::json_stdout();
+        out.write_all(&content)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let target = target(args.output.as_ref(), file)?;
+    let there = engine.before_restoring(&target)?;
+    let is_new = there.as_ref() != Some(&content);
+    if is_new {
+        // Where the file was is what the transcript says; whoever typed only a part of the path has not seen it.
+        let is_named = args.output.is_some() || target == Path::new(path);
+        if !args.yes && (there.is_some() || !is_named) {
+            confirm(&target, there.as_deref(), &content)?;
+        }
+        let backup = history.backup_of(version);
+        engine.write_restored(&target, there.as_deref(), &content, backup.as_deref())?;
+    }
+    let shown = target.display().to_string();
+    let text = match is_new {
+        true => format!("restored version {} to {}", version.number, clean(&shown)),
+        false => format!("{} is version {} already", clean(&shown), version.number),
+    };
+    if global.json {
+        let restored = RestoredFile {
+            path: file.path.clone(),
+            version: version.number,
+            output: target.as_path().into(),
+            size: content.len() as u64,
+            written: is_new,
+        };
+        let mut out = output::json_stdout();
+        output::json_line(&mut out, &restored)?;
+        out.flush()?;
+    } else {
+        output::note(&text);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns where a file is restored: the given path, or else where the file was.
+fn target(given: Option<&PathBuf>, file: &ChangedFile) -> Result<PathBuf, Failure> {
+    let hint = "name a file to write with `-o OUT`, or `-o -` for standard output";
+    let path = given.cloned().unwrap_or_else(|| PathBuf::from(&file.path));
+    let is_plain = path.is_absolute() && !path.components().any(|part| part == Component::ParentDir);
+    if given.is_none() && !is_plain {
+        return Err(Failure::usage(
+            "the path of this file is not one of this system, or it has `..` in it",
+            hint,
+        ));
+    }
+    // A path without a folder is in the current one.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let text = format!("the folder {} does not exist", folder.display());
+        return Err(Failure::usage(&text, &format!("create it, or {hint}")));
+    }
+    Ok(path)
+}
+
+/// Shows what would change in an existing file and asks whether to write; without a terminal, only `--yes` confirms.
+fn confirm(target: &Path, there: Option<&[u8]>, content: &[u8]) -> Result<(), Failure> {
+    let shown = target.display();
+    let (obstacle, question, hint) = match there {
+        Some(there) => {
+            let mut terminal = AutoStream::auto(io::stderr());
+            diff::print(&mut terminal, there, content)?;
+            terminal.flush()?;
+            let hint = "`--yes` replaces it without asking; `-o OUT` writes to another file";
+            ("exists and is different", format!("replace {shown} by that version?"), hint)
+        }
+        None => {
+            let hint = "`--yes` writes it without asking; `-o OUT` writes to another file";
+            ("is where the file was", format!("write {shown}?"), hint)
+        }
+    };
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(&format!("{shown} {obstacle}; nothing was written"), hint));
+    }
+    if output::ask(&question)? {
+        return Ok(());
+    }
+    Err(Failure::usage("nothing was written", hint))
+}
+
+/// Lists the sessions that changed a file.
+fn sessions(engine: &Engine, path: &str, global: &Global) -> Result<ExitCode, Failure> {
+    let listing = engine.list(&ListOptions { file: Some(path.to_owned()), ..ListOptions::default() });
+    let mut code = ExitCode::SUCCESS;
+    for error in &listing.errors {
+        output::complain(&error.to_string());
+        code = ExitCode::from(FAILED);
+    }
+    let filter = FileFilter::new(path);
+    let mut out = output::stdout_for(global.json);
+    let now = Timestamp::now();
+    let mut table = Table::new(&["session", "~title", "~/file", ">edits", "?>backups", "??changed"]);
+    let mut is_empty = true;
+    for row in listing.sessions {
+        // The list also has sessions that only read the file.
+        let history = engine.file_history(&row.file)?;
+        let title = row.facts.title.as_ref().map(|title| title.text.clone());
+        let session = row.file.session.clone().unwrap_or_default();
+        for file in history.changed().filter(|file| filter.matches(&file.path, None)) {
+            is_empty = false;
+            if global.json {
+                let file = to_wire::changed_file(file);
+                let line = FileInSession { session: session.clone(), title: title.clone(), file };
+                output::json_line(&mut out, &line)?;
+            } else {
+                table.row(&[
+                    session.chars().take(8).collect(),
+                    output::one_line(title.as_deref().unwrap_or("-")),
+                    file.path.clone(),
+                    output::number(file.edits),
+                    backups(file),
+                    file.last_edit_at.map_or_else(|| "-".to_owned(), |time| output::ago(time, now)),
+                ]);
+            }
+        }
+    }
+    if is_empty {
+        return Err(Failure::without_hint("no session changed that file".to_owned()));
+    }
+    if !global.json {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
+    Ok(code)
+}

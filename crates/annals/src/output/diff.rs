@@ -1,0 +1,68 @@
+//! The difference between two texts, for people.
+
+use std::io::Write;
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
+
+use super::{CYAN, GREEN, RED, clean};
+use crate::failure::Failure;
+
+/// How long a comparison may take to find the shortest difference. After that, a longer one is shown.
+const TIME: Duration = Duration::from_secs(2);
+
+/// How many equal lines are shown around changed ones.
+const CONTEXT: usize = 3;
+
+/// Prints the difference from one content to another, line by line. Content that is not text is only named.
+pub(crate) fn print(out: &mut impl Write, before: &[u8], after: &[u8]) -> Result<(), Failure> {
+    let (Some(before), Some(after)) = (text(before), text(after)) else {
+        let (before, after) = (super::size(before.len() as u64), super::size(after.len() as u64));
+        writeln!(out, "the two are not text: {before} now, {after} then")?;
+        return Ok(());
+    };
+    let difference = TextDiff::configure().timeout(TIME).diff_lines(before, after);
+    for hunk in difference.unified_diff().context_radius(CONTEXT).iter_hunks() {
+        writeln!(out, "{CYAN}{}{CYAN:#}", hunk.header())?;
+        for change in hunk.iter_changes() {
+            let line = clean(change.value().trim_end_matches(['\n', '\r']));
+            match change.tag() {
+                ChangeTag::Delete => writeln!(out, "{RED}-{line}{RED:#}")?,
+                ChangeTag::Insert => writeln!(out, "{GREEN}+{line}{GREEN:#}")?,
+                ChangeTag::Equal => writeln!(out, " {line}")?,
+            }
+            if change.missing_newline() {
+                writeln!(out, "\\ no newline at the end")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns content as text, if it is text.
+fn text(content: &[u8]) -> Option<&str> {
+    str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(before: &[u8], after: &[u8]) -> String {
+        let mut out = anstream::StripStream::new(Vec::new());
+        print(&mut out, before, after).unwrap();
+        String::from_utf8(out.into_inner()).unwrap()
+    }
+
+    #[test]
+    fn changed_lines_are_shown_with_their_surroundings_and_without_escapes() {
+        let before: String = (1..20).map(|line| format!("line {line}\n")).collect();
+        let after = before.replace("line 10\n", "第十行 🎋\n") + "\u{1b}[31mred";
+        assert_eq!(
+            printed(before.as_bytes(), after.as_bytes()),
+            "@@ -7,7 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n+第十行 🎋\n line 11\n line 12\n line 13\n\
+             @@ -17,3 +17,4 @@\n line 17\n line 18\n line 19\n+�[31mred\n\\ no newline at the end\n"
+        );
+        assert_eq!(printed(b"a\0b", b"text"), "the two are not text: 3 B now, 4 B then\n");
+    }
+}
