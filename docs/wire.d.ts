@@ -21,6 +21,9 @@ export interface AppendedNotice {
   subscription: string;
 }
 
+/** Which sessions a list has, by whether they are archived. */
+export type ArchiveFilter = "include" | "exclude" | "only";
+
 /** The result of an operation that changes a session, or would change it. */
 export interface ChangeResult {
   /** What was done. */
@@ -276,6 +279,8 @@ export type ItemKind = "message" | "compaction" | "branch" | "gap" | "root" | "s
 export interface ListParams {
   /** Whether to list files without a conversation too. */
   all?: boolean | null;
+  /** Which sessions, by whether they are archived; by default `include`. */
+  archived?: ArchiveFilter | null;
   /** The `nextCursor` of the previous page. */
   cursor?: string | null;
   /** Only sessions active at this time or later: RFC 3339, or a day in UTC. */
@@ -482,7 +487,7 @@ export interface Session {
   withoutConversation?: string | null;
 }
 
-/** One session: parameters of `history/delete` and `history/stats`. */
+/** One session: parameters of `history/delete`, `history/archive`, `history/unarchive` and `history/stats`. */
 export interface SessionParams {
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
@@ -792,6 +797,7 @@ export interface WatchResult {
 
 /** What can be asked. */
 export interface Methods {
+  "history/archive": { params: SessionParams; result: ChangeResult };
   "history/delete": { params: SessionParams; result: DeleteResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
@@ -806,6 +812,7 @@ export interface Methods {
   "history/tools": { params: ToolsParams; result: ToolsResult };
   "history/trash": { params: NoParams; result: TrashResult };
   "history/turns": { params: TurnsParams; result: TurnsResult };
+  "history/unarchive": { params: SessionParams; result: ChangeResult };
   "history/unwatch": { params: UnwatchParams; result: UnwatchResult };
   "history/watch": { params: WatchParams; result: WatchResult };
 }

@@ -47,8 +47,8 @@ mod trash;
 
 pub use belongings::Belonging;
 pub use catalog::{
-    Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary, SessionRow, Sort, Title,
-    TitleSource, TranscriptKind, Worktree,
+    ArchiveFilter, Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary,
+    SessionRow, Sort, Title, TitleSource, TranscriptKind, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;

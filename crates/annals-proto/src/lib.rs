@@ -49,8 +49,9 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::RecordResult;
 pub use request::{
-    EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams, RenameParams,
-    RestoreParams, SessionParams, TagParams, ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
+    ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams,
+    RenameParams, RestoreParams, SessionParams, TagParams, ToolsParams, TurnsParams, UnwatchParams, View,
+    WatchParams,
 };
 pub use serve::ServerAddress;
 pub use session::{Project, Root, Session, TitleSource};

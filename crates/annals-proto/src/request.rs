@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
+
 /// Parameters of `history/list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -25,9 +27,23 @@ pub struct ListParams {
     pub cursor: Option<String>,
     /// Whether to list files without a conversation too.
     pub all: Option<bool>,
+    /// Which sessions, by whether they are archived; by default `include`.
+    pub archived: Option<ArchiveFilter>,
 }
 
-/// One session: parameters of `history/delete` and `history/stats`.
+words! {
+    /// Which sessions a list has, by whether they are archived.
+    ArchiveFilter {
+        /// Archived sessions and others.
+        Include "include",
+        /// No archived sessions.
+        Exclude "exclude",
+        /// Archived sessions alone.
+        Only "only",
+    }
+}
+
+/// One session: parameters of `history/delete`, `history/archive`, `history/unarchive` and `history/stats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

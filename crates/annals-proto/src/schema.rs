@@ -55,6 +55,7 @@ impl Generators {
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),
+            Method::HistoryArchive | Method::HistoryUnarchive => self.both::<SessionParams, ChangeResult>(),
             Method::HistoryFork => self.both::<ForkParams, ForkResult>(),
             Method::HistoryDelete => self.both::<SessionParams, DeleteResult>(),
             Method::HistoryRestore => self.both::<RestoreParams, ChangeResult>(),

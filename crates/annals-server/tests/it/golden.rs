@@ -23,11 +23,18 @@ struct Addition {
 }
 
 /// All differences from `rpc-compat` that are intended.
-const ADDITIONS: &[Addition] = &[Addition {
-    method: "history/read",
-    spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
-    reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
-}];
+const ADDITIONS: &[Addition] = &[
+    Addition {
+        method: "history/read",
+        spellings: &[r#""visibility":"conversation","#, r#""visibility":"hidden","#],
+        reason: "items say who should see them, so that a client need not derive it from `kind` and `type`",
+    },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/archive","history/unarchive","#],
+        reason: "sessions are archived for clients, too",
+    },
+];
 
 /// A request of a file, the answers that stand below it, and the answers that came.
 struct Exchange {
