@@ -1,5 +1,6 @@
 //! One file per command: asks the engine, hands the answer to `output`.
 
+pub(crate) mod bulk;
 pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod fork;

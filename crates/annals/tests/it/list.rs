@@ -95,7 +95,7 @@ fn the_json_has_the_agreed_shape() {
     write(&home, "-home-mia-tea", 1, 3, &content);
     home.write(format!(".claude/projects/-home-mia-tea/{}/subagents/agent-a1.jsonl", id(1)), "");
     home.write(format!(".claude/projects/-home-mia-tea/{}/archived.json", id(1)), "{\"archived\":true}");
-    assert_snapshot!(annals(&home, &["list", "--json"]).stdout, @r#"{"id":"00000001-93c1-4d41-9f0c-2a6f0f9f7a55","title":"Tea","titleSource":"custom","firstPrompt":"Boil the water","createdAt":"2025-06-01T10:00:00.000Z","updatedAt":"2025-06-01T10:00:00.000Z","cwd":"/home/mia/tea","projectKey":"-home-mia-tea","projectPath":"/home/mia/tea","gitBranch":"main","version":"2.1.50","entrypoint":null,"permissionMode":"plan","tag":null,"forkedFrom":null,"archived":true,"live":false,"size":293,"path":"[home]/.claude/projects/-home-mia-tea/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","subagents":1,"messages":1}"#);
+    assert_snapshot!(annals(&home, &["list", "--archived", "--json"]).stdout, @r#"{"id":"00000001-93c1-4d41-9f0c-2a6f0f9f7a55","title":"Tea","titleSource":"custom","firstPrompt":"Boil the water","createdAt":"2025-06-01T10:00:00.000Z","updatedAt":"2025-06-01T10:00:00.000Z","cwd":"/home/mia/tea","projectKey":"-home-mia-tea","projectPath":"/home/mia/tea","gitBranch":"main","version":"2.1.50","entrypoint":null,"permissionMode":"plan","tag":null,"forkedFrom":null,"archived":true,"live":false,"size":293,"path":"[home]/.claude/projects/-home-mia-tea/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl","subagents":1,"messages":1}"#);
     assert_snapshot!(annals(&home, &["projects", "--json"]).stdout, @r#"{"path":"/home/mia/tea","keys":["-home-mia-tea"],"sessions":1,"size":293,"updatedAt":"2025-06-01T10:00:00.000Z","sharesFolderWith":[],"worktreeOf":null}"#);
 }
 
