@@ -56,11 +56,16 @@ export interface ChangeResult {
 export interface ChangedNotice {
   /** Sessions that are new. */
   added: Array<Session>;
-  /** The ids of sessions whose transcripts are gone. */
+  /** The ids of sessions whose transcripts are gone, or no longer belong to the working directory that is watched. */
   removed: Array<string>;
   /** The subscription. */
   subscription: string;
-  /** Sessions that grew or were changed. A session that the peer has not seen before had no conversation until now. */
+  /** What happened to the trash; absent if nothing did. */
+  trash?: Array<TrashNotice>;
+  /**
+   * Sessions that grew, were changed, archived or unarchived, or that Claude Code opened or closed. A session that the
+   * peer has not seen before had no conversation until now.
+   */
   updated: Array<Session>;
 }
 
@@ -679,6 +684,9 @@ export interface ToolsResult {
   nextCursor?: string | null;
 }
 
+/** What happened to an entry of the trash. */
+export type TrashChange = "trashed" | "restored" | "purged";
+
 /** An entry of the trash, which is a session as it was when it was deleted: a line of `annals restore --json`. */
 export interface TrashEntry {
   /** When it was deleted. */
@@ -700,6 +708,14 @@ export interface TrashEntry {
   size: number;
   /** Its title. */
   title: string | null;
+}
+
+/** Something that happened to an entry of the trash. */
+export interface TrashNotice {
+  /** What happened. Words may be added; a peer ignores those that it does not know. */
+  change: TrashChange;
+  /** The entry, as it is or was in the trash. */
+  entry: TrashEntry;
 }
 
 /** Result of `history/trash`. */
@@ -781,9 +797,12 @@ export type Visibility = "conversation" | "folded" | "context" | "hidden";
 export interface WatchParams {
   /** The offset in the transcript to start from: the last `nextOffset` received. By default its current end. */
   offset?: number | null;
-  /** The session whose new entries to send; without it, changes of all sessions are sent. */
+  /** The session whose new entries to send; without it, changes of sessions are sent. */
   sessionId?: string | null;
-  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  /**
+   * With `sessionId`, selects among several sessions with that id: the working directory, or the `path` that lists have.
+   * Without it, only sessions of this working directory are reported.
+   */
   workspacePath?: string | null;
 }
 

@@ -6,7 +6,7 @@ mod word;
 
 use annals_engine::{
     Finding, Fork, Ghost, Paste, Project, Prompt, Relation, Report, RootSummary, SessionRow, TranscriptFile,
-    TrashEntry,
+    TrashChange, TrashEntry,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -231,6 +231,11 @@ pub fn trash_entry(trashed: &TrashEntry) -> wire::TrashEntry {
         path: trashed.transcript.as_path().into(),
         interrupted: trashed.is_unfinished,
     }
+}
+
+/// Returns what happened to an entry of the trash.
+pub fn trash_notice(change: TrashChange, trashed: &TrashEntry) -> wire::TrashNotice {
+    wire::TrashNotice { change: word::trash_change(change), entry: trash_entry(trashed) }
 }
 
 /// Returns a time in RFC 3339, in UTC with milliseconds.

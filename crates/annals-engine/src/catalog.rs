@@ -10,6 +10,7 @@ mod folder;
 mod loader;
 mod project;
 mod store;
+mod workspace;
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -28,10 +29,14 @@ use activity::Activity;
 use agents::Agents;
 pub(crate) use facts::listed_title;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};
+#[cfg(feature = "follow")]
+pub(crate) use facts::{is_archived, title_beside};
 use folder::{Candidate, Folder};
 use loader::Loader;
 pub(crate) use project::projects;
 pub use project::{Project, ProjectFilter, Worktree};
+pub use workspace::Workspace;
+pub(crate) use workspace::workspace;
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]

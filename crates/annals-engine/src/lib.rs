@@ -48,7 +48,7 @@ mod trash;
 pub use belongings::Belonging;
 pub use catalog::{
     ArchiveFilter, Facts, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary,
-    SessionRow, Sort, Title, TitleSource, TranscriptKind, Worktree,
+    SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;
@@ -75,4 +75,4 @@ pub use subagent::{Meta, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
-pub use trash::TrashEntry;
+pub use trash::{TrashChange, TrashEntry};

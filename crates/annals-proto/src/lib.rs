@@ -32,7 +32,8 @@ mod word;
 
 pub use answer::{
     AppendedNotice, ChangedNotice, DeleteResult, ListResult, LoadResult, ProjectsResult, ReadResult,
-    StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult, WatchResult,
+    StatusResult, ToolsResult, TrashChange, TrashNotice, TrashResult, TurnsResult, UnwatchResult,
+    WatchResult,
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};

@@ -228,9 +228,10 @@ pub struct NoParams {}
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WatchParams {
-    /// The session whose new entries to send; without it, changes of all sessions are sent.
+    /// The session whose new entries to send; without it, changes of sessions are sent.
     pub session_id: Option<String>,
-    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
+    /// With `sessionId`, selects among several sessions with that id: the working directory, or the `path` that lists have.
+    /// Without it, only sessions of this working directory are reported.
     pub workspace_path: Option<String>,
     /// The offset in the transcript to start from: the last `nextOffset` received. By default its current end.
     pub offset: Option<u64>,

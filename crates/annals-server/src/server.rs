@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use annals_api::rpc::{Error, Outcome, Params};
-use annals_api::{Api, Cancelled, reads_one_session, session_id, spell};
+use annals_api::{Api, Cancelled, reads_one_session, session_id, spell, workspace};
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::queue::SessionQueues;
-use crate::watch::{Hub, Subscription};
+use crate::watch::{Hub, Subscription, Topic};
 
 /// The options of a server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,11 +142,15 @@ impl Server {
         self.permits.available_permits()
     }
 
-    /// Subscribes to one session or to all of them. It reads files, so it must be called on a thread that may block.
+    /// Subscribes to one session, to those of a working directory, or to all. It reads files, so it must be called on a thread
+    /// that may block.
     pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
-        let session =
-            params.session_id.as_deref().map(|id| self.api.session(id, params.workspace_path.as_deref()));
-        self.hub.subscribe(session.transpose()?, params.offset)
+        let Some(id) = params.session_id.as_deref() else {
+            let workspace = workspace(params.workspace_path.as_deref())?;
+            return self.hub.subscribe(Topic::Sessions { workspace: workspace.as_deref() });
+        };
+        let file = self.api.session(id, params.workspace_path.as_deref())?;
+        self.hub.subscribe(Topic::Session { file, offset: params.offset })
     }
 }
 

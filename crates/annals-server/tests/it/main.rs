@@ -4,6 +4,7 @@
 
 mod abuse;
 mod acp;
+mod changes;
 mod connections;
 mod golden;
 mod http;
