@@ -225,6 +225,9 @@ try {
   await counted(all - 1);
   assert.equal(new URL(changing.url()).hash, '');
   await picture(changing, 'deleted-light');
+  await changing.setViewportSize({ width: 390, height: 800 });
+  assert.ok(await changing.locator('#notice button').isVisible(), 'the notice is in the list, which a small screen shows alone');
+  await changing.setViewportSize({ width: 1200, height: 800 });
   await changing.locator('#notice button', { hasText: 'Undo' }).click();
   await counted(all);
   await changing.locator('#history article').first().waitFor();

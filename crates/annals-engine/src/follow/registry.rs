@@ -1,10 +1,10 @@
 //! Which sessions Claude Code has open, by its registry of running processes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::files::children;
-use crate::live::read_record;
+use crate::live::{ProcessRecord, read_record};
 
 /// The sessions that were open when the registry was last read.
 #[derive(Debug)]
@@ -44,22 +44,7 @@ impl OpenSessions {
     /// Reads the registry again. A session is closed when no process that runs has a record of it. What a record says that
     /// cannot be read now, because it is being written, has not changed.
     pub(super) fn check(&mut self) -> OpenChanges {
-        let mut by_record = BTreeMap::new();
-        for folder in &self.folders {
-            let known = |path: &PathBuf| Some((path.clone(), self.by_record.get(path)?.clone()));
-            match children(folder) {
-                Ok(paths) => {
-                    by_record.extend(paths.into_iter().filter_map(|path| match read_record(&path) {
-                        Ok(record) => Some((path, record.filter(|record| record.is_running())?.session)),
-                        Err(_) => known(&path),
-                    }))
-                }
-                Err(_) => {
-                    let below = self.by_record.keys().filter(|path| path.parent() == Some(folder));
-                    by_record.extend(below.filter_map(known));
-                }
-            }
-        }
+        let by_record = self.folders.iter().flat_map(|folder| self.read_folder(folder)).collect();
         let before = std::mem::replace(&mut self.by_record, by_record);
         let sessions = |records: &BTreeMap<_, String>| records.values().cloned().collect::<BTreeSet<_>>();
         let (before, now) = (sessions(&before), sessions(&self.by_record));
@@ -67,5 +52,21 @@ impl OpenSessions {
             opened: now.difference(&before).cloned().collect(),
             closed: before.difference(&now).cloned().collect(),
         }
+    }
+
+    /// Returns the records in a folder whose processes run, with the session of each.
+    fn read_folder(&self, folder: &Path) -> Vec<(PathBuf, String)> {
+        let Ok(paths) = children(folder) else {
+            let known = self.by_record.iter().filter(|(path, _)| path.parent() == Some(folder));
+            return known.map(|(path, session)| (path.clone(), session.clone())).collect();
+        };
+        let records = paths.into_iter().filter_map(|path| {
+            let session = match read_record(&path) {
+                Ok(record) => record.filter(ProcessRecord::is_running)?.session,
+                Err(_) => self.by_record.get(&path)?.clone(),
+            };
+            Some((path, session))
+        });
+        records.collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Subscriptions to all sessions, and to those of a working directory.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use annals_server::{HttpOptions, Options};
@@ -86,7 +86,8 @@ fn only_sessions_of_the_working_directory_are_told() {
         let elsewhere = "00000000-0000-4000-8000-000000000009";
         let other = lines_at(5, None).cwd("/home/mia-tea").user("o1", "Not here").to_string();
         append(&world.session(shared), other.as_bytes());
-        append(&world.projects().join(format!("-elsewhere/{elsewhere}.jsonl")).tap(make_parent), &line("e1"));
+        let elsewhere = in_new_folder(world.projects().join(format!("-elsewhere/{elsewhere}.jsonl")));
+        append(&elsewhere, &line("e1"));
         append(&world.session(new), &line("n1"));
         let told = told_until(&mut client, |told| told.has("added 0000"));
         assert_eq!(told.changes, ["added 0000"]);
@@ -107,17 +108,10 @@ fn only_sessions_of_the_working_directory_are_told() {
     }
 }
 
-trait Tap: Sized {
-    fn tap(self, effect: impl FnOnce(&Self)) -> Self {
-        effect(&self);
-        self
-    }
-}
-
-impl Tap for std::path::PathBuf {}
-
-fn make_parent(path: &std::path::PathBuf) {
+/// Makes the folder of a file; returns the file.
+fn in_new_folder(path: PathBuf) -> PathBuf {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
+    path
 }
 
 #[test]
@@ -128,7 +122,7 @@ fn a_working_directory_that_has_no_session_yet_is_watched() {
     assert_eq!(client.ask("history/watch", &json!({"workspacePath": "relative"}))["error"]["code"], -32602);
     append(&world.session(KETTLE), &line("k2"));
     let new = "00000000-0000-4000-8000-000000000007";
-    let path = world.projects().join(format!("D----project/{new}.jsonl")).tap(make_parent);
+    let path = in_new_folder(world.projects().join(format!("D----project/{new}.jsonl")));
     let lines = lines_at(5, None).cwd(r"d:\新\project").user("n1", "Hello").to_string();
     append(&path, lines.as_bytes());
     assert_eq!(told_until(&mut client, |told| !told.changes.is_empty()).changes, ["added 0000"]);
@@ -153,8 +147,8 @@ fn titles_the_archive_and_open_sessions_are_told() {
             told_until(&mut client, is("archived", true));
             world.get("history/unarchive", &json!({"sessionId": KETTLE}));
             told_until(&mut client, is("archived", false));
-            let record = world.path().join(format!(".claude/sessions/{}.json", std::process::id()));
-            make_parent(&record);
+            let name = format!(".claude/sessions/{}.json", std::process::id());
+            let record = in_new_folder(world.path().join(name));
             fs::write(&record, json!({"pid": std::process::id(), "sessionId": KETTLE}).to_string()).unwrap();
             told_until(&mut client, is("live", true));
             // A process that does not run has nothing open.

@@ -20,8 +20,10 @@ pub(crate) struct Plan<'a> {
     pub(crate) names: &'a [OsString],
     /// Filters that select sessions instead.
     pub(crate) filters: &'a Filters,
-    /// What the filters do with archived sessions unless they say it themselves.
+    /// What the filters do with archived sessions without `--archived` and `--all`.
     pub(crate) archived: ArchiveFilter,
+    /// Whether `--all` changes nothing about that: for all other sessions the command would have no effect.
+    pub(crate) is_archive_fixed: bool,
     /// Says what is done with sessions, such as `archive 3 sessions`.
     pub(crate) describe: &'a dyn Fn(&str) -> String,
     /// Whether nothing is changed.
@@ -117,7 +119,11 @@ fn is_same(one: &PathBuf, other: &PathBuf) -> bool {
 
 /// Returns the sessions that the filters select. Fails if there are none, or if some folder cannot be read.
 fn filtered(engine: &Engine, plan: &Plan<'_>, global: &Global) -> Result<Vec<SessionRow>, Failure> {
-    let listing = list::read(engine, &plan.filters.options(plan.archived)?);
+    let mut options = plan.filters.options(plan.archived)?;
+    if plan.is_archive_fixed && !plan.filters.archived {
+        options.archived = plan.archived;
+    }
+    let listing = list::read(engine, &options);
     if !listing.errors.is_empty() {
         let hint = "name the sessions instead";
         return Err(Failure::usage("nothing was changed, because not everything could be read", hint));
@@ -165,7 +171,7 @@ fn change_all(
     change: impl Fn(&TranscriptFile) -> Result<Change, Failure>,
     failures: &mut Failures,
 ) -> Result<(), Failure> {
-    let progress = Progress::of_sessions(rows.len());
+    let progress = Progress::of_sessions(rows.len(), plan.dry_run);
     let mut printed = Ok(());
     for row in rows {
         match change(&row.file) {

@@ -38,6 +38,7 @@ pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCo
         names,
         filters: &args.filters,
         archived: ArchiveFilter::Exclude,
+        is_archive_fixed: false,
         describe: &describe,
         dry_run: args.dry_run,
         yes: args.yes,
@@ -86,8 +87,8 @@ pub(crate) fn archive(
     let plan = Plan {
         names: &args.sessions,
         filters: &args.filters,
-        // The others are archived already, or not.
         archived: if archived { ArchiveFilter::Exclude } else { ArchiveFilter::Only },
+        is_archive_fixed: true,
         describe: &|sessions| format!("{would} {sessions}"),
         dry_run: args.dry_run,
         yes: args.yes,

@@ -30,6 +30,7 @@ pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<
         names: &args.sessions,
         filters: &args.filters,
         archived: ArchiveFilter::Exclude,
+        is_archive_fixed: false,
         describe: &|sessions| format!("move {sessions} to the trash"),
         dry_run: args.safety.dry_run,
         yes: args.yes,

@@ -28,11 +28,12 @@ impl Progress {
         Self { bar, start: Instant::now() }
     }
 
-    /// Returns a bar for the number of sessions that are changed; it appears if that takes long.
-    pub(crate) fn of_sessions(count: usize) -> Self {
+    /// Returns a bar for the number of sessions that are changed or, in a dry run, checked; it appears if that takes long.
+    pub(crate) fn of_sessions(count: usize, dry_run: bool) -> Self {
         let progress = Self::new();
-        let style = ProgressStyle::with_template("changing sessions {bar:30} {pos}/{len} {eta}");
+        let style = ProgressStyle::with_template("{msg} sessions {bar:30} {pos}/{len} {eta}");
         progress.bar.set_style(style.expect("the template is well-formed"));
+        progress.bar.set_message(if dry_run { "checking" } else { "changing" });
         progress.bar.set_length(count as u64);
         progress
     }

@@ -183,6 +183,8 @@ fn filters_select_what_a_list_shows() {
     run(&home, &["archive", &id(2)]);
     assert_eq!(changed(&["delete", "--project", "/home/mia/tea"]), ["1"], "archived sessions are hidden");
     assert_eq!(changed(&["unarchive", "--project", "/home/mia/tea"]), ["2"], "only archived ones");
+    assert_eq!(changed(&["unarchive", "--all"]), ["2"], "also without another filter");
+    assert_eq!(changed(&["archive", "--all"]), ["4", "3", "1"], "those that are not archived yet");
     assert_eq!(changed(&["delete", "--archived"]), ["2"]);
     assert_eq!(on_disk(&home).len(), 4, "nothing was changed");
 }
