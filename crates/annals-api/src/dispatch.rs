@@ -98,6 +98,10 @@ impl Api {
             Method::HistoryFiles => self.files(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryRename => self.rename(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryTag => self.tag(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryArchive => self.archive(&params.read()?, true).and_then(|result| spell(&result)),
+            Method::HistoryUnarchive => {
+                self.archive(&params.read()?, false).and_then(|result| spell(&result))
+            }
             Method::HistoryFork => self.fork(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryDelete => self.delete(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryRestore => self.restore(&params.read()?).and_then(|result| spell(&result)),

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use annals_engine::{
     Agents, Backup, ChangedFile, FileVersion, Finding, Fork, Ghost, Meta, Metadata, Paste, Project, Prompt,
-    Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile, TrashEntry,
-    with_upper_drive,
+    Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile, TrashChange,
+    TrashEntry, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -339,6 +339,11 @@ pub fn trash_entry(trashed: &TrashEntry) -> wire::TrashEntry {
         path: trashed.transcript.as_path().into(),
         interrupted: trashed.is_unfinished,
     }
+}
+
+/// Returns what happened to an entry of the trash.
+pub fn trash_notice(change: TrashChange, trashed: &TrashEntry) -> wire::TrashNotice {
+    wire::TrashNotice { change: word::trash_change(change), entry: trash_entry(trashed) }
 }
 
 /// Returns a time in RFC 3339, in UTC with milliseconds.

@@ -10,6 +10,7 @@ mod folder;
 mod loader;
 mod project;
 mod store;
+mod workspace;
 
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -30,10 +31,14 @@ pub(crate) use activity::is_from_root;
 use agents::Agents;
 pub(crate) use facts::listed_title;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};
+#[cfg(feature = "follow")]
+pub(crate) use facts::{is_archived, title_beside};
 use folder::{Candidate, Folder};
 use loader::Loader;
 pub(crate) use project::projects;
 pub use project::{Project, ProjectFilter, Worktree, with_upper_drive};
+pub use workspace::Workspace;
+pub(crate) use workspace::workspace;
 
 /// Which sessions to list, and in which order.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +62,8 @@ pub struct ListOptions {
     pub file: Option<String>,
     /// Also files that hold no conversation (LISTS 6.2).
     pub all: bool,
+    /// What to do with sessions in the archive of Claude Code.
+    pub archived: ArchiveFilter,
     /// Only sessions whose file is really in a config folder of Claude Code, after resolving links.
     pub inside: bool,
     /// The order.
@@ -94,6 +101,28 @@ impl ListOptions {
     fn batch_size(&self) -> usize {
         let most = if self.needs_activity() { 64 } else { 1024 };
         self.limit.map_or(most, |limit| limit.clamp(16, 64))
+    }
+}
+
+/// Which sessions a list has, by whether they are archived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArchiveFilter {
+    /// Archived sessions and others.
+    #[default]
+    Include,
+    /// No archived sessions.
+    Exclude,
+    /// Archived sessions alone.
+    Only,
+}
+
+impl ArchiveFilter {
+    fn includes(self, is_archived: bool) -> bool {
+        match self {
+            ArchiveFilter::Include => true,
+            ArchiveFilter::Exclude => !is_archived,
+            ArchiveFilter::Only => is_archived,
+        }
     }
 }
 
@@ -145,6 +174,8 @@ pub struct Listing {
     pub errors: Vec<Error>,
     /// How many files were left out because they hold no conversation.
     pub without_conversation: usize,
+    /// How many sessions were left out because they are archived. With a limit, only files that had to be read are counted.
+    pub archived_left_out: usize,
 }
 
 /// A config folder of Claude Code.
@@ -226,7 +257,7 @@ pub(crate) fn list_with_progress(
         if options.needs_activity() {
             rows = filter_by_activity(rows, options, &mut agents, &mut loader);
         }
-        listing.sessions.extend(rows);
+        listing.add_by_archive(rows, options.archived);
         if progress(done, total).is_break() {
             return listing;
         }
@@ -312,8 +343,13 @@ impl SessionRow {
     fn read_folder(&mut self) {
         if self.has_folder {
             self.subagents += agents_below(&self.file.path).len() as u64;
-            self.is_archived = facts::is_archived(&self.file.path);
+            self.read_archived();
         }
+    }
+
+    /// Reads whether it is archived.
+    fn read_archived(&mut self) {
+        self.is_archived = self.has_folder && facts::is_archived(&self.file.path);
     }
 
     /// Returns the path of the project that it belongs to.
@@ -422,6 +458,17 @@ impl Listing {
             return false;
         }
         fits
+    }
+
+    /// Adds the sessions that a filter includes, and counts archived ones that it leaves out.
+    fn add_by_archive(&mut self, mut rows: Vec<SessionRow>, filter: ArchiveFilter) {
+        if filter != ArchiveFilter::Include {
+            rows.par_iter_mut().for_each(SessionRow::read_archived);
+            let is_left_out = |row: &&SessionRow| row.is_archived && filter == ArchiveFilter::Exclude;
+            self.archived_left_out += rows.iter().filter(is_left_out).count();
+            rows.retain(|row| filter.includes(row.is_archived));
+        }
+        self.sessions.extend(rows);
     }
 
     /// Returns whether no file from `next` on can be among the first sessions that the limit allows (LISTS 6.4).

@@ -13,7 +13,7 @@ use annals_transcript::write::rewrite::RemovalMethod;
 use annals_transcript::write::{Recorder, Target};
 
 use crate::belongings::{self, Belonging};
-use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow};
+use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
 use crate::error::Error;
 use crate::file_history::{self, FileHistory};
 use crate::files::{Selection, TranscriptFile};
@@ -146,6 +146,11 @@ impl Engine {
         lookup::agent_with_id(self, session, agent)
     }
 
+    /// Returns the transcripts of all sessions with exactly this id: there may be copies in several projects.
+    pub fn transcripts_with_id(&self, id: &str) -> Vec<TranscriptFile> {
+        lookup::sessions_with_id(self, id)
+    }
+
     /// Returns the session that an operation is to change. If restoring it was interrupted, that is finished first.
     pub fn session_to_change(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
         lookup::session_to_change(self, selector)
@@ -201,6 +206,11 @@ impl Engine {
         catalog::session_row(self, file)
     }
 
+    /// Returns a working directory, to decide which sessions belong to it as they change.
+    pub fn workspace(&self, path: &Path) -> Workspace {
+        catalog::workspace(self, path)
+    }
+
     /// Returns the projects of sessions, most recent first with worktrees after their repository, and what could not be read.
     pub fn projects(&self, options: &ListOptions) -> (Vec<Project>, Vec<Error>) {
         catalog::projects(self, options)
@@ -220,7 +230,8 @@ impl Engine {
 /// Following.
 #[cfg(feature = "follow")]
 impl Engine {
-    /// Starts to report changes of transcripts as they happen. What the files contain already is not reported.
+    /// Starts to report changes of transcripts as they happen. What the files contain already is not reported. If all
+    /// transcripts are followed, changes of titles, the archive, the trash and the sessions that are open are reported, too.
     ///
     /// ```
     /// use annals_engine::FollowOptions;

@@ -50,8 +50,8 @@ mod trash;
 
 pub use belongings::Belonging;
 pub use catalog::{
-    Facts, FileFilter, ListOptions, ListPosition, Listing, Project, ProjectFilter, RootSummary, SessionRow,
-    Sort, Title, TitleSource, TranscriptKind, Worktree, with_upper_drive,
+    ArchiveFilter, Facts, FileFilter, ListOptions, ListPosition, Listing, Project, ProjectFilter,
+    RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree, with_upper_drive,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;
@@ -83,4 +83,4 @@ pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
-pub use trash::TrashEntry;
+pub use trash::{TrashChange, TrashEntry};

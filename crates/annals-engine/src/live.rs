@@ -168,8 +168,8 @@ impl Engine {
 
 /// A file of Claude Code's registry, `sessions/<pid>.json`: a process and the session that it has open.
 #[derive(Debug)]
-struct ProcessRecord {
-    session: String,
+pub(crate) struct ProcessRecord {
+    pub(crate) session: String,
     pid: u32,
     /// When the process started, in seconds since 1970.
     started: Option<u64>,
@@ -197,7 +197,7 @@ impl ProcessRecord {
     }
 
     /// Returns whether the process still runs. Its pid may belong to another process by now, which started later.
-    fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         process_start(self.pid)
             .is_some_and(|start| self.started.is_none_or(|own| start <= own.saturating_add(CLOCK_TOLERANCE)))
     }
@@ -222,7 +222,7 @@ fn unreadable(path: &Path, error: &io::Error) -> UnknownReason {
 }
 
 /// Reads a record. Returns `None` if the file is something else, or was removed meanwhile.
-fn read_record(path: &Path) -> Result<Option<ProcessRecord>, UnknownReason> {
+pub(crate) fn read_record(path: &Path) -> Result<Option<ProcessRecord>, UnknownReason> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(None);
     }

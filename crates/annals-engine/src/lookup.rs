@@ -10,7 +10,7 @@ use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::new_id;
 
-use crate::catalog::ListOptions;
+use crate::catalog::{ArchiveFilter, ListOptions};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile, agent_paths_beside, agents_below, children, remote_agents};
@@ -179,11 +179,16 @@ fn session_named(engine: &Engine, selector: &str) -> Result<TranscriptFile, Erro
     }
 }
 
-/// Returns the session that was active last; one that lists hide only if they show none.
+/// Returns the session that was active last. An archived session is returned only if all are archived, and a file without a
+/// conversation only if no file has one.
 fn latest_session(engine: &Engine) -> Option<TranscriptFile> {
-    let latest =
-        |all| engine.list(&ListOptions { limit: Some(1), all, ..ListOptions::default() }).sessions.pop();
-    latest(false).or_else(|| latest(true)).map(|row| row.file)
+    let latest = |archived, all| {
+        let options = ListOptions { limit: Some(1), archived, all, ..ListOptions::default() };
+        engine.list(&options).sessions.pop()
+    };
+    let (exclude, include) = (ArchiveFilter::Exclude, ArchiveFilter::Include);
+    let row = latest(exclude, false).or_else(|| latest(include, false)).or_else(|| latest(include, true));
+    row.map(|row| row.file)
 }
 
 /// Returns the transcripts of a session: there may be copies in several projects.

@@ -15,6 +15,8 @@
 
 mod delete;
 mod entry;
+#[cfg(feature = "follow")]
+pub(crate) mod observer;
 mod restore;
 mod transfer;
 
@@ -56,6 +58,17 @@ pub struct TrashEntry {
     pub transcript: PathBuf,
     /// Whether deleting or restoring it is in progress or was interrupted.
     pub is_unfinished: bool,
+}
+
+/// Something that happened to an entry of the trash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrashChange {
+    /// It is new: a session was deleted, or a transcript was replaced.
+    Trashed,
+    /// It was moved back to where it was.
+    Restored,
+    /// It was removed for good.
+    Purged,
 }
 
 impl From<EntryFolder> for TrashEntry {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
 use crate::{
     Agent, ChangedFile, ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text,
     ToolCall, TrashEntry, Turn,
@@ -202,10 +203,37 @@ pub struct ChangedNotice {
     pub subscription: String,
     /// Sessions that are new.
     pub added: Vec<Session>,
-    /// Sessions that grew or were changed. A session that the peer has not seen before had no conversation until now.
+    /// Sessions that grew, were changed, archived or unarchived, or that Claude Code opened or closed. A session that the
+    /// peer has not seen before had no conversation until now.
     pub updated: Vec<Session>,
-    /// The ids of sessions whose transcripts are gone.
+    /// The ids of sessions whose transcripts are gone, or no longer belong to the working directory that is watched.
     pub removed: Vec<String>,
+    /// What happened to the trash; absent if nothing did.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub trash: Vec<TrashNotice>,
+}
+
+/// Something that happened to an entry of the trash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TrashNotice {
+    /// What happened. Words may be added; a peer ignores those that it does not know.
+    pub change: TrashChange,
+    /// The entry, as it is or was in the trash.
+    pub entry: TrashEntry,
+}
+
+words! {
+    /// What happened to an entry of the trash.
+    TrashChange {
+        /// It is new: a session was deleted, or its transcript was replaced.
+        Trashed "trashed",
+        /// It was moved back to where it was.
+        Restored "restored",
+        /// It was removed for good.
+        Purged "purged",
+    }
 }
 
 /// Parameters of the notification `history/appended`.

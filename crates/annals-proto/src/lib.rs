@@ -36,8 +36,8 @@ mod word;
 pub use agent::{Agent, AgentState};
 pub use answer::{
     AgentsResult, AppendedNotice, ChangedNotice, DeleteResult, FilesResult, ListResult, LoadResult,
-    ProjectsResult, ReadResult, StatusResult, ToolsResult, TrashResult, TurnsResult, UnwatchResult,
-    WatchResult,
+    ProjectsResult, ReadResult, StatusResult, ToolsResult, TrashChange, TrashNotice, TrashResult,
+    TurnsResult, UnwatchResult, WatchResult,
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
@@ -56,8 +56,8 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use request::{
-    AgentsParams, EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams, ReadParams,
-    RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
+    AgentsParams, ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams,
+    ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
     UnwatchParams, View, WatchParams,
 };
 pub use serve::ServerAddress;

@@ -64,6 +64,10 @@ methods! {
     HistoryRename "history/rename" changes,
     /// Sets or removes the tag of a session.
     HistoryTag "history/tag" changes,
+    /// Puts a session into the archive of Claude Code.
+    HistoryArchive "history/archive" changes,
+    /// Takes a session out of the archive of Claude Code.
+    HistoryUnarchive "history/unarchive" changes,
     /// Copies a session.
     HistoryFork "history/fork" changes,
     /// Moves a session to the trash.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::word::words;
+
 /// Parameters of `history/list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -25,9 +27,23 @@ pub struct ListParams {
     pub cursor: Option<String>,
     /// Whether to list files without a conversation too.
     pub all: Option<bool>,
+    /// Which sessions, by whether they are archived; by default `include`.
+    pub archived: Option<ArchiveFilter>,
 }
 
-/// One session: parameters of `history/delete` and `history/files`.
+words! {
+    /// Which sessions a list has, by whether they are archived.
+    ArchiveFilter {
+        /// Archived sessions and others.
+        Include "include",
+        /// No archived sessions.
+        Exclude "exclude",
+        /// Archived sessions alone.
+        Only "only",
+    }
+}
+
+/// One session: parameters of `history/delete`, `history/archive`, `history/unarchive` and `history/files`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -250,9 +266,10 @@ pub struct NoParams {}
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WatchParams {
-    /// The session whose new entries to send; without it, changes of all sessions are sent.
+    /// The session whose new entries to send; without it, changes of sessions are sent.
     pub session_id: Option<String>,
-    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
+    /// With `sessionId`, selects among several sessions with that id: the working directory, or the `path` that lists have.
+    /// Without it, only sessions of this working directory are reported.
     pub workspace_path: Option<String>,
     /// With `sessionId`: the agent of the session whose new entries to send, by the `agentId` of `history/agents`.
     pub agent_id: Option<String>,

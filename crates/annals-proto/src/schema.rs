@@ -59,6 +59,7 @@ impl Generators {
             Method::HistoryFiles => self.both::<SessionParams, FilesResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),
+            Method::HistoryArchive | Method::HistoryUnarchive => self.both::<SessionParams, ChangeResult>(),
             Method::HistoryFork => self.both::<ForkParams, ForkResult>(),
             Method::HistoryDelete => self.both::<SessionParams, DeleteResult>(),
             Method::HistoryRestore => self.both::<RestoreParams, ChangeResult>(),

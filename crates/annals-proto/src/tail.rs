@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use crate::Text;
 use crate::word::words;
 
-/// A change of a transcript: a line of `annals tail --json`.
+/// A change of a transcript, or of the session that it belongs to: a line of `annals tail --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +17,7 @@ pub struct TailEvent {
     pub agent_id: Option<String>,
     /// The path of the transcript.
     pub path: Text,
-    /// The new title of the session.
+    /// The new title of the session; empty if it has none any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The offset of an appended entry in the file.
@@ -30,10 +30,13 @@ pub struct TailEvent {
     /// The appended bytes, if no entry could be read from them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Text>,
+    /// The id of the entry of the trash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trash_entry: Option<String>,
 }
 
 words! {
-    /// What happened to a transcript.
+    /// What happened to a transcript. Words may be added.
     TailEventKind {
         /// It is new.
         Created "created",
@@ -45,5 +48,19 @@ words! {
         Replaced "replaced",
         /// It was removed.
         Removed "removed",
+        /// The session was put into the archive of Claude Code.
+        Archived "archived",
+        /// The session was taken out of the archive of Claude Code.
+        Unarchived "unarchived",
+        /// Claude Code has opened the session.
+        Opened "opened",
+        /// No Claude Code has the session open any more.
+        Closed "closed",
+        /// The session has a new entry in the trash: it was deleted, or its transcript was replaced.
+        Trashed "trashed",
+        /// An entry of the trash was restored.
+        Restored "restored",
+        /// An entry of the trash was removed for good.
+        Purged "purged",
     }
 }

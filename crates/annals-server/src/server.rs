@@ -5,14 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use annals_api::rpc::{Error, Outcome, Params};
-use annals_api::{Api, Cancelled, reads_one_session, session_id, spell};
+use annals_api::{Api, Cancelled, reads_one_session, session_id, spell, workspace};
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::queue::SessionQueues;
-use crate::watch::{Hub, Subscription};
+use crate::watch::{Hub, Subscription, Topic};
 
 /// The options of a server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,19 +142,21 @@ impl Server {
         self.permits.available_permits()
     }
 
-    /// Subscribes to one session or to all of them. It reads files, so it must be called on a thread that may block.
+    /// Subscribes to one session, to those of a working directory, or to all. It reads files, so it must be called on a thread
+    /// that may block.
     pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
-        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
-        let file = match &params.session_id {
-            Some(id) => Some(self.api.transcript(id, workspace, agent)?),
-            None if agent.is_some() => {
+        let (workspace_path, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let Some(id) = params.session_id.as_deref() else {
+            if agent.is_some() {
                 return Err(Error::invalid_params(
                     "`agentId` names an agent of a session: give its `sessionId` too",
                 ));
             }
-            None => None,
+            let workspace = workspace(workspace_path)?;
+            return self.hub.subscribe(Topic::Sessions { workspace: workspace.as_deref() });
         };
-        self.hub.subscribe(file, params.offset)
+        let file = self.api.transcript(id, workspace_path, agent)?;
+        self.hub.subscribe(Topic::Session { file, offset: params.offset })
     }
 }
 

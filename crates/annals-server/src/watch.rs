@@ -7,15 +7,17 @@
 //! Subscriptions of one file share the lines that were read last, so those that keep up do not open the file.
 
 mod changes;
+mod members;
 mod recent;
 mod tail;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use annals_engine::{Engine, Event, FollowOptions, TranscriptFile};
+use annals_engine::{Engine, Event, FollowOptions, TranscriptFile, TrashChange, TrashEntry};
 use annals_proto::{AppendedNotice, ChangedNotice, ErrorCode, notification};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
@@ -23,6 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::budget::{ByteBudget, Reservation};
 use annals_api::rpc::{self, Error};
 use changes::PendingChanges;
+use members::Members;
 use recent::LineBuffers;
 use tail::SessionTail;
 pub(crate) use tail::TailEvent;
@@ -75,10 +78,23 @@ struct Watcher {
 /// What a subscription reports.
 #[derive(Debug)]
 enum Target {
-    /// Lines appended to this file.
-    File(PathBuf),
+    /// Lines appended to a file.
+    File {
+        path: PathBuf,
+        /// Whether something was changed that lists show and that is not in the file, such as a title beside it.
+        is_described_anew: AtomicBool,
+    },
     /// Sessions that were added, changed or removed; the follower collects them here.
-    AllSessions(Mutex<PendingChanges>),
+    Sessions(Mutex<PendingChanges>),
+}
+
+/// What to subscribe to.
+#[derive(Debug)]
+pub(crate) enum Topic<'a> {
+    /// A session, from an offset on.
+    Session { file: TranscriptFile, offset: Option<u64> },
+    /// All sessions, or those of a working directory.
+    Sessions { workspace: Option<&'a Path> },
 }
 
 /// A subscription. It ends when it is dropped.
@@ -96,7 +112,7 @@ pub struct Subscription {
 #[derive(Debug)]
 enum Source {
     File(Box<SessionTail>),
-    AllSessions { engine: Engine, watcher: Arc<Watcher>, subscription: String },
+    Sessions { engine: Engine, watcher: Arc<Watcher>, subscription: String, members: Option<Box<Members>> },
 }
 
 /// What a read with a limit of bytes returned.
@@ -156,35 +172,36 @@ impl Hub {
         self.state().watchers.len()
     }
 
-    /// Subscribes to a session from an offset on, or to all of them. Waits until the follower runs, so that every change
-    /// after this call is reported.
-    pub(crate) fn subscribe(
-        self: &Arc<Self>,
-        session: Option<TranscriptFile>,
-        offset: Option<u64>,
-    ) -> Result<Subscription, Error> {
-        let target = match &session {
-            // The follower reports absolute paths.
-            Some(file) => Target::File(std::path::absolute(&file.path).unwrap_or_else(|_| file.path.clone())),
-            None => Target::AllSessions(Mutex::default()),
+    /// Subscribes to a session or to several. Waits until the follower runs, so that every change after this call is
+    /// reported.
+    pub(crate) fn subscribe(self: &Arc<Self>, topic: Topic<'_>) -> Result<Subscription, Error> {
+        let target = match &topic {
+            Topic::Session { file, .. } => Target::File {
+                // The follower reports absolute paths.
+                path: std::path::absolute(&file.path).unwrap_or_else(|_| file.path.clone()),
+                is_described_anew: AtomicBool::new(false),
+            },
+            Topic::Sessions { .. } => Target::Sessions(Mutex::default()),
         };
         let watcher = Arc::new(Watcher { target, woken: Notify::new() });
         let number = self.add(watcher.clone())?;
         let mut subscription =
             Subscription { hub: self.clone(), number, watcher, source: None, last_notice: None };
         self.ensure_follower()?;
-        subscription.source = Some(match session {
-            Some(file) => {
+        subscription.source = Some(match topic {
+            Topic::Session { file, offset } => {
                 let buffer = self.state().buffers.of(&file.path);
                 let mut tail =
                     SessionTail::new(file, self.engine.symlink_guard(), subscription.name(), offset)?;
                 tail.share(buffer);
                 Source::File(Box::new(tail))
             }
-            None => Source::AllSessions {
+            Topic::Sessions { workspace } => Source::Sessions {
                 engine: self.engine.clone(),
                 watcher: subscription.watcher.clone(),
                 subscription: subscription.name(),
+                // They are listed after the follower runs: what is added or removed since is reported.
+                members: workspace.map(|path| Box::new(Members::list(&self.engine, path))),
             },
         });
         // Lines behind the offset are reported at once, not at the next change of the file.
@@ -231,7 +248,7 @@ impl Hub {
         self.state().follower = FollowerState::Running;
         self.follower_started.notify_all();
         loop {
-            let mut events = Vec::new();
+            let mut events = Events::default();
             follower.wait(IDLE_CHECK_INTERVAL, |file, happening| record(&mut events, file, &happening));
             let mut state = self.state();
             if state.watchers.is_empty() {
@@ -265,36 +282,69 @@ enum FileEvent {
     Created,
     /// Lines were appended, or the file was replaced.
     Modified,
+    /// Something was changed that lists show and that need not be in the file: its title, whether it is archived, whether
+    /// Claude Code has it open.
+    Described,
     Removed,
 }
 
+/// What happened since subscriptions were last woken.
+#[derive(Debug, Default)]
+struct Events {
+    files: Vec<(TranscriptFile, FileEvent)>,
+    trash: Vec<(TrashChange, TrashEntry)>,
+}
+
 /// Adds what happened to a file. Several entries of one file in a row are one event.
-fn record(events: &mut Vec<(TranscriptFile, FileEvent)>, file: &TranscriptFile, happening: &Event) {
+fn record(events: &mut Events, file: &TranscriptFile, happening: &Event) {
     let event = match happening {
         Event::Created => FileEvent::Created,
-        Event::Entry { .. } | Event::Title { .. } | Event::Replaced => FileEvent::Modified,
+        Event::Entry { .. } | Event::Replaced => FileEvent::Modified,
+        Event::Title { .. } | Event::Archived { .. } | Event::Opened | Event::Closed => FileEvent::Described,
         Event::Removed => FileEvent::Removed,
+        Event::Trash { change, entry } => return events.trash.push((*change, (*entry).clone())),
     };
-    if events.last().is_none_or(|(last_file, last_event)| last_file != file || *last_event != event) {
-        events.push((file.clone(), event));
+    let last = events.files.last();
+    if last.is_none_or(|(last_file, last_event)| last_file != file || *last_event != event) {
+        events.files.push((file.clone(), event));
     }
 }
 
 impl Watcher {
     /// Wakes the subscription if the events concern it.
-    fn wake_for(&self, events: &[(TranscriptFile, FileEvent)]) {
+    fn wake_for(&self, events: &Events) {
         let is_concerned = match &self.target {
-            Target::File(path) => events.iter().any(|(file, _)| file.path == *path),
-            Target::AllSessions(changes) => {
+            Target::File { path, is_described_anew } => {
+                let mut own = events.files.iter().filter(|(file, _)| file.path == *path).peekable();
+                let is_concerned = own.peek().is_some();
+                if own.any(|(_, event)| *event == FileEvent::Described) {
+                    is_described_anew.store(true, Ordering::Release);
+                }
+                is_concerned
+            }
+            Target::Sessions(changes) => {
                 let mut changes = changes.lock().unwrap_or_else(PoisonError::into_inner);
-                for (file, event) in events {
+                for (file, event) in &events.files {
                     changes.record(file, *event);
+                }
+                for (change, entry) in &events.trash {
+                    changes.record_trash(*change, entry);
                 }
                 !changes.is_empty()
             }
         };
         if is_concerned {
             self.woken.notify_one();
+        }
+    }
+}
+
+impl Watcher {
+    /// Returns whether something that lists show was changed beside its file since the last call.
+    fn take_described_anew(&self) -> bool {
+        match &self.target {
+            Target::File { is_described_anew, .. } => is_described_anew.swap(false, Ordering::Acquire),
+            Target::Sessions(_) => false,
         }
     }
 }
@@ -317,7 +367,7 @@ impl Subscription {
     /// `None` if reading panicked, which ends the subscription.
     pub(crate) async fn next(&mut self, budget: &ByteBudget) -> Option<(Notice, Option<Reservation>)> {
         loop {
-            if matches!(self.watcher.target, Target::AllSessions(_)) {
+            if matches!(self.watcher.target, Target::Sessions(_)) {
                 self.watcher.woken.notified().await;
                 if let Some(last_notice) = self.last_notice {
                     sleep_until(last_notice + CHANGED_NOTICE_INTERVAL).await;
@@ -327,7 +377,7 @@ impl Subscription {
                 self.last_notice = Some(Instant::now());
                 return Some((notice, reservation));
             }
-            if matches!(self.watcher.target, Target::File(_)) {
+            if matches!(self.watcher.target, Target::File { .. }) {
                 self.watcher.woken.notified().await;
             }
         }
@@ -342,6 +392,9 @@ impl Subscription {
         loop {
             if let (Some(event), reservation) = self.read(budget, Source::read_event).await? {
                 return Some((event, reservation));
+            }
+            if self.watcher.take_described_anew() {
+                return Some((TailEvent::Described, None));
             }
             self.watcher.woken.notified().await;
         }
@@ -373,13 +426,16 @@ impl Subscription {
 impl Source {
     /// Reads the next notice, if the lines that it is built from have no more than `limit` bytes.
     fn read_notice(&mut self, limit: u64) -> ReadOutcome<Notice> {
-        let (engine, watcher, subscription) = match self {
+        let (engine, watcher, subscription, members) = match self {
             Source::File(tail) => return tail.read(limit).map(Notice::Appended),
-            Source::AllSessions { engine, watcher, subscription } => (engine, watcher, subscription),
+            Source::Sessions { engine, watcher, subscription, members } => {
+                (engine, watcher, subscription, members)
+            }
         };
-        let Target::AllSessions(changes) = &watcher.target else { return ReadOutcome::Nothing };
+        let Target::Sessions(changes) = &watcher.target else { return ReadOutcome::Nothing };
         let pending = changes.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (notice, remainder) = changes::build_notice(engine, subscription.clone(), pending);
+        let (notice, remainder) =
+            changes::build_notice(engine, subscription.clone(), pending, members.as_deref_mut());
         if changes.lock().unwrap_or_else(PoisonError::into_inner).put_back(remainder) {
             watcher.woken.notify_one();
         }
@@ -390,7 +446,7 @@ impl Source {
     fn read_event(&mut self, limit: u64) -> ReadOutcome<TailEvent> {
         match self {
             Source::File(tail) => tail.read_event(limit),
-            Source::AllSessions { .. } => ReadOutcome::Nothing,
+            Source::Sessions { .. } => ReadOutcome::Nothing,
         }
     }
 }
@@ -432,7 +488,8 @@ mod tests {
         fs::write(&path, short.clone() + &long).unwrap();
         let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
         let hub = Hub::new(Engine::open(roots, Home::at(folder.path().join("home"))), true);
-        let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0)).unwrap();
+        let topic = || Topic::Session { file: TranscriptFile::at(&path), offset: Some(0) };
+        let subscribe = || hub.subscribe(topic()).unwrap();
         let (mut first, mut second) = (subscribe(), subscribe());
         let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
         // The budget is enough for one long line, but not for two.

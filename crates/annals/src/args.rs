@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use annals_engine::{Engine, Home, Roots};
+use annals_engine::{ArchiveFilter, Engine, Home, ListOptions, Roots};
 use annals_transcript::write;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::civil::{Date, DateTime};
@@ -23,8 +23,23 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 nothing found, or `check` found a warning or an error, 2 failed, 130 interrupted.";
+const EXIT_CODES: &str = "\
+All sessions come from files on this disk, in the config folders of Claude Code; `annals roots` lists these folders. \
+What is deleted goes to a trash on this disk.
+
+Exit codes: 0 done, 1 nothing found, or `check` found a warning or an error, 2 failed, 130 interrupted.";
+
+const TAG_USAGE: &str = "annals tag [OPTIONS] <SESSION>... <TAG>
+       annals tag [OPTIONS] <SESSION>... --remove
+       annals tag [OPTIONS] <FILTERS> <TAG>|--remove";
+
+const BULK_HELP: &str = "\
+Several sessions are named one after the other, or selected with the filters of `annals list`, which shows the same ones. They are \
+listed first, and changed after a confirmation: on a terminal, or with `--yes`. If one of them cannot be changed, the others are, and \
+the exit code is 2.
+
+  annals delete --project ~/old --all --dry-run
+  annals archive --here --until 30d --yes";
 
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
@@ -64,7 +79,7 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List sessions, most recently active first
+    /// List sessions, most recently active first; archived ones are left out
     List(List),
     /// List projects: path, sessions, size, last activity
     Projects,
@@ -99,18 +114,22 @@ pub(crate) enum Command {
     Record(Record),
     /// Set the title of a session
     Rename(Rename),
-    /// Set or remove the tag of a session
+    /// Set or remove the tag of sessions
+    #[command(override_usage = TAG_USAGE, after_help = BULK_HELP)]
     Tag(Tag),
     /// Copy a session, whole or up to a message, to continue it in another direction
     Fork(Fork),
-    /// Move a session and all its files to the trash; the prompt history (`history.jsonl`) is kept
+    /// Move sessions and all their files to the trash; the prompt history (`history.jsonl`) is kept
+    #[command(after_help = BULK_HELP)]
     Delete(Delete),
     /// Restore a session from the trash, or list the trash
     Restore(Restore),
-    /// Archive a session, as Claude Code does
-    Archive(OneSession),
-    /// Take a session out of the archive
-    Unarchive(OneSession),
+    /// Archive sessions, as Claude Code does; lists leave them out
+    #[command(after_help = BULK_HELP)]
+    Archive(Archive),
+    /// Take sessions out of the archive
+    #[command(after_help = BULK_HELP)]
+    Unarchive(Archive),
     /// Remove one entry from a session and link its children to its parent; this cannot be undone
     Tombstone(Tombstone),
     /// Create or replace a session from a log that is kept elsewhere; a replaced session goes to the trash
@@ -213,10 +232,18 @@ pub(crate) struct Safety {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct OneSession {
-    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of its transcript
+pub(crate) struct Archive {
+    /// Sessions: their ids or at least 4 characters of them, their titles, `latest`, or the paths of their transcripts
     #[arg(value_name = "SESSION")]
-    pub(crate) session: OsString,
+    pub(crate) sessions: Vec<OsString>,
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Change several sessions without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
 }
 
 #[derive(Debug, clap::Args)]
@@ -230,15 +257,20 @@ pub(crate) struct Rename {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tag {
-    /// A session
-    #[arg(value_name = "SESSION")]
-    pub(crate) session: OsString,
-    /// The new tag
-    #[arg(value_name = "TAG", required_unless_present = "remove")]
-    pub(crate) new: Option<String>,
-    /// Remove the tag
-    #[arg(long, conflicts_with = "new")]
+    /// Sessions, and the new tag as the last argument
+    #[arg(value_name = "SESSION|TAG")]
+    pub(crate) names: Vec<OsString>,
+    /// Remove the tag; all arguments are sessions
+    #[arg(long)]
     pub(crate) remove: bool,
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Change several sessions without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
 }
 
 #[derive(Debug, clap::Args)]
@@ -259,20 +291,22 @@ pub(crate) struct Fork {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
-    /// A session; with `--purge`, a session in the trash or, if the trash has none, on disk
+    /// Sessions; with `--purge`, one session in the trash or, if the trash has none, on disk
     #[arg(value_name = "SESSION")]
-    pub(crate) session: OsString,
+    pub(crate) sessions: Vec<OsString>,
     /// Remove it permanently, from the trash if it is there; asks first for a session on disk
     #[arg(long)]
     pub(crate) purge: bool,
     /// With `--purge`: the trash entry, as listed by `annals restore` [default: the session's most recent one]
     #[arg(long, value_name = "ID", requires = "purge")]
     pub(crate) entry: Option<String>,
-    /// Permanently remove a session on disk without asking
-    #[arg(long, requires = "purge")]
+    /// Delete several sessions, or permanently remove one on disk, without asking
+    #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) safety: Safety,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
 }
 
 #[derive(Debug, clap::Args)]
@@ -469,15 +503,29 @@ impl From<Sync> for write::Sync {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
+    /// Show at most N
+    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
+    pub(crate) limit: Option<usize>,
+    /// Sort order
+    #[arg(long, value_enum, default_value_t = SortBy::Updated)]
+    pub(crate) sort: SortBy,
+    /// List deleted sessions that are only known from the prompt history
+    #[arg(long, conflicts_with_all = ["all", "archived", "branch", "tool", "file", "sort"])]
+    pub(crate) ghosts: bool,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+}
+
+/// Which sessions a list shows, or a command changes.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct Filters {
     /// Only sessions of this working directory and its worktrees
     #[arg(long, value_name = "PATH", conflicts_with = "here")]
     pub(crate) project: Option<PathBuf>,
     /// Only sessions of the current directory and its worktrees
     #[arg(long)]
     pub(crate) here: bool,
-    /// Show at most N
-    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
-    pub(crate) limit: Option<usize>,
     /// Only sessions active since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
@@ -497,15 +545,55 @@ pub(crate) struct List {
     /// any project
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<String>,
-    /// Sort order
-    #[arg(long, value_enum, default_value_t = SortBy::Updated)]
-    pub(crate) sort: SortBy,
-    /// Include files without a conversation: empty ones, only titles, only messages of subagents
+    /// Only archived sessions, which are left out otherwise
+    #[arg(long)]
+    pub(crate) archived: bool,
+    /// Everything: archived sessions, and files without a conversation (empty ones, only titles, only messages of subagents)
     #[arg(long)]
     pub(crate) all: bool,
-    /// List deleted sessions that are only known from the prompt history
-    #[arg(long, conflicts_with_all = ["all", "branch", "tool", "file", "sort"])]
-    pub(crate) ghosts: bool,
+}
+
+impl Filters {
+    /// Returns the options of a list. `by_default` says what happens to archived sessions without `--archived` and `--all`.
+    pub(crate) fn options(&self, by_default: ArchiveFilter) -> Result<ListOptions, Failure> {
+        let here = self.here.then(std::env::current_dir).transpose();
+        let here = here.map_err(|error| Failure::working_directory(&error))?;
+        let archived = match (self.archived, self.all) {
+            (true, _) => ArchiveFilter::Only,
+            (false, true) => ArchiveFilter::Include,
+            (false, false) => by_default,
+        };
+        Ok(ListOptions {
+            project: self.project.clone().or(here),
+            since: self.since,
+            until: self.until,
+            title: self.title.clone(),
+            branch: self.branch.clone(),
+            tool: self.tool.clone(),
+            file: self.file.clone(),
+            all: self.all,
+            archived,
+            ..ListOptions::default()
+        })
+    }
+
+    /// Returns whether some sessions may be left out.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.project.is_some()
+            || self.here
+            || self.since.is_some()
+            || self.until.is_some()
+            || self.title.is_some()
+            || self.branch.is_some()
+            || self.tool.is_some()
+            || self.file.is_some()
+            || self.archived
+    }
+
+    /// Returns whether any of the options was given.
+    pub(crate) fn are_given(&self) -> bool {
+        self.is_narrow() || self.all
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! One file per command: asks the engine, hands the answer to `output`.
 
 pub(crate) mod agents;
+pub(crate) mod bulk;
 pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod files;

@@ -188,6 +188,73 @@ try {
   assert.equal(await unlinked.evaluate(() => document.cookie), '', 'the cookie is out of reach for scripts');
   await again.context().close();
 
+  // Sessions are archived and deleted after a confirmation, and come back.
+  const changing = await visit({});
+  await changing.goto(told.url);
+  await changing.locator('#sessions a').nth(3).waitFor();
+  const counted = (count) => changing.waitForFunction((count) => document.querySelectorAll('#sessions a').length === count, count);
+  await changing.locator('#source', { hasText: /files on the disk of the computer that runs annals, in .*root\.$/ }).waitFor();
+  await changing.locator('#sessions a', { hasText: 'Tea presets' }).click();
+  await changing.locator('#history article').first().waitFor();
+  const act = (name) => changing.locator('#actions button', { hasText: new RegExp(`^${name}$`) });
+  await act('Archive').click();
+  await changing.locator('#question', { hasText: 'Archive “Tea presets”?' }).waitFor();
+  await changing.keyboard.press('Escape');
+  await changing.locator('#confirm').waitFor({ state: 'hidden' });
+  await counted(all);
+  await act('Archive').click();
+  await changing.locator('#proceed').click();
+  await act('Unarchive').waitFor();
+  await counted(all - 1);
+  await changing.locator('#archived').check();
+  await counted(all);
+  await changing.locator('#sessions a', { hasText: 'archived' }).waitFor();
+  await act('Unarchive').click();
+  await changing.locator('#proceed').click();
+  await act('Archive').waitFor();
+  await changing.locator('#archived').uncheck();
+  await counted(all);
+  await act('Delete').click();
+  await changing.locator('#question', { hasText: 'Move “Tea presets” with all its files to the trash' }).waitFor();
+  await picture(changing, 'delete-light');
+  await changing.locator('#cancel').click();
+  await counted(all);
+  await act('Delete').click();
+  await changing.locator('#proceed').click();
+  await changing.locator('#notice', { hasText: '“Tea presets” is in the trash.' }).waitFor();
+  await counted(all - 1);
+  assert.equal(new URL(changing.url()).hash, '');
+  await picture(changing, 'deleted-light');
+  await changing.setViewportSize({ width: 390, height: 800 });
+  assert.ok(await changing.locator('#notice button').isVisible(), 'the notice is in the list, which a small screen shows alone');
+  await changing.setViewportSize({ width: 1200, height: 800 });
+  await changing.locator('#notice button', { hasText: 'Undo' }).click();
+  await counted(all);
+  await changing.locator('#history article').first().waitFor();
+  // What another program does is seen at once.
+  const { token } = Object.fromEntries(new URL(told.url).searchParams);
+  const archive = { jsonrpc: '2.0', id: 1, method: 'history/archive', params: { sessionId: new URL(changing.url()).hash.slice(1) } };
+  const headers = { Authorization: `Bearer ${token}` };
+  assert.equal((await changing.context().request.post(new URL('/rpc', told.url).href, { data: archive, headers })).status(), 200);
+  await act('Unarchive').waitFor();
+  await counted(all - 1);
+  await picture(changing, 'actions-light');
+  await changing.setViewportSize({ width: 390, height: 800 });
+  assert.ok(await changing.evaluate(() => document.querySelector('main').scrollWidth) <= 390, 'too wide');
+  await picture(changing, 'actions-small');
+  assert.deepEqual(changing.wrong, [], 'the page complained');
+  await changing.context().close();
+
+  // A server that refuses changes offers none.
+  const reading = await visit({});
+  await reading.goto(told.readOnlyUrl);
+  await reading.locator('#source', { hasText: 'in ' }).waitFor();
+  await reading.locator('#sessions a', { hasText: 'Tea presets' }).click();
+  await reading.locator('#history article').first().waitFor();
+  assert.equal(await reading.locator('#actions button').count(), 0);
+  assert.deepEqual(reading.wrong, [], 'the page complained');
+  await reading.context().close();
+
   // Without the token there is nothing to see, and nothing breaks.
   const stranger = await visit({});
   const answer = await stranger.goto(new URL('/', told.url).href);

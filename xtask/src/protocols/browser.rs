@@ -1,4 +1,4 @@
-//! A browser opens the page, shows sessions, and updates one as it grows.
+//! A browser opens the page, shows sessions, updates one as it grows, and archives and deletes one.
 
 use std::fs;
 use std::process::Command;
@@ -18,6 +18,7 @@ pub(super) fn check(stage: &Stage) -> Verdict {
     let pictures = stage.folder.join("pictures");
     fs::create_dir_all(&pictures)?;
     let served = Served::start(stage)?;
+    let read_only = Served::start_with(stage, &["--read-only"])?;
     let lines: Vec<_> = (5..25)
         .map(|number| {
             let text = format!("Line {number} <img src=x onerror='window.hacked = 3'> 你好");
@@ -27,7 +28,7 @@ pub(super) fn check(stage: &Stage) -> Verdict {
         .collect();
     let told = json!({
         "chromium": chromium, "url": served.url, "pictures": pictures, "session": SESSION,
-        "path": served.session(), "lines": lines,
+        "path": served.session(), "lines": lines, "readOnlyUrl": read_only.url,
     });
     let output = Command::new("node").arg(&script).arg(told.to_string()).output()?;
     if !output.status.success() {
@@ -39,5 +40,6 @@ pub(super) fn check(stage: &Stage) -> Verdict {
         String::from_utf8_lossy(&output.stdout).trim(),
         pictures.display()
     );
+    read_only.end()?;
     served.end()
 }

@@ -28,6 +28,11 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn start(stage: &Stage) -> Result<Self, Trouble> {
+        Self::start_with(stage, &[])
+    }
+
+    /// Starts a server with further options.
+    pub(super) fn start_with(stage: &Stage, options: &[&str]) -> Result<Self, Trouble> {
         let folder = tempfile::tempdir()?;
         let sample = project().join("corpus/sample/projects");
         for path in crate::files_below("corpus/sample/projects")? {
@@ -42,7 +47,7 @@ impl Served {
         let deep = format!("{open}\"the bottom\"{close}");
         fs::write(&session, (lines.join("\n") + "\n").replace("\"@deep\"", &deep))?;
         let mut command = Command::new(&stage.annals);
-        command.args(["serve", "--json", "--root"]).arg(folder.path().join("root"));
+        command.args(["serve", "--json", "--root"]).arg(folder.path().join("root")).args(options);
         command.env("ANNALS_HOME", folder.path().join("home")).env("HOME", folder.path());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();

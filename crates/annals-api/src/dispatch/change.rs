@@ -1,4 +1,4 @@
-//! Methods that change sessions: titles, tags, copies, the trash.
+//! Methods that change sessions: titles, tags, the archive, copies, the trash.
 
 use annals_engine::{ForkOptions, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Operation};
@@ -31,6 +31,17 @@ impl Api {
             tag: Some(tag.unwrap_or_default().to_owned()),
             ..to_wire::change_result(Operation::Tag, &file)
         })
+    }
+
+    pub(super) fn archive(
+        &self,
+        params: &wire::SessionParams,
+        archived: bool,
+    ) -> Result<wire::ChangeResult, Error> {
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        self.engine.set_archived(&file, archived)?;
+        let done = if archived { Operation::Archive } else { Operation::Unarchive };
+        Ok(to_wire::change_result(done, &file))
     }
 
     pub(super) fn fork(&self, params: &wire::ForkParams) -> Result<wire::ForkResult, Error> {

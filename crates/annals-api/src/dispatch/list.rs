@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use annals_engine::{ListOptions, SessionRow};
+use annals_engine::{ArchiveFilter, ListOptions, SessionRow};
 use annals_proto as wire;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -37,6 +37,7 @@ impl Api {
             tool: given(params.tool_name.as_ref()),
             file: given(params.file_path.as_ref()),
             all: params.all.unwrap_or_default(),
+            archived: params.archived.map(archive_filter).unwrap_or_default(),
             after: params.cursor.as_deref().map(read_place).transpose()?,
             limit: Some(limit + 1),
             // A session outside of the config folders could not be loaded either.
@@ -85,6 +86,15 @@ pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> 
     let has_more = sessions.len() > count;
     sessions.truncate(count);
     sessions.last().filter(|_| has_more).map(|last| write_place(&last.position()))
+}
+
+/// Returns the filter that a word stands for.
+fn archive_filter(word: wire::ArchiveFilter) -> ArchiveFilter {
+    match word {
+        wire::ArchiveFilter::Exclude => ArchiveFilter::Exclude,
+        wire::ArchiveFilter::Only => ArchiveFilter::Only,
+        _ => ArchiveFilter::Include,
+    }
 }
 
 /// Returns a filter; editors send an empty text for no filter.

@@ -1,6 +1,6 @@
 //! From the enums of the engine to the words of the wire, by exhaustive matches: a new variant has to choose its word.
 
-use annals_engine::{AgentState, Kinship, Severity, TitleSource};
+use annals_engine::{AgentState, Kinship, Severity, TitleSource, TrashChange};
 use annals_proto as wire;
 use annals_transcript::item::Visibility;
 use annals_transcript::model::Role;
@@ -8,6 +8,15 @@ use annals_transcript::prompt::InputKind;
 use annals_transcript::root::RootKind;
 use annals_transcript::tool::State;
 use annals_transcript::turn::{StartedBy, TurnKind};
+
+/// Returns what happened to an entry of the trash.
+pub(super) fn trash_change(change: TrashChange) -> wire::TrashChange {
+    match change {
+        TrashChange::Trashed => wire::TrashChange::Trashed,
+        TrashChange::Restored => wire::TrashChange::Restored,
+        TrashChange::Purged => wire::TrashChange::Purged,
+    }
+}
 
 /// Returns who speaks.
 pub(super) fn role(role: Role) -> wire::Role {

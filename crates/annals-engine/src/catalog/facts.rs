@@ -509,7 +509,10 @@ mod tests {
                 known = known.read_again(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap();
                 assert_eq!(known.queued, expected, "{messages}: {appended}");
             }
-            assert_eq!(Facts::read(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap().queued, Some(1));
+            assert_eq!(
+                Facts::read(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap().queued,
+                Some(1)
+            );
         }
     }
 

@@ -182,8 +182,12 @@ impl ProjectFilter {
     /// Returns whether a session in a folder of this name belongs to this working directory or to one of its worktrees, and
     /// not to another path with the same name. A session that records no path does.
     pub(super) fn includes(&self, row: &SessionRow) -> bool {
-        let cwd = row.facts.cwd.as_deref();
-        let path = cwd.and_then(|cwd| project_above(cwd, &row.project_key));
+        self.includes_cwd(row.facts.cwd.as_deref(), &row.project_key)
+    }
+
+    /// Returns the same for a session by the path that it records and the name of its folder.
+    pub(super) fn includes_cwd(&self, cwd: Option<&str>, project_key: &str) -> bool {
+        let path = cwd.and_then(|cwd| project_above(cwd, project_key));
         path.is_none_or(|path| {
             self.matches(path) || worktree_of(path).is_some_and(|worktree| self.matches(&worktree.of))
         })

@@ -134,6 +134,26 @@ impl Progress {
     }
 }
 
+impl Progress {
+    /// Reports the title if the file beside the transcript has changed it. A title in the transcript itself comes before
+    /// the one beside it, which then changes nothing.
+    pub(super) fn check_title_beside(
+        &mut self,
+        path: &Path,
+        before: Option<&str>,
+        now: Option<&str>,
+        on_event: OnEvent<'_>,
+    ) {
+        let title = listed_title(path).map(|title| title.text).unwrap_or_default();
+        let is_changed = now.map_or(before != Some(&title), |now| now == title);
+        let report = self.report(path);
+        if before != now && is_changed && report.title.as_ref() != Some(&title) {
+            on_event(&report.file, Event::Title { title: &title });
+            report.title = Some(title);
+        }
+    }
+}
+
 /// Returns what changes when a file is written to.
 fn stamp(state: &FileState) -> (u64, Option<SystemTime>) {
     (state.length, state.modified)

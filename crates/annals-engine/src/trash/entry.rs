@@ -79,6 +79,13 @@ pub(super) fn names(trash: &Path) -> impl Iterator<Item = Name> + use<> {
     folders.filter_map(|entry| Name::parse(entry.file_name().to_str()?))
 }
 
+/// Returns the names of all entries in the trash; none if there is no trash yet.
+#[cfg(feature = "follow")]
+pub(super) fn try_names(trash: &Path) -> std::io::Result<Vec<Name>> {
+    let paths = crate::files::children(trash)?;
+    Ok(paths.iter().filter_map(|path| Name::parse(path.file_name()?.to_str()?)).collect())
+}
+
 /// The folder of a trash entry.
 #[derive(Debug)]
 pub(super) struct EntryFolder {

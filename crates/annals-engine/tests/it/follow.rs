@@ -72,6 +72,11 @@ fn spelled(happening: &Event<'_>) -> String {
         Event::Title { title } => format!("title {title}"),
         Event::Replaced => "replaced".to_owned(),
         Event::Removed => "removed".to_owned(),
+        Event::Archived { is_archived: true } => "archived".to_owned(),
+        Event::Archived { is_archived: false } => "unarchived".to_owned(),
+        Event::Opened => "opened".to_owned(),
+        Event::Closed => "closed".to_owned(),
+        Event::Trash { change, .. } => format!("{change:?}").to_lowercase(),
     }
 }
 
@@ -476,4 +481,202 @@ fn a_file_with_nothing_in_it_for_the_most_part_holds_nobody_up() {
     append(&place.session(), "{\"uuid\":\"a\"}\n");
     let told = happened(&mut follower, 2);
     assert_eq!(told.len(), 2, "{told:?}");
+}
+
+/// Returns what happened in alphabetical order, for changes of several files, which are reported in any order.
+fn sorted(follower: &mut Follower, count: usize) -> Vec<String> {
+    let mut told = happened(follower, count);
+    told.sort();
+    told
+}
+
+/// A session that nobody has written to for an hour.
+fn session_at_rest(place: &Place, id: &str) -> TranscriptFile {
+    let path = place.path(&format!("-p/{id}.jsonl"));
+    let line = format!(
+        "{{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"{id}\",\"message\":{{\"role\":\"user\",\"content\":\"Hello\"}}}}\n"
+    );
+    append(&path, &line);
+    let an_hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+    File::options().append(true).open(&path).unwrap().set_modified(an_hour_ago).unwrap();
+    TranscriptFile::at(&path)
+}
+
+#[test]
+fn titles_and_archive_marks_beside_a_transcript_are_told() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let file = session_at_rest(&place, SESSION);
+        let mut follower = place.follow(poll);
+        let beside = |name: &str| file.path.with_extension("").join(name);
+        fs::create_dir_all(file.path.with_extension("")).unwrap();
+        fs::write(beside("custom-title.json"), "{\"customTitle\":\"天气\"}").unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 title 天气"], "poll: {poll}");
+        fs::write(beside("archived.json"), "{\"archived\":true}").unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 archived"], "poll: {poll}");
+        // Neither another file, nor the same content again, nor half a file changes anything.
+        fs::write(beside("notes.json"), "{}").unwrap();
+        fs::write(beside("archived.json"), "{\"archived\":true, \"by\":\"me\"}").unwrap();
+        fs::write(beside("custom-title.json"), "{\"customTitle\":").unwrap();
+        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        fs::write(beside("custom-title.json"), "{\"customTitle\":\"茶\"}").unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 title 茶"]);
+        fs::remove_dir_all(file.path.with_extension("")).unwrap();
+        assert_eq!(sorted(&mut follower, 2), ["3e11 title Hello", "3e11 unarchived"], "poll: {poll}");
+    }
+}
+
+#[test]
+fn what_annals_does_to_titles_and_the_archive_is_told_once() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let file = session_at_rest(&place, SESSION);
+        let engine = place.engine();
+        engine.set_archived(&file, true).unwrap();
+        let mut follower = place.follow(poll);
+        engine.rename(&file, "Tea").unwrap();
+        let told = sorted(&mut follower, 2);
+        assert!(
+            told.len() == 2 && told[0].contains("custom-title") && told[1] == "3e11 title Tea",
+            "{told:?}"
+        );
+        engine.set_archived(&file, true).unwrap();
+        engine.set_archived(&file, false).unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 unarchived"]);
+        // The title in the transcript comes before the one beside it.
+        fs::write(file.path.with_extension("").join("custom-title.json"), "{\"customTitle\":\"Coffee\"}")
+            .unwrap();
+        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn what_happens_to_the_trash_is_told() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let file = session_at_rest(&place, SESSION);
+        let engine = place.engine();
+        engine.set_archived(&file, true).unwrap();
+        let mut follower = place.follow(poll);
+        let entry = engine.delete(&file, true).unwrap();
+        assert_eq!(sorted(&mut follower, 2), ["3e11 removed", "3e11 trashed"], "poll: {poll}");
+        engine.restore(&entry).unwrap();
+        let told = sorted(&mut follower, 3);
+        assert_eq!(
+            (told.len(), &told[1][..], &told[2][..]),
+            (3, "3e11 created", "3e11 restored"),
+            "{told:?}"
+        );
+        let entry = engine.delete(&file, true).unwrap();
+        assert_eq!(sorted(&mut follower, 2), ["3e11 removed", "3e11 trashed"]);
+        engine.purge(&entry).unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 purged"]);
+    }
+}
+
+#[test]
+fn a_session_that_is_deleted_and_restored_unseen_has_not_changed_its_marks() {
+    let place = Place::new();
+    let file = session_at_rest(&place, SESSION);
+    let engine = place.engine();
+    engine.set_archived(&file, true).unwrap();
+    let first = engine.delete(&file, true).unwrap();
+    let mut follower = place.follow(true);
+    // Restored and deleted again: one entry is gone, and another one is there.
+    engine.restore(&first).unwrap();
+    let second = engine.delete(&file, true).unwrap();
+    assert_eq!(sorted(&mut follower, 2), ["3e11 restored", "3e11 trashed"]);
+    assert_ne!(first.entry, second.entry);
+}
+
+/// Writes the record of a process that has a session open.
+fn record(place: &Place, pid: u32, session: &str) -> PathBuf {
+    let path = place.root.path().join(format!("sessions/{pid}.json"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("{{\"pid\":{pid},\"sessionId\":\"{session}\"}}")).unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn sessions_that_claude_code_opens_and_closes_are_told() {
+    for poll in [false, true] {
+        let place = Place::new();
+        session_at_rest(&place, SESSION);
+        let mut follower = place.follow(poll);
+        let own = record(&place, std::process::id(), SESSION);
+        assert_eq!(happened(&mut follower, 1), ["3e11 opened"], "poll: {poll}");
+        // A second process, and a record that is being written, change nothing.
+        let mut process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let other = record(&place, process.id(), SESSION);
+        fs::write(&own, "{\"pid\":").unwrap();
+        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        fs::remove_file(&own).unwrap();
+        assert_eq!(happened(&mut follower, 0), [] as [&str; 0], "the other process has it open");
+        // A process that dies leaves its record, and nothing is written.
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!(happened(&mut follower, 1), ["3e11 closed"], "poll: {poll}");
+        assert!(other.exists());
+        // A process that goes on with another session, which has no transcript yet.
+        let new = "0b0b0b0b-0000-4000-8000-000000000000";
+        record(&place, std::process::id(), SESSION);
+        assert_eq!(happened(&mut follower, 1), ["3e11 opened"]);
+        record(&place, std::process::id(), new);
+        assert_eq!(happened(&mut follower, 1), ["3e11 closed"]);
+        session_at_rest(&place, new);
+        let told = sorted(&mut follower, 3);
+        assert_eq!((told.len(), &told[1][..], &told[2][..]), (3, "0b0b created", "0b0b opened"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_session_that_a_dead_process_has_left_open_is_closed() {
+    let place = Place::new();
+    session_at_rest(&place, SESSION);
+    // No process has this id.
+    record(&place, u32::MAX >> 1, SESSION);
+    let mut follower = place.follow(true);
+    assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+    record(&place, std::process::id(), SESSION);
+    assert_eq!(happened(&mut follower, 1), ["3e11 opened"]);
+}
+
+#[test]
+fn changes_of_many_sessions_at_once_are_told_once_each() {
+    for poll in [false, true] {
+        let place = Place::new();
+        let id = |number: usize| format!("{number:08x}-0000-4000-8000-000000000000");
+        let files: Vec<_> = (0..40).map(|number| session_at_rest(&place, &id(number))).collect();
+        let mut follower = place.follow(poll);
+        let engine = place.engine();
+        std::thread::scope(|scope| {
+            for chunk in files.chunks(10) {
+                let engine = &engine;
+                scope.spawn(move || {
+                    for file in chunk {
+                        engine.set_archived(file, true).unwrap();
+                    }
+                });
+            }
+            scope.spawn(|| record(&place, std::process::id(), &id(7)));
+        });
+        let told = sorted(&mut follower, 41);
+        let expected = |event: &str| told.iter().filter(|line| line.ends_with(event)).count();
+        assert_eq!(
+            (told.len(), expected("archived"), expected("opened")),
+            (41, 40, 1),
+            "poll: {poll} {told:?}"
+        );
+        for file in &files {
+            engine.delete(file, true).unwrap();
+        }
+        let told = sorted(&mut follower, 80);
+        let expected = |event: &str| told.iter().filter(|line| line.ends_with(event)).count();
+        assert_eq!(
+            (told.len(), expected("removed"), expected("trashed")),
+            (80, 40, 40),
+            "poll: {poll} {told:?}"
+        );
+    }
 }

@@ -93,6 +93,7 @@ impl SessionFollower {
         match event {
             TailEvent::Removed => self.fate_message(Fate { gone: true, ..Fate::default() }),
             TailEvent::Replaced => self.fate_message(Fate { reset: true, ..Fate::default() }),
+            TailEvent::Described => self.changed_info(),
             TailEvent::Lines(lines) => {
                 self.add_lines(lines)?;
                 let updates = self.builder.take().into_iter();

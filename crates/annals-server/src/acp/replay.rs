@@ -15,6 +15,7 @@ use super::updates::UpdateBuilder;
 use crate::budget::Reservation;
 use crate::protocol::Peer;
 use crate::server::{Server, cancellation};
+use crate::watch::Topic;
 use annals_api::Cancelled;
 use annals_api::OpenSession;
 use annals_api::PageCursor;
@@ -95,7 +96,7 @@ impl SessionOpener {
         unfinished: Vec<String>,
     ) -> Result<(SessionFollower, Opened), Error> {
         self.work(move |server| {
-            let subscription = server.hub.subscribe(Some(file.clone()), offset)?;
+            let subscription = server.hub.subscribe(Topic::Session { file: file.clone(), offset })?;
             let opened =
                 Opened { offset: subscription.offset().unwrap_or_default(), subagents: file.subagents() };
             let engine = server.api.engine().clone();

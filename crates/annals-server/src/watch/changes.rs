@@ -1,13 +1,16 @@
 //! Changes of sessions that are not reported yet, and the notices that report them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use annals_engine::{Engine, SessionRow, SymlinkGuard, TranscriptFile, TranscriptKind};
-use annals_proto::ChangedNotice;
+use annals_engine::{
+    Engine, SessionRow, SymlinkGuard, TranscriptFile, TranscriptKind, TrashChange, TrashEntry,
+};
+use annals_proto::{ChangedNotice, Session};
 use annals_transcript::paths::SessionPaths;
 
 use super::FileEvent;
+use super::members::{Members, Membership};
 use annals_api::to_wire;
 
 /// How many sessions one notice may report.
@@ -15,12 +18,26 @@ const MAX_SESSIONS_PER_NOTICE: usize = 200;
 /// Once a notice has this many bytes, the remaining changes wait for the next notice.
 const MAX_NOTICE_BYTES: usize = 256 << 10;
 
-/// The changes to report next: one for each session, however much happened to it.
+/// The changes to report next: one for each session and each entry of the trash, however much happened to it.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    pending: BTreeMap<PathBuf, Change>,
+    pending: Pending,
     /// New sessions that were not reported, because they are no conversations yet.
     unannounced: BTreeSet<PathBuf>,
+}
+
+/// Changes that are not reported yet.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    sessions: BTreeMap<PathBuf, Change>,
+    /// What happened to entries of the trash, by their names, which are never used again.
+    trash: BTreeMap<(String, String), (TrashChange, TrashEntry)>,
+}
+
+impl Pending {
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.trash.is_empty()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +50,7 @@ pub(super) enum Change {
 /// What a notice could not report.
 #[derive(Debug, Default)]
 pub(super) struct Remainder {
-    pending: BTreeMap<PathBuf, Change>,
+    pending: Pending,
     unannounced: Vec<PathBuf>,
 }
 
@@ -46,27 +63,37 @@ impl PendingChanges {
     pub(super) fn record(&mut self, file: &TranscriptFile, event: FileEvent) {
         let (path, change) = match (&file.agent, event) {
             (None, FileEvent::Created) => (file.path.clone(), Change::Added),
-            (None, FileEvent::Modified) => (file.path.clone(), Change::Updated),
+            (None, FileEvent::Modified | FileEvent::Described) => (file.path.clone(), Change::Updated),
             (None, FileEvent::Removed) => (file.path.clone(), Change::Removed),
             // Lists show the number of subagents, so the session has changed.
             (Some(_), FileEvent::Created | FileEvent::Removed) => match session_transcript(file) {
                 Some(path) => (path, Change::Updated),
                 None => return,
             },
-            (Some(_), FileEvent::Modified) => return,
+            (Some(_), FileEvent::Modified | FileEvent::Described) => return,
         };
         self.add(path, change);
     }
 
     fn add(&mut self, path: PathBuf, change: Change) {
         let is_unannounced = self.unannounced.remove(&path);
-        if let Some(change) = merged(self.pending.remove(&path), change, is_unannounced) {
-            self.pending.insert(path, change);
+        if let Some(change) = merged(self.pending.sessions.remove(&path), change, is_unannounced) {
+            self.pending.sessions.insert(path, change);
+        }
+    }
+
+    /// Records what happened to an entry of the trash. An entry that is gone before it was reported is not reported.
+    pub(super) fn record_trash(&mut self, change: TrashChange, entry: &TrashEntry) {
+        let name = (entry.session.clone(), entry.entry.clone());
+        let before = self.pending.trash.insert(name.clone(), (change, entry.clone()));
+        if before.is_some_and(|(before, _)| before == TrashChange::Trashed) && change != TrashChange::Trashed
+        {
+            self.pending.trash.remove(&name);
         }
     }
 
     /// Takes the pending changes.
-    pub(super) fn take(&mut self) -> BTreeMap<PathBuf, Change> {
+    pub(super) fn take(&mut self) -> Pending {
         std::mem::take(&mut self.pending)
     }
 
@@ -76,8 +103,11 @@ impl PendingChanges {
         self.unannounced.extend(remainder.unannounced);
         let has_more = !remainder.pending.is_empty();
         let since = std::mem::replace(&mut self.pending, remainder.pending);
-        for (path, change) in since {
+        for (path, change) in since.sessions {
             self.add(path, change);
+        }
+        for (change, entry) in since.trash.into_values() {
+            self.record_trash(change, &entry);
         }
         has_more
     }
@@ -96,46 +126,136 @@ fn merged(pending: Option<Change>, change: Change, is_unannounced: bool) -> Opti
     }
 }
 
-/// Builds a notice of pending changes; `None` if there is nothing to report.
+/// Builds a notice of pending changes, for a subscriber of all sessions or of a working directory with its members; `None`
+/// if there is nothing to report.
 pub(super) fn build_notice(
     engine: &Engine,
     subscription: String,
-    mut changes: BTreeMap<PathBuf, Change>,
+    mut changes: Pending,
+    members: Option<&mut Members>,
 ) -> (Option<ChangedNotice>, Remainder) {
     let mut remainder = Remainder::default();
     if changes.is_empty() {
         return (None, remainder);
     }
-    if let Some(path) = changes.keys().nth(MAX_SESSIONS_PER_NOTICE).cloned() {
-        remainder.pending = changes.split_off(&path);
+    if let Some(path) = changes.sessions.keys().nth(MAX_SESSIONS_PER_NOTICE).cloned() {
+        remainder.pending.sessions = changes.sessions.split_off(&path);
     }
-    let mut notice = ChangedNotice { subscription, ..ChangedNotice::default() };
-    let mut guard = engine.symlink_guard();
-    let mut bytes = 0;
-    while let Some((path, change)) = changes.pop_first() {
-        if bytes > MAX_NOTICE_BYTES {
-            remainder.pending.insert(path, change);
-            remainder.pending.append(&mut changes);
+    if let Some(name) = changes.trash.keys().nth(MAX_SESSIONS_PER_NOTICE).cloned() {
+        remainder.pending.trash = changes.trash.split_off(&name);
+    }
+    let notice = ChangedNotice { subscription, ..ChangedNotice::default() };
+    let mut builder = NoticeBuilder { engine, guard: engine.symlink_guard(), members, notice, bytes: 0 };
+    for (change, entry) in changes.trash.into_values() {
+        builder.add_trash(change, &entry);
+    }
+    while let Some((path, change)) = changes.sessions.pop_first() {
+        if builder.bytes > MAX_NOTICE_BYTES {
+            remainder.pending.sessions.insert(path, change);
+            remainder.pending.sessions.append(&mut changes.sessions);
             break;
         }
-        let file = TranscriptFile::at(&path);
-        if change == Change::Removed {
-            notice.removed.extend(file.session);
-            continue;
-        }
-        // A session that cannot be read now is reported when it changes again.
-        let Some(listed) = session_row(engine, &file, &mut guard) else { continue };
-        bytes += to_wire::weight(&listed);
-        match change {
-            _ if listed.facts.kind != TranscriptKind::Conversation => {
-                remainder.unannounced.extend((change == Change::Added).then_some(path));
-            }
-            Change::Added => notice.added.push(to_wire::session(listed)),
-            _ => notice.updated.push(to_wire::session(listed)),
+        if builder.add(&path, change) == Announcement::Postponed {
+            remainder.unannounced.push(path);
         }
     }
-    let is_empty = notice.added.is_empty() && notice.updated.is_empty() && notice.removed.is_empty();
-    ((!is_empty).then_some(notice), remainder)
+    (builder.finish(), remainder)
+}
+
+/// Whether a new session was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announcement {
+    Done,
+    /// It has no conversation yet.
+    Postponed,
+}
+
+struct NoticeBuilder<'a> {
+    engine: &'a Engine,
+    guard: SymlinkGuard,
+    /// The sessions of the working directory, if only these are reported.
+    members: Option<&'a mut Members>,
+    notice: ChangedNotice,
+    bytes: usize,
+}
+
+impl NoticeBuilder<'_> {
+    /// Adds what happened to a session.
+    fn add(&mut self, path: &Path, change: Change) -> Announcement {
+        let file = TranscriptFile::at(path);
+        if change == Change::Removed {
+            self.add_removed(path, &file);
+            return Announcement::Done;
+        }
+        // A session that cannot be read now is reported when it changes again.
+        let Some(row) = session_row(self.engine, &file, &mut self.guard) else { return Announcement::Done };
+        if row.facts.kind != TranscriptKind::Conversation {
+            return if change == Change::Added { Announcement::Postponed } else { Announcement::Done };
+        }
+        self.add_row(row, change);
+        Announcement::Done
+    }
+
+    /// Adds a session as it is now. In a working directory, it depends on its members whether the session is new.
+    fn add_row(&mut self, row: SessionRow, change: Change) {
+        let membership = match &mut self.members {
+            Some(members) => members.note(&row),
+            None if change == Change::Added => Membership::Joined,
+            None => Membership::Member,
+        };
+        let is_new = change == Change::Added || membership == Membership::Joined;
+        match membership {
+            Membership::Stranger => return,
+            Membership::Left => return self.notice.removed.extend(row.file.session),
+            Membership::Joined | Membership::Member => {}
+        }
+        self.bytes += to_wire::weight(&row);
+        let list = if is_new { &mut self.notice.added } else { &mut self.notice.updated };
+        list.push(to_wire::session(row));
+    }
+
+    /// Adds a session whose transcript is gone. If it was moved, or a copy of it is elsewhere, that one is reported as
+    /// changed instead: peers know sessions by their ids.
+    fn add_removed(&mut self, path: &Path, file: &TranscriptFile) {
+        let is_known = self.members.as_mut().is_none_or(|members| members.forget(path));
+        let Some(session) = file.session.clone().filter(|_| is_known) else { return };
+        let elsewhere: Vec<_> = self.rows_elsewhere(&session);
+        if elsewhere.is_empty() {
+            self.notice.removed.push(session);
+            return;
+        }
+        for row in elsewhere {
+            let is_reported = |listed: &Session| listed.path == Some(row.file.path.as_path().into());
+            if !self.notice.added.iter().chain(&self.notice.updated).any(is_reported) {
+                self.add_row(row, Change::Updated);
+            }
+        }
+    }
+
+    /// Returns the sessions with this id that the subscriber is told of.
+    fn rows_elsewhere(&mut self, session: &str) -> Vec<SessionRow> {
+        let files = self.engine.transcripts_with_id(session);
+        let rows = files.iter().filter_map(|file| session_row(self.engine, file, &mut self.guard));
+        let conversations = rows.filter(|row| row.facts.kind == TranscriptKind::Conversation);
+        let mut rows: Vec<_> = conversations.collect();
+        if let Some(members) = &mut self.members {
+            rows.retain(|row| members.includes(row));
+        }
+        rows
+    }
+
+    fn add_trash(&mut self, change: TrashChange, entry: &TrashEntry) {
+        if self.members.as_mut().is_none_or(|members| members.includes_trashed(entry)) {
+            self.notice.trash.push(to_wire::trash_notice(change, entry));
+        }
+    }
+
+    /// Returns the notice; `None` if it reports nothing.
+    fn finish(self) -> Option<ChangedNotice> {
+        let ChangedNotice { added, updated, removed, trash, .. } = &self.notice;
+        let is_empty = added.is_empty() && updated.is_empty() && removed.is_empty() && trash.is_empty();
+        (!is_empty).then_some(self.notice)
+    }
 }
 
 /// Returns a session as lists show it; `None` if it has no id, cannot be read, or is behind a symlink out of the config
@@ -173,7 +293,7 @@ mod tests {
             for event in events {
                 changes.record(&file, *event);
             }
-            assert_eq!(changes.take().get(&path).copied(), expected, "{events:?}");
+            assert_eq!(changes.take().sessions.get(&path).copied(), expected, "{events:?}");
         }
     }
 
@@ -186,9 +306,9 @@ mod tests {
         changes.take();
         assert!(!changes.put_back(Remainder { unannounced: vec![path.clone()], ..Remainder::default() }));
         changes.record(&file, FileEvent::Modified);
-        assert_eq!(changes.take().get(&path), Some(&Change::Added));
+        assert_eq!(changes.take().sessions.get(&path), Some(&Change::Added));
         changes.record(&file, FileEvent::Modified);
-        assert_eq!(changes.take().get(&path), Some(&Change::Updated));
+        assert_eq!(changes.take().sessions.get(&path), Some(&Change::Updated));
     }
 
     #[test]
@@ -199,7 +319,11 @@ mod tests {
         changes.record(&TranscriptFile::at(&path), FileEvent::Removed);
         assert!(changes.is_empty());
         changes.record(&TranscriptFile::at(&path), FileEvent::Modified);
-        assert_eq!(changes.take().get(&path), Some(&Change::Updated), "it is not unannounced any more");
+        assert_eq!(
+            changes.take().sessions.get(&path),
+            Some(&Change::Updated),
+            "it is not unannounced any more"
+        );
     }
 
     #[test]
@@ -212,7 +336,7 @@ mod tests {
             assert!(changes.is_empty());
             changes.record(&file, FileEvent::Created);
             let session = PathBuf::from(format!("/p/{SESSION}.jsonl"));
-            assert_eq!(changes.take().get(&session), Some(&Change::Updated), "{agent}");
+            assert_eq!(changes.take().sessions.get(&session), Some(&Change::Updated), "{agent}");
         }
     }
 }

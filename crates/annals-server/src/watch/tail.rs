@@ -30,6 +30,8 @@ pub(crate) enum TailEvent {
     /// The file was replaced or truncated.
     Replaced,
     Removed,
+    /// Something was changed that lists show and that need not be in the file, such as a title beside it.
+    Described,
 }
 
 /// How far a session was reported to a subscription.
@@ -98,7 +100,9 @@ impl SessionTail {
         match &event {
             ReadOutcome::Ready(TailEvent::Lines(lines)) => self.offset += lines.len() as u64,
             ReadOutcome::Ready(TailEvent::Replaced) => self.move_to_end(),
-            ReadOutcome::Ready(TailEvent::Removed) | ReadOutcome::Nothing | ReadOutcome::OverLimit(_) => {}
+            ReadOutcome::Ready(TailEvent::Removed | TailEvent::Described)
+            | ReadOutcome::Nothing
+            | ReadOutcome::OverLimit(_) => {}
         }
         event
     }
@@ -123,6 +127,7 @@ impl SessionTail {
             }
             TailEvent::Replaced => AppendedNotice { reset: true, ..self.notice() },
             TailEvent::Removed => AppendedNotice { reset: true, gone: true, ..self.notice() },
+            TailEvent::Described => return Ok(ReadOutcome::Nothing),
         };
         Ok(ReadOutcome::Ready(notice))
     }

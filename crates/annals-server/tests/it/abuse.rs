@@ -155,6 +155,8 @@ fn a_read_only_server_refuses_every_change() {
     let changes = [
         Method::HistoryRename,
         Method::HistoryTag,
+        Method::HistoryArchive,
+        Method::HistoryUnarchive,
         Method::HistoryFork,
         Method::HistoryDelete,
         Method::HistoryRestore,

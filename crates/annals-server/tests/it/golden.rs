@@ -68,6 +68,11 @@ const ADDITIONS: &[Addition] = &[
         spellings: &[r#""history/files","#],
         reason: "a method lists the files that a session changed",
     },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/archive","history/unarchive","#],
+        reason: "sessions are archived for clients, too",
+    },
 ];
 
 /// A request of a file, the answers that stand below it, and the answers that came.

@@ -5,6 +5,7 @@
 mod abuse;
 mod acp;
 mod agents;
+mod changes;
 mod chat;
 mod connections;
 mod golden;

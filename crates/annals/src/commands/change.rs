@@ -1,5 +1,6 @@
-//! `annals rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`: changes of one session.
+//! `annals rename`, `tag`, `archive`, `unarchive`, `tombstone`, `hydrate`: changes of sessions.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,48 +8,101 @@ use std::process::ExitCode;
 
 use annals_api::to_wire::change_result;
 use annals_engine::{
-    Engine, HydrateOptions, HydrateOutcome, Liveness, Log, Recording, TranscriptFile, without_secrets,
+    ArchiveFilter, Engine, HydrateOptions, HydrateOutcome, Liveness, Log, Recording, TranscriptFile,
+    without_secrets,
 };
 use annals_proto::{ChangeResult, Operation};
 use annals_transcript::write::rewrite::RemovalMethod;
 
+use super::bulk::{self, Plan};
 use super::remote;
-use crate::args::{Global, Hydrate, OneSession, Rename, Safety, Tag, Tombstone};
+use crate::args::{Archive, Global, Hydrate, Rename, Safety, Tag, Tombstone};
 use crate::failure::Failure;
 use crate::output::{self, clean};
 
 pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.session_to_change(&args.session)?;
     engine.rename(&file, &args.title)?;
-    warn_if_open(engine, &file, "it may write its own title again");
+    warn_if_open(engine, &file, "it may write its own title again", true);
     let title = args.title.trim().to_owned();
     let text = format!("renamed {} to “{}”", name(&file), clean(&title));
     report(&ChangeResult { title: Some(title), ..change_result(Operation::Rename, &file) }, &text, global)
 }
 
 pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session_to_change(&args.session)?;
-    engine.tag(&file, args.new.as_deref())?;
-    warn_if_open(engine, &file, "it may write its own tag again");
-    let tag = args.new.as_deref().unwrap_or_default().trim().to_owned();
-    let text = match &tag[..] {
-        "" => format!("removed the tag of {}", name(&file)),
-        tag => format!("tagged {} “{}”", name(&file), clean(tag)),
+    let (names, tag) = sessions_and_tag(args)?;
+    let describe = |sessions: &str| match &tag[..] {
+        "" => format!("remove the tag of {sessions}"),
+        tag => format!("tag {sessions} “{}”", clean(tag)),
     };
-    report(&ChangeResult { tag: Some(tag), ..change_result(Operation::Tag, &file) }, &text, global)
+    let plan = Plan {
+        names,
+        filters: &args.filters,
+        archived: ArchiveFilter::Exclude,
+        is_archive_fixed: false,
+        describe: &describe,
+        dry_run: args.dry_run,
+        yes: args.yes,
+    };
+    bulk::run(engine, &plan, global, |file| {
+        if !args.dry_run {
+            engine.tag(file, Some(&tag[..]).filter(|tag| !tag.is_empty()))?;
+            warn_if_open(engine, file, "it may write its own tag again", plan.is_one());
+        }
+        let text = match &tag[..] {
+            _ if args.dry_run => format!("would {}", describe(&name(file))),
+            "" => format!("removed the tag of {}", name(file)),
+            tag => format!("tagged {} “{}”", name(file), clean(tag)),
+        };
+        let (tag, dry_run) = (Some(tag.clone()), args.dry_run);
+        Ok((ChangeResult { tag, dry_run, ..change_result(Operation::Tag, file) }, text))
+    })
+}
+
+/// Splits the arguments of `annals tag` into sessions and the tag, which is empty if it is to be removed.
+fn sessions_and_tag(args: &Tag) -> Result<(&[OsString], String), Failure> {
+    if args.remove {
+        return Ok((&args.names, String::new()));
+    }
+    let hint = "the last argument is the tag; `--remove` removes it";
+    let missing = || Failure::usage("no tag was given", hint);
+    let (tag, names) = args.names.split_last().ok_or_else(missing)?;
+    if names.is_empty() && !args.filters.are_given() {
+        return Err(missing());
+    }
+    let tag = tag.to_str().ok_or_else(|| Failure::usage("the tag is not valid Unicode", hint))?;
+    Ok((names, tag.trim().to_owned()))
 }
 
 pub(crate) fn archive(
     engine: &Engine,
-    args: &OneSession,
+    args: &Archive,
     archived: bool,
     global: &Global,
 ) -> Result<ExitCode, Failure> {
-    let file = engine.session_to_change(&args.session)?;
-    engine.set_archived(&file, archived)?;
-    let (done, text) =
-        if archived { (Operation::Archive, "archived") } else { (Operation::Unarchive, "unarchived") };
-    report(&change_result(done, &file), &format!("{text} {}", name(&file)), global)
+    let (done, would, did) = if archived {
+        (Operation::Archive, "archive", "archived")
+    } else {
+        (Operation::Unarchive, "unarchive", "unarchived")
+    };
+    let plan = Plan {
+        names: &args.sessions,
+        filters: &args.filters,
+        archived: if archived { ArchiveFilter::Exclude } else { ArchiveFilter::Only },
+        is_archive_fixed: true,
+        describe: &|sessions| format!("{would} {sessions}"),
+        dry_run: args.dry_run,
+        yes: args.yes,
+    };
+    bulk::run(engine, &plan, global, |file| {
+        let text = if args.dry_run {
+            format!("would {would} {}", name(file))
+        } else {
+            engine.set_archived(file, archived)?;
+            format!("{did} {}", name(file))
+        };
+        Ok((ChangeResult { dry_run: args.dry_run, ..change_result(done, file) }, text))
+    })
 }
 
 pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> Result<ExitCode, Failure> {
@@ -127,21 +181,37 @@ fn open_log(args: &Hydrate) -> Result<Log, Failure> {
 }
 
 /// Warns if Claude Code has the session open, and of what it may do then.
-fn warn_if_open(engine: &Engine, file: &TranscriptFile, risk: &str) {
+fn warn_if_open(engine: &Engine, file: &TranscriptFile, risk: &str, is_one: bool) {
     if let Some(process) = engine.registered_writer(file) {
-        output::note(&format!("note: {process}; {risk}"));
+        output::note(&format!("note: {}{process}; {risk}", subject(file, is_one)));
     }
+}
+
+/// Returns the session that a note is about; nothing if only one session is changed.
+fn subject(file: &TranscriptFile, is_one: bool) -> String {
+    if is_one { String::new() } else { format!("{}: ", name(file)) }
 }
 
 /// Warns in a dry run if the operation would be refused without `--force`.
 pub(crate) fn warn_of_refusal(engine: &Engine, file: &TranscriptFile, safety: Safety) -> Result<(), Failure> {
+    warn_of_refusal_among(engine, file, safety, true)
+}
+
+/// Warns in the same way; if it is not the only session that is changed, the note names it.
+pub(crate) fn warn_of_refusal_among(
+    engine: &Engine,
+    file: &TranscriptFile,
+    safety: Safety,
+    is_one: bool,
+) -> Result<(), Failure> {
     let reason = match engine.liveness(file)? {
         Liveness::Live(writer) => writer.to_string(),
         Liveness::Unknown(doubt) => doubt.to_string(),
         Liveness::NotLive => return Ok(()),
     };
     if !safety.force {
-        output::note(&format!("note: {}; this is refused without `--force`", clean(&reason)));
+        let subject = subject(file, is_one);
+        output::note(&format!("note: {subject}{}; this is refused without `--force`", clean(&reason)));
     }
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{Engine, ListOptions, SessionRow, Sort, with_upper_drive};
+use annals_engine::{ArchiveFilter, Engine, ListOptions, Listing, SessionRow, Sort, with_upper_drive};
 use jiff::Timestamp;
 
-use crate::args::{Global, List, SortBy};
+use crate::args::{Filters, Global, List, SortBy};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Progress, Table};
 
@@ -16,41 +16,23 @@ use crate::output::{self, Progress, Table};
 const MAX_TITLE: usize = 80;
 
 pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitCode, Failure> {
-    let here = args.here.then(std::env::current_dir).transpose();
-    let here = here.map_err(|error| Failure::working_directory(&error))?;
     let wanted = ListOptions {
-        project: args.project.clone().or(here),
-        since: args.since,
-        until: args.until,
-        title: args.title.clone(),
-        branch: args.branch.clone(),
-        tool: args.tool.clone(),
-        file: args.file.clone(),
-        all: args.all,
         sort: match args.sort {
             SortBy::Updated => Sort::Updated,
             SortBy::Created => Sort::Created,
             SortBy::Size => Sort::Size,
         },
         limit: args.limit,
-        ..ListOptions::default()
+        ..args.filters.options(ArchiveFilter::Exclude)?
     };
     if args.ghosts {
         return ghosts(engine, &wanted, global);
     }
-    let progress = Progress::new();
-    let listing = engine.list_with_progress(&wanted, |done, total| {
-        progress.set(done, total);
-        ControlFlow::Continue(())
-    });
-    progress.finish();
-    for error in &listing.errors {
-        output::complain(&error.to_string());
-    }
+    let mut listing = read(engine, &wanted);
     let is_empty = listing.sessions.is_empty();
     if global.json {
         let mut out = output::json_stdout();
-        for listed in listing.sessions {
+        for listed in std::mem::take(&mut listing.sessions) {
             output::json_line(&mut out, &to_wire::session(listed))?;
         }
         out.flush()?;
@@ -59,35 +41,61 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         print(&mut out, &listing.sessions)?;
         out.flush()?;
     }
-    if listing.without_conversation > 0 && !global.json {
-        let left_out = output::count(listing.without_conversation, "file");
-        output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));
+    if !global.json {
+        note_left_out(&listing, args.limit.is_some());
     }
     match (listing.errors.is_empty(), is_empty) {
         (false, _) => Ok(ExitCode::from(FAILED)),
-        (true, true) => Err(nothing(engine, args)),
+        (true, true) => Err(nothing(engine, &args.filters, &listing)),
         (true, false) => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Returns the failure of an empty list: no session matches the filters, or there are none at all.
-fn nothing(engine: &Engine, args: &List) -> Failure {
-    let is_filtered = args.project.is_some()
-        || args.here
-        || args.since.is_some()
-        || args.until.is_some()
-        || args.title.is_some()
-        || args.branch.is_some()
-        || args.tool.is_some()
-        || args.file.is_some();
+/// Lists sessions with a progress bar, and complains about what cannot be read.
+pub(super) fn read(engine: &Engine, wanted: &ListOptions) -> Listing {
+    let progress = Progress::new();
+    let listing = engine.list_with_progress(wanted, |done, total| {
+        progress.set(done, total);
+        ControlFlow::Continue(())
+    });
+    progress.finish();
+    for error in &listing.errors {
+        output::complain(&error.to_string());
+    }
+    listing
+}
+
+/// Notes how many archived sessions and how many files without a conversation a list leaves out.
+pub(super) fn note_left_out(listing: &Listing, is_limited: bool) {
+    if listing.archived_left_out > 0 {
+        // A list with a limit does not read all files.
+        let at_least = if is_limited { "at least " } else { "" };
+        let left_out = output::count(listing.archived_left_out, "archived session");
+        output::note(&format!(
+            "{at_least}{left_out} left out; `--archived` selects these, `--all` everything"
+        ));
+    }
+    if listing.without_conversation > 0 {
+        let left_out = output::count(listing.without_conversation, "file");
+        output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));
+    }
+}
+
+/// Returns the failure of an empty list: no session matches the filters, all that match are archived, or there are none at
+/// all.
+pub(super) fn nothing(engine: &Engine, filters: &Filters, listing: &Listing) -> Failure {
+    if listing.archived_left_out > 0 {
+        return Failure::without_hint("all sessions that match are archived".to_owned());
+    }
     let is_empty = || engine.root_summaries().iter().all(|place| place.sessions == 0);
-    if is_filtered && !is_empty() {
+    if filters.is_narrow() && !is_empty() {
         return Failure::without_hint("no session matches".to_owned());
     }
     super::nothing_in(engine, "no sessions", "projects")
 }
 
-fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
+/// Prints a table of sessions.
+pub(super) fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
     for listed in sessions {

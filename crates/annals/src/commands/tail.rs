@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Event, FollowOptions, Follower, TranscriptFile, open_regular};
+use annals_engine::{Engine, Event, FollowOptions, Follower, TranscriptFile, TrashChange, open_regular};
 use annals_proto::{TailEvent, TailEventKind};
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
@@ -79,12 +79,25 @@ impl<W: Write> Printer<W> {
         let name = name_of(file);
         match happening {
             Event::Created => self.remark(&format!("new: {name}"))?,
+            Event::Title { title: "" } => self.remark(&format!("{name} has no title any more"))?,
             Event::Title { title } => {
                 let title = output::one_line(&output::without_escapes(title));
                 self.remark(&format!("{name} is called “{title}”"))?;
             }
             Event::Replaced => self.remark(&format!("replaced: {name}"))?,
             Event::Removed => self.remark(&format!("removed: {name}"))?,
+            Event::Archived { is_archived: true } => self.remark(&format!("archived: {name}"))?,
+            Event::Archived { is_archived: false } => self.remark(&format!("unarchived: {name}"))?,
+            Event::Opened => self.remark(&format!("opened in Claude Code: {name}"))?,
+            Event::Closed => self.remark(&format!("closed in Claude Code: {name}"))?,
+            Event::Trash { change, .. } => {
+                let what = match change {
+                    TrashChange::Trashed => "moved to the trash",
+                    TrashChange::Restored => "restored from the trash",
+                    TrashChange::Purged => "permanently removed from the trash",
+                };
+                self.remark(&format!("{what}: {name}"))?;
+            }
             Event::Entry { bytes, .. } => {
                 let entry = Entry::new(bytes);
                 if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
@@ -126,6 +139,13 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
         Event::Title { .. } => (TailEventKind::Title, None, None),
         Event::Replaced => (TailEventKind::Replaced, None, None),
         Event::Removed => (TailEventKind::Removed, None, None),
+        Event::Archived { is_archived: true } => (TailEventKind::Archived, None, None),
+        Event::Archived { is_archived: false } => (TailEventKind::Unarchived, None, None),
+        Event::Opened => (TailEventKind::Opened, None, None),
+        Event::Closed => (TailEventKind::Closed, None, None),
+        Event::Trash { change: TrashChange::Trashed, .. } => (TailEventKind::Trashed, None, None),
+        Event::Trash { change: TrashChange::Restored, .. } => (TailEventKind::Restored, None, None),
+        Event::Trash { change: TrashChange::Purged, .. } => (TailEventKind::Purged, None, None),
         Event::Entry { offset, bytes } => (TailEventKind::Appended, Some(*offset), Some(*bytes)),
     };
     let entry = bytes.and_then(json_of);
@@ -142,6 +162,10 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
         offset,
         entry,
         line,
+        trash_entry: match happening {
+            Event::Trash { entry, .. } => Some(entry.entry.clone()),
+            _ => None,
+        },
     }
 }
 

@@ -1,48 +1,71 @@
 //! `annals delete` and `annals restore`.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire::{self, change_result};
-use annals_engine::{Belonging, Engine, TranscriptFile, TrashEntry};
+use annals_engine::{ArchiveFilter, Belonging, Engine, TranscriptFile, TrashEntry};
 use annals_proto::{ChangeResult, Operation};
 use jiff::Timestamp;
 
-use super::change::{name, report, warn_of_refusal};
+use super::bulk::{self, Change, Plan};
+use super::change::{name, report, warn_of_refusal, warn_of_refusal_among};
 use crate::args::{Delete, Global, Restore, Safety};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, Table, clean};
 
 pub(crate) fn delete(engine: &Engine, args: &Delete, global: &Global) -> Result<ExitCode, Failure> {
-    if args.purge
-        && let Some(trashed) = to_purge(engine, args)?
-    {
-        return purge(engine, &trashed, args.safety.dry_run, global);
+    if args.purge {
+        let ([session], false) = (&args.sessions[..], args.filters.are_given()) else {
+            let hint = "without `--purge`, several sessions go to the trash";
+            return Err(Failure::usage("`--purge` takes one session", hint));
+        };
+        if let Some(trashed) = to_purge(engine, session, args)? {
+            return purge(engine, &trashed, args.safety.dry_run, global);
+        }
     }
-    let file = engine.session_to_change(&args.session)?;
-    let belongings = engine.belongings(&file)?;
+    let plan = Plan {
+        names: &args.sessions,
+        filters: &args.filters,
+        archived: ArchiveFilter::Exclude,
+        is_archive_fixed: false,
+        describe: &|sessions| format!("move {sessions} to the trash"),
+        dry_run: args.safety.dry_run,
+        yes: args.yes,
+    };
+    bulk::run(engine, &plan, global, |file| delete_one(engine, file, args, plan.is_one()))
+}
+
+/// Moves one session to the trash, or removes it permanently; in a dry run, says which files that are.
+fn delete_one(
+    engine: &Engine,
+    file: &TranscriptFile,
+    args: &Delete,
+    is_one: bool,
+) -> Result<Change, Failure> {
+    let belongings = engine.belongings(file)?;
     let size: u64 = belongings.iter().map(|belonging| belonging.size).sum();
     let what =
-        format!("{} ({}, {})", name(&file), output::count(belongings.len(), "item"), output::size(size));
+        format!("{} ({}, {})", name(file), output::count(belongings.len(), "item"), output::size(size));
     let mut entry = None;
     let text = if args.safety.dry_run {
-        warn_of_refusal(engine, &file, args.safety)?;
-        rehearsal(&file, &belongings, args.purge)
+        warn_of_refusal_among(engine, file, args.safety, is_one)?;
+        rehearsal(file, &belongings, args.purge)
     } else if args.purge {
         confirm_purge(&what, args.yes)?;
-        engine.purge(&engine.delete(&file, args.safety.force)?)?;
+        engine.purge(&engine.delete(file, args.safety.force)?)?;
         format!("permanently removed: {what}")
     } else {
-        let trashed = engine.delete(&file, args.safety.force)?;
+        let trashed = engine.delete(file, args.safety.force)?;
         let restore = format!("`annals restore {}` restores it", trashed.session);
         entry = Some(trashed.entry);
         format!("moved to the trash: {what}\n{restore}")
     };
     let moved = belongings.iter().map(|belonging| belonging.path.as_path().into()).collect();
     let (dry_run, purged) = (args.safety.dry_run, args.purge);
-    let changed = ChangeResult { dry_run, purged, entry, moved, ..change_result(Operation::Delete, &file) };
-    report(&changed, &text, global)
+    Ok((ChangeResult { dry_run, purged, entry, moved, ..change_result(Operation::Delete, file) }, text))
 }
 
 /// Returns the text of a dry run: what would happen to which files.
@@ -55,16 +78,16 @@ fn rehearsal(file: &TranscriptFile, belongings: &[Belonging], purge: bool) -> St
 }
 
 /// Returns the trash entry that the arguments name; `None` if they mean a session on disk.
-fn to_purge(engine: &Engine, args: &Delete) -> Result<Option<TrashEntry>, Failure> {
-    if Path::new(&args.session).is_file() {
+fn to_purge(engine: &Engine, session: &OsStr, args: &Delete) -> Result<Option<TrashEntry>, Failure> {
+    if Path::new(session).is_file() {
         return Ok(None);
     }
-    let selector = args.session.to_string_lossy();
+    let selector = session.to_string_lossy();
     let trashed = match engine.in_trash(&selector, args.entry.as_deref()) {
         Err(error) if error.is_not_in_trash() && args.entry.is_none() => return Ok(None),
         found => found?,
     };
-    let on_disk = engine.session(&args.session).ok().and_then(|file| file.session);
+    let on_disk = engine.session(session).ok().and_then(|file| file.session);
     if args.entry.is_none() && !engine.is_from_roots(&trashed) {
         return if on_disk.is_some() { Ok(None) } else { Err(deleted_elsewhere(&selector, &trashed)) };
     }

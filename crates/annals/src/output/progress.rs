@@ -12,7 +12,7 @@ const MIN_BYTES: u64 = 64 * 1024 * 1024;
 /// The bar appears after this time, so that it does not flash up for short work.
 const DELAY: Duration = Duration::from_millis(300);
 
-/// The number of bytes that were read, of the total.
+/// How much of some work is done: bytes that were read, or sessions that were changed.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -26,6 +26,29 @@ impl Progress {
                 .expect("the template is well-formed");
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()).with_style(style);
         Self { bar, start: Instant::now() }
+    }
+
+    /// Returns a bar for the number of sessions that are changed or, in a dry run, checked; it appears if that takes long.
+    pub(crate) fn of_sessions(count: usize, dry_run: bool) -> Self {
+        let progress = Self::new();
+        let style = ProgressStyle::with_template("{msg} sessions {bar:30} {pos}/{len} {eta}");
+        progress.bar.set_style(style.expect("the template is well-formed"));
+        progress.bar.set_message(if dry_run { "checking" } else { "changing" });
+        progress.bar.set_length(count as u64);
+        progress
+    }
+
+    /// Counts one more session.
+    pub(crate) fn advance(&self) {
+        if self.bar.is_hidden() && self.start.elapsed() >= DELAY && std::io::stderr().is_terminal() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.inc(1);
+    }
+
+    /// Removes the bar from the terminal while something is printed.
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.bar.suspend(print)
     }
 
     /// Returns a bar for the bytes of files.

@@ -4,6 +4,7 @@
 
 mod agents;
 mod bad_input;
+mod bulk;
 mod check;
 mod conversation;
 mod conversations;

@@ -154,3 +154,65 @@ fn what_cannot_be_read_for_a_while_is_neither_gone_nor_new() {
     allow(folder, 0o755);
     assert_eq!(tail.lines(), ["── 0b0b0b0b…", "❯", "  unseen"]);
 }
+
+/// Waits until all sessions are followed: only what happens from then on is told.
+fn wait_until_followed(tail: &mut Tail, path: std::path::PathBuf) {
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn(move || {
+        let interval = std::time::Duration::from_millis(50);
+        while stopped.recv_timeout(interval) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+            writeln!(file, "{{\"type\":\"mode\"}}").unwrap();
+        }
+    });
+    assert!(tail.line().contains("appended"));
+    drop(stop);
+    writer.join().unwrap();
+}
+
+#[test]
+fn what_happens_around_sessions_is_told() {
+    for poll in [&[][..], &["--poll"]] {
+        let home = Home::new();
+        let prompt =
+            "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"message\":{\"content\":\"Hello\"}}\n";
+        let path = home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), prompt);
+        let mut tail = Tail::start(&home, &[&["--all", "--json"], poll].concat());
+        wait_until_followed(&mut tail, path.clone());
+        let mut next = || loop {
+            let event: Value = serde_json::from_str(&tail.line()).unwrap();
+            if event["event"] != "appended" {
+                return event;
+            }
+        };
+        let event = |name: &str| Value::from(name);
+        assert_eq!(annals(&home, &["archive", SESSION]).code, Some(0));
+        let told = next();
+        assert_eq!((&told["event"], &told["session"]), (&event("archived"), &event(SESSION)));
+        assert_eq!(annals(&home, &["unarchive", SESSION]).code, Some(0));
+        assert_eq!(next()["event"], "unarchived");
+        let folder = format!(".claude/projects/-p/{SESSION}");
+        home.write(format!("{folder}/custom-title.json"), "{\"customTitle\":\"天气\"}");
+        let told = next();
+        assert_eq!((&told["event"], &told["title"]), (&event("title"), &event("天气")));
+        let pid = std::process::id();
+        let record =
+            home.write(".claude/sessions/1.json", format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\"}}"));
+        assert_eq!(next()["event"], "opened");
+        std::fs::remove_file(record).unwrap();
+        assert_eq!(next()["event"], "closed");
+        crate::rest(&path);
+        assert_eq!(annals(&home, &["delete", SESSION]).code, Some(0));
+        let told = [next(), next()];
+        let kinds = || {
+            told.iter().map(|told| told["event"].as_str().unwrap()).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(kinds(), ["removed", "trashed"].into());
+        assert!(
+            told.iter().any(|told| told["event"] == "trashed" && told["trashEntry"].is_string()),
+            "{told:?}"
+        );
+        assert_eq!(annals(&home, &["delete", SESSION, "--purge"]).code, Some(0));
+        assert_eq!(next()["event"], "purged");
+    }
+}

@@ -91,7 +91,11 @@ const list = { sessions: [], cursor: null, requests: 0 };
 /** Loads as many sessions as are shown, or with `more` the ones after them. Answers to earlier requests are ignored. */
 async function load(more) {
   const request = ++list.requests;
-  const params = { query: $('query').value.trim() || null, workspacePath: $('project').value || null };
+  const params = {
+    query: $('query').value.trim() || null,
+    workspacePath: $('project').value || null,
+    archived: $('archived').checked ? 'include' : 'exclude',
+  };
   if (more) Object.assign(params, { cursor: list.cursor, limit: LIST_PAGE_SIZE });
   else params.limit = Math.max(LIST_PAGE_SIZE, Math.min(list.sessions.length, 1000));
   try {
@@ -111,7 +115,8 @@ function showList() {
     const facts = [nameOf(session.projectPath ?? session.cwd), when(session.updatedAt)].filter(Boolean).join(' · ');
     const link = make('a', { href: `#${session.id}`, 'data-id': session.id, title: text(session.projectPath) },
       make('strong', { dir: 'auto' }, text(session.title) || 'Untitled'),
-      make('small', {}, session.live ? make('i', { class: 'live', title: 'open in Claude Code' }) : null, facts));
+      make('small', {}, session.live ? make('i', { class: 'live', title: 'open in Claude Code' }) : null,
+        session.archived ? `archived · ${facts}` : facts));
     if (session.id === open.id) link.setAttribute('aria-current', 'true');
     return make('li', {}, link);
   }));
@@ -141,6 +146,7 @@ async function show(id) {
   Object.assign(open, { id, session: null, offset: null, before: null, calls: new Map(), results: new Map() });
   follow();
   showError(null);
+  if (id) showNotice(null);
   document.body.classList.toggle('reading', Boolean(id));
   $('history').replaceChildren();
   $('about').hidden = $('earlier').hidden = $('newest').hidden = true;
@@ -182,6 +188,103 @@ function showFacts() {
   document.title = session ? `${title} · annals` : 'annals';
   $('facts').textContent = session
     ? [text(session.projectPath), text(session.gitBranch), clock(session.updatedAt)].filter(Boolean).join(' · ') : '';
+  showActions();
+}
+
+// ── Changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Until the server has said that it accepts changes, the page has no buttons for them.
+const server = { acceptsChanges: false };
+
+/** Asks the server which folders it reads, and whether it accepts changes. */
+async function loadStatus() {
+  try {
+    const { readOnly, roots } = await ask('history/status', {});
+    server.acceptsChanges = !readOnly;
+    const folders = roots.map(text).join(', ');
+    $('source').textContent = `These sessions are files on the disk of the computer that runs annals, in ${folders}.`;
+    showActions();
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Shows the buttons that change the open session. */
+function showActions() {
+  const isShown = server.acceptsChanges && Boolean(open.session);
+  $('actions').hidden = !isShown;
+  const { archived } = open.session ?? {};
+  if (!isShown || $('actions').dataset.state === `${open.id} ${archived}`) return;
+  $('actions').dataset.state = `${open.id} ${archived}`;
+  $('actions').replaceChildren(
+    button(archived ? 'Unarchive' : 'Archive', () => setArchived(!archived)),
+    button('Delete', deleteSession));
+}
+
+function button(words, onClick) {
+  const element = make('button', {}, words);
+  element.addEventListener('click', onClick);
+  return element;
+}
+
+/** Asks the user a question. Returns whether the user chose the button with these words. */
+function confirmed(question, words) {
+  const dialog = $('confirm');
+  $('question').textContent = question;
+  $('proceed').textContent = words;
+  dialog.returnValue = '';
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => resolve(dialog.returnValue === 'proceed'), { once: true });
+  });
+}
+
+const quoted = (session) => `“${text(session.title) || 'Untitled'}”`;
+
+async function setArchived(archived) {
+  const { id, session } = open;
+  const question = archived
+    ? `Archive ${quoted(session)}? Lists of Claude Code and annals then leave it out. Nothing is deleted.`
+    : `Take ${quoted(session)} out of the archive?`;
+  if (!await confirmed(question, archived ? 'Archive' : 'Unarchive')) return;
+  try {
+    await ask(archived ? 'history/archive' : 'history/unarchive', { sessionId: id, ...workspace() });
+    if (open.id === id) open.session = { ...session, archived };
+    load();
+  } catch (error) {
+    showError(error);
+  }
+}
+
+async function deleteSession() {
+  const { id, session } = open;
+  const question = `Move ${quoted(session)} with all its files to the trash of annals? It can be restored from there.`;
+  if (!await confirmed(question, 'Move to the trash')) return;
+  try {
+    await ask('history/delete', { sessionId: id, ...workspace() });
+    location.hash = '';
+    await load();
+    showNotice(`${quoted(session)} is in the trash.`, button('Undo', () => restore(id)));
+  } catch (error) {
+    showError(error);
+  }
+}
+
+async function restore(id) {
+  try {
+    await ask('history/restore', { sessionId: id });
+    showNotice(null);
+    await load();
+    location.hash = `#${id}`;
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Shows what was done, with a button; without words, it shows nothing. */
+function showNotice(words, ...buttons) {
+  $('notice').replaceChildren(words ?? '', ...buttons.flatMap((button) => [' ', button]));
+  $('notice').hidden = !words;
 }
 
 async function showEarlier() {
@@ -458,7 +561,12 @@ function followAll() {
   let waiting = null;
   allSessionsStream = listen('/events', {
     ready: () => load(),
-    changed: () => { waiting ??= setTimeout(() => { waiting = null; load(); }, 300); },
+    changed: (event) => {
+      // A filtered list may not contain the open session.
+      const { added, updated } = JSON.parse(event.data);
+      open.session = [...added, ...updated].find((session) => session.id === open.id) ?? open.session;
+      waiting ??= setTimeout(() => { waiting = null; load(); }, 300);
+    },
     open: () => showStatus('on', 'live'),
     broken: () => showStatus('off', 'reconnecting'),
   });
@@ -514,6 +622,9 @@ $('query').addEventListener('input', () => {
   typing = setTimeout(() => load(), 150);
 });
 $('project').addEventListener('change', () => load());
+$('archived').addEventListener('change', () => load());
+$('cancel').addEventListener('click', () => $('confirm').close());
+$('proceed').addEventListener('click', () => $('confirm').close('proceed'));
 $('more').addEventListener('click', () => load(true));
 $('earlier').addEventListener('click', showEarlier);
 $('newest').addEventListener('click', toEnd);
@@ -563,6 +674,7 @@ function start() {
   if (!hasToken()) return showNoAccess(NO_TOKEN);
   followAll();
   loadProjects();
+  loadStatus();
   go();
 }
 
