@@ -1,4 +1,5 @@
-//! Helpers for tests: hermetic commands, corpora, a builder of transcripts, generated transcripts, disks that fail, and a naive
+//! Helpers for tests: hermetic commands, corpora, a builder of transcripts, generated transcripts, transcripts with invented
+//! secrets, disks that fail, and a naive
 //! second implementation of `docs/CHAIN.md`.
 
 pub mod command;
@@ -6,4 +7,5 @@ pub mod corpora;
 pub mod faults;
 pub mod generate;
 pub mod naive;
+pub mod secrets;
 pub mod transcript;
