@@ -31,6 +31,8 @@ export interface ChangeResult {
   entries?: number | null;
   /** The entry of the trash: the one that a deleted or replaced session was moved to, or the one that was restored or removed. */
   entry?: string | null;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** Files and folders that were moved or removed. */
   moved?: Array<Text>;
   /** The path of the transcript; for a deleted session, where it was. */
@@ -79,6 +81,8 @@ export interface ChatMessage {
   id: string;
   /** The inputs of the message in order, without the tags around them; absent if a person typed all of it. */
   inputs?: Array<Input>;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The model of a reply. */
   model?: string | null;
   /** Who speaks. */
@@ -146,6 +150,8 @@ export interface ForkOrigin {
 
 /** Parameters of `history/fork`. */
 export interface ForkParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** The title of the copy; by default the session's title followed by `(fork)`. */
@@ -164,6 +170,8 @@ export interface ForkResult {
   entries: number;
   /** The session that it was copied from. */
   forkedFrom: string | null;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The path of its transcript. */
   path: Text;
   /** The new session. */
@@ -198,6 +206,8 @@ export interface HistoryItem {
   line: number | null;
   /** Whether it belongs to the live conversation. */
   live: boolean | null;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The model of a reply. */
   model: string | null;
   /**
@@ -288,6 +298,8 @@ export interface ListParams {
   limit?: number | null;
   /** Only sessions with this text in their title or first prompt, ignoring case. */
   query?: string | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** Only sessions that called this tool. */
   toolName?: string | null;
   /** Only sessions of this working directory; an absolute path. */
@@ -312,6 +324,8 @@ export interface LoadParams {
   cursor?: string | null;
   /** The most messages to return: 10000 by default and at most. */
   limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Which messages; by default `full`. */
@@ -387,6 +401,8 @@ export interface ReadParams {
   last?: boolean | null;
   /** The most items to return: 200 by default, at most 5000. */
   limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -454,6 +470,8 @@ export interface Session {
   id: string;
   /** Whether Claude Code has it open. */
   live: boolean;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** How many messages it has; null if only the head and the tail of the file were read. */
   messages: number | null;
   /** The path of its transcript; null if there is none. */
@@ -484,6 +502,8 @@ export interface Session {
 
 /** One session: parameters of `history/delete` and `history/stats`. */
 export interface SessionParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -537,6 +557,8 @@ export interface Stats {
 
 /** Result of `history/status`. */
 export interface StatusResult {
+  /** Whether requests may ask for text without masked secrets, with `reveal`; absent if not. */
+  allowReveal?: boolean;
   /** The folder of annals itself, with the catalogue and the trash. */
   home: Text;
   /** The methods that the server answers. */
@@ -585,6 +607,8 @@ export interface TeamMessage {
   content: string;
   /** Whether the text was too long to be sent and was left out. */
   cut?: boolean;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The agent's own short summary of the message. */
   summary?: string | null;
   /** The agent that sent it. */
@@ -623,6 +647,8 @@ export interface ToolCall {
   id: string | null;
   /** The line of the call in the file, from 1. */
   line: number;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The name of the tool. */
   name: string | null;
   /** The uuid of the entry with the result. */
@@ -660,6 +686,8 @@ export interface ToolsParams {
   limit?: number | null;
   /** Only calls of this tool. */
   name?: string | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -685,6 +713,8 @@ export interface TrashEntry {
    * puts its files back.
    */
   interrupted?: boolean;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** Where its transcript was. */
   path: Text;
   /** The working directory of the session, if it is known. */
@@ -713,6 +743,8 @@ export interface Turn {
   errors: number;
   /** How it relates to the turn before. */
   kind: TurnKind;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** How many user and assistant entries it has. */
   messages: number;
   /** The text or the command that started it. */
@@ -740,6 +772,8 @@ export interface TurnsParams {
   cursor?: string | null;
   /** The most to return: 1000 by default, at most 10000. */
   limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -776,6 +810,8 @@ export type Visibility = "conversation" | "folded" | "context" | "hidden";
 export interface WatchParams {
   /** The offset in the transcript to start from: the last `nextOffset` received. By default its current end. */
   offset?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session whose new entries to send; without it, changes of all sessions are sent. */
   sessionId?: string | null;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -817,4 +853,4 @@ export interface Notifications {
 }
 
 /** Why a request failed. */
-export type ErrorCode = -32700 | -32600 | -32601 | -32602 | -32603 | -32800 | -32002 | -32010 | -32011 | -32012 | -32013 | -32014 | -32015 | -32016 | -32017 | -32018 | -32019;
+export type ErrorCode = -32700 | -32600 | -32601 | -32602 | -32603 | -32800 | -32002 | -32010 | -32011 | -32012 | -32013 | -32014 | -32015 | -32016 | -32017 | -32018 | -32019 | -32020;

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::Text;
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// A change of a transcript: a line of `annals tail --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct TailEvent {
     /// The appended bytes, if no entry could be read from them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Text>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {

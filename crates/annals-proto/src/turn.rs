@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// One turn of a conversation: a line of `annals turns --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Turn {
     pub compacted: bool,
     /// The pause before it, if it is a `resume`.
     pub resumed_after_ms: Option<i64>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {
@@ -121,6 +124,9 @@ pub struct ToolCall {
     pub result_uuid: Option<String>,
     /// The line of the call in the file, from 1.
     pub line: u64,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {

@@ -51,3 +51,9 @@ mod tests {
         assert!(serde_json::from_str::<ToolState>("\"Denied\"").is_err());
     }
 }
+
+/// Returns whether a number is left out of JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(number: &usize) -> bool {
+    *number == 0
+}

@@ -21,7 +21,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use crate::budget::{ByteBudget, Reservation};
-use annals_api::rpc::{self, Error};
+use annals_api::rpc::{self, Error, Outcome};
+use annals_api::{Masking, spell_masked};
 use changes::PendingChanges;
 use recent::LineBuffers;
 use tail::SessionTail;
@@ -90,6 +91,8 @@ pub struct Subscription {
     /// Is `None` until the follower runs, and while a thread reads from it.
     source: Option<Source>,
     last_notice: Option<Instant>,
+    /// How its notices are masked; `None` if the subscriber may see everything.
+    masking: Option<Masking>,
 }
 
 /// What a subscription reads its notices from.
@@ -135,12 +138,17 @@ impl Notice {
         }
     }
 
-    /// Returns the notification as a JSON-RPC message.
-    pub fn message(&self) -> serde_json::Result<String> {
+    /// Returns the notice as JSON, masked unless the subscriber may see everything.
+    pub(crate) fn data(&self, masking: Option<&Masking>) -> Outcome {
         match self {
-            Notice::Changed(notice) => rpc::notification(self.method(), notice),
-            Notice::Appended(notice) => rpc::notification(self.method(), notice),
+            Notice::Changed(notice) => spell_masked(notice, masking),
+            Notice::Appended(notice) => spell_masked(notice, masking),
         }
+    }
+
+    /// Returns the notification as a JSON-RPC message, masked in the same way.
+    pub(crate) fn message(&self, masking: Option<&Masking>) -> Result<String, Error> {
+        rpc::notification(self.method(), &self.data(masking)?).map_err(|_| Error::broken_off())
     }
 }
 
@@ -157,11 +165,12 @@ impl Hub {
     }
 
     /// Subscribes to a session from an offset on, or to all of them. Waits until the follower runs, so that every change
-    /// after this call is reported.
+    /// after this call is reported. Notices are masked, unless `masking` is `None`; events are lines as they are.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         session: Option<TranscriptFile>,
         offset: Option<u64>,
+        masking: Option<Masking>,
     ) -> Result<Subscription, Error> {
         let target = match &session {
             // The follower reports absolute paths.
@@ -171,7 +180,7 @@ impl Hub {
         let watcher = Arc::new(Watcher { target, woken: Notify::new() });
         let number = self.add(watcher.clone())?;
         let mut subscription =
-            Subscription { hub: self.clone(), number, watcher, source: None, last_notice: None };
+            Subscription { hub: self.clone(), number, watcher, source: None, last_notice: None, masking };
         self.ensure_follower()?;
         subscription.source = Some(match session {
             Some(file) => {
@@ -305,6 +314,11 @@ impl Subscription {
         format!("s{}", self.number)
     }
 
+    /// Returns how its notices are masked; `None` if the subscriber may see everything.
+    pub(crate) fn masking(&self) -> Option<&Masking> {
+        self.masking.as_ref()
+    }
+
     /// Returns the offset up to which the file was reported; `None` for all sessions.
     pub fn offset(&self) -> Option<u64> {
         match &self.source {
@@ -432,7 +446,7 @@ mod tests {
         fs::write(&path, short.clone() + &long).unwrap();
         let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
         let hub = Hub::new(Engine::open(roots, Home::at(folder.path().join("home"))), true);
-        let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0)).unwrap();
+        let subscribe = || hub.subscribe(Some(TranscriptFile::at(&path)), Some(0), None).unwrap();
         let (mut first, mut second) = (subscribe(), subscribe());
         let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
         // The budget is enough for one long line, but not for two.

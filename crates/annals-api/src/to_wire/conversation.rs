@@ -19,6 +19,7 @@ use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
 use super::{time_of_ms, utf8, word};
+use crate::mask::Masking;
 
 /// Converts the entries, turns and calls of one transcript to wire types.
 #[derive(Debug)]
@@ -147,6 +148,7 @@ impl<'a> ToWire<'a> {
             live: Some(live),
             sidechain: self.agent().is_some(),
             agent_id: self.agent(),
+            masked: 0,
             body,
         }
     }
@@ -215,6 +217,7 @@ impl<'a> ToWire<'a> {
             live: None,
             sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
+            masked: 0,
             body: self.kind_of(node)(body),
         }
     }
@@ -325,10 +328,17 @@ impl<'a> ToWire<'a> {
         })
     }
 
-    /// Returns a tool call.
-    pub fn call(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::ToolCall, Error> {
+    /// Returns a tool call. Its arguments are masked before the subject is taken from them, because the name of an
+    /// argument may tell that it is secret.
+    pub fn call(
+        &self,
+        conversation: &Conversation<'_>,
+        call: &Call,
+        masking: Option<&Masking>,
+    ) -> Result<wire::ToolCall, Error> {
         let node = self.node(call.node);
         let block = self.span(call.block.offset, call.block.length)?;
+        let (block, masked) = masking.map_or((Cow::Borrowed(&*block), 0), |masking| masking.entry(&block));
         let read = tool::read(&block);
         let file = self.file;
         Ok(wire::ToolCall {
@@ -344,6 +354,7 @@ impl<'a> ToWire<'a> {
             uuid: self.uuid(call.node),
             result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
             line: node.at.line,
+            masked,
         })
     }
 
@@ -410,6 +421,7 @@ fn wire_turn(turn: &Turn) -> wire::Turn {
         },
         compacted: turn.compacted,
         resumed_after_ms: turn.resumed_after_ms,
+        masked: 0,
     }
 }
 

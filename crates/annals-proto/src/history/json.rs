@@ -13,6 +13,7 @@ use super::{
     Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind, RootCause,
     SupersededLine, Visibility,
 };
+use crate::word::is_zero;
 use crate::{Input, Role};
 
 /// One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
@@ -86,6 +87,9 @@ struct Fields<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty", default)]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<SupersededLine>"))]
     superseded: Cow<'a, [SupersededLine]>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    masked: usize,
 }
 
 impl Serialize for HistoryItem {
@@ -156,6 +160,7 @@ impl<'a> Fields<'a> {
             line: None,
             other_lines: Cow::default(),
             superseded: Cow::default(),
+            masked: item.masked,
         }
     }
 
@@ -189,6 +194,7 @@ impl<'a> Fields<'a> {
             live: self.live,
             sidechain: self.sidechain,
             agent_id: self.agent_id.clone().map(Cow::into_owned),
+            masked: self.masked,
             body: self.into_body()?,
         })
     }

@@ -1,6 +1,6 @@
 //! HTTP: who is let in, what is answered, and what streams tell.
 
-mod client;
+pub(crate) mod client;
 
 use std::fs;
 use std::io::{Read, Write};

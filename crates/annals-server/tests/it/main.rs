@@ -8,4 +8,5 @@ mod connections;
 mod golden;
 mod http;
 mod pages;
+mod secrets;
 mod world;

@@ -137,6 +137,7 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
         offset,
         entry,
         line,
+        masked: 0,
     }
 }
 

@@ -13,6 +13,7 @@ mod oracle;
 mod processes;
 mod prompts;
 mod record;
+mod secrets;
 #[cfg(unix)]
 mod serve;
 mod serve_http;
