@@ -123,7 +123,10 @@ impl Masking {
         let path = home.join(RULES_FILE);
         let rules = match fs::read_to_string(&path) {
             Ok(rules) => rules,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            // A file may stand in the place of the folder: then there are no rules either.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Self::default());
+            }
             Err(error) => return Err(RulesError { path, reason: RulesProblem::Unreadable(error) }),
         };
         match Masker::with_rules(&rules) {
