@@ -261,17 +261,11 @@ impl Rewrite<'_> {
     fn string(&mut self, range: Range<usize>) {
         let found = self.found_in(&range);
         let is_key = self.stack.last().is_some_and(|frame| frame.expects_key);
-        if is_key {
-            if let Some(frame) = self.stack.last_mut() {
-                (frame.member, frame.expects_key) = (range.clone(), false);
-                frame.says_count |= &self.json[range.clone()] == b"masked";
-            }
+        if let Some(frame) = self.stack.last_mut().filter(|_| is_key) {
+            (frame.member, frame.expects_key) = (range.clone(), false);
+            frame.says_count |= &self.json[range.clone()] == b"masked";
         }
-        let is_kept = !is_key && self.is_kept(&range);
-        if !is_kept && !is_key && self.bytes_member(&range) {
-            return;
-        }
-        if is_kept {
+        if !is_key && (self.is_kept(&range) || self.bytes_member(&range)) {
             return;
         }
         let mut end = range.start;

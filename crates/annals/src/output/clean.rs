@@ -29,7 +29,7 @@ pub(crate) fn clean_masked(text: &str) -> Cow<'_, str> {
 }
 
 /// Changes a text that may be borrowed; it stays borrowed if nothing changes.
-fn and_then<'t>(text: Cow<'t, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
+fn and_then(text: Cow<'_, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
     match text {
         Cow::Borrowed(text) => change(text),
         Cow::Owned(text) => Cow::Owned(change(&text).into_owned()),
