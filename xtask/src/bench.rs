@@ -7,6 +7,7 @@ mod append;
 mod calls;
 mod following;
 mod lists;
+mod masking;
 mod server;
 
 use std::fs::{self, File};
@@ -72,6 +73,7 @@ enum Part {
     Lists,
     Following,
     Server,
+    Masking,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -124,6 +126,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Server) {
         server::run(scratch.path())?;
+    }
+    if wanted(Part::Masking) {
+        masking::run(scratch.path(), args.rounds)?;
     }
     Ok(())
 }

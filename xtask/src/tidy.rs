@@ -78,7 +78,7 @@ const LAYERS: [(&str, &[&str]); 7] = [
     ("annals-proto", &[]),
     ("annals-secrets", &[]),
     ("annals-engine", &["annals-transcript"]),
-    ("annals-api", &["annals-transcript", "annals-proto", "annals-engine"]),
+    ("annals-api", &["annals-transcript", "annals-proto", "annals-engine", "annals-secrets"]),
     ("annals-server", &["annals-transcript", "annals-proto", "annals-engine", "annals-api"]),
     ("annals", &["annals-transcript", "annals-proto", "annals-engine", "annals-api", "annals-server"]),
 ];

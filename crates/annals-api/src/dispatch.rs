@@ -17,6 +17,7 @@ pub use list::{end_page, is_absolute, workspace};
 
 use crate::cancel::Cancelled;
 use crate::cursor::PageCursor;
+use crate::mask::Masking;
 use crate::open_sessions::{OpenSession, OpenSessions};
 use crate::rpc::{Error, Outcome, Params};
 use crate::to_wire;
@@ -45,6 +46,8 @@ struct NamedAgent {
 pub struct Options {
     /// Whether changes are refused.
     pub read_only: bool,
+    /// Whether requests may ask for text without masked secrets.
+    pub allow_reveal: bool,
 }
 
 /// Answers requests of the history protocol for every transport. It keeps no state of a peer: a request carries
@@ -53,13 +56,20 @@ pub struct Options {
 pub struct Api {
     engine: Engine,
     options: Options,
+    masking: Masking,
     sessions: OpenSessions,
 }
 
 impl Api {
-    /// Opens the API of an engine.
+    /// Opens the API of an engine. Secrets are masked by the built-in rules.
     pub fn new(engine: Engine, options: Options) -> Self {
-        Self { engine, options, sessions: OpenSessions::default() }
+        Self { engine, options, masking: Masking::default(), sessions: OpenSessions::default() }
+    }
+
+    /// Masks secrets by other rules.
+    #[must_use]
+    pub fn with_masking(self, masking: Masking) -> Self {
+        Self { masking, ..self }
     }
 
     /// Returns the engine.
@@ -72,11 +82,42 @@ impl Api {
         self.options
     }
 
+    /// Returns how the answer to a request is masked, which may ask to see everything: then, if the server allows it, not
+    /// at all.
+    pub fn masking(&self, reveal: Option<bool>) -> Result<Option<Masking>, Error> {
+        match (reveal.unwrap_or_default(), self.options.allow_reveal) {
+            (false, _) => Ok(Some(self.masking.clone())),
+            (true, true) => Ok(None),
+            (true, false) => Err(Error::new(
+                ErrorCode::RevealForbidden,
+                "this server masks secrets: `reveal` needs `annals serve --allow-reveal`",
+            )),
+        }
+    }
+
     /// Answers a request. It reads and writes files, so it must be called from a thread that may block.
+    ///
+    /// Everything that is answered is masked here, unless the request asks to see everything and may.
     pub fn dispatch(&self, method: &str, params: &Params, cancelled: &Cancelled) -> Outcome {
         let Some(method) = Method::from_name(method) else {
             return Err(Error::method_not_found());
         };
+        let Reveal { reveal } = params.read().unwrap_or_default();
+        let masking = self.masking(reveal)?;
+        let answer = self.answer(method, params, masking.as_ref(), cancelled)?;
+        Ok(match masking {
+            Some(masking) => masking.result(answer),
+            None => answer,
+        })
+    }
+
+    fn answer(
+        &self,
+        method: Method,
+        params: &Params,
+        masking: Option<&Masking>,
+        cancelled: &Cancelled,
+    ) -> Outcome {
         if method.is_change() && self.options.read_only {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
         }
@@ -90,7 +131,9 @@ impl Api {
             Method::HistoryRead => self.read(&params.read()?, cancelled).and_then(|result| spell(&result)),
             Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| spell(&result)),
             Method::HistoryStats => self.stats(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryTools => self.tools(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryTools => {
+                self.tools(&params.read()?, masking, cancelled).and_then(|result| spell(&result))
+            }
             Method::HistoryTurns => self.turns(&params.read()?, cancelled).and_then(|result| spell(&result)),
             Method::HistoryAgents => {
                 self.agents(&params.read()?, cancelled).and_then(|result| spell(&result))
@@ -180,10 +223,18 @@ impl Api {
             roots: self.engine.root_folders().map(Into::into).collect(),
             home: self.engine.home().path().into(),
             read_only: self.options.read_only,
+            allow_reveal: self.options.allow_reveal,
             subscriptions,
             methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
         }
     }
+}
+
+/// The parameter of every method that asks for text without masked secrets.
+#[derive(Default, Deserialize)]
+struct Reveal {
+    #[serde(default)]
+    reveal: Option<bool>,
 }
 
 /// Returns whether a method reads the transcript of one session, which may take long.

@@ -1,7 +1,7 @@
 //! The JSON that annals speaks, without a transport and without async.
 //!
 //! [`Api::dispatch`] answers a request of the history protocol; the command line, the server on standard input and output
-//! and the server over HTTP all call it. [`to_wire`] converts the engine's types to those of `annals-proto`. Work that
+//! and the server over HTTP all call it. [`to_wire`] converts the engine's types to those of `annals-proto`. [`Masking`] masks secrets in what is answered. Work that
 //! takes long checks a [`Cancelled`] flag between steps. Start reading at `dispatch.rs`.
 //!
 //! ```
@@ -24,6 +24,7 @@ mod cancel;
 mod cursor;
 mod dispatch;
 mod line;
+mod mask;
 mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
@@ -35,4 +36,5 @@ pub use dispatch::{
     spell, workspace,
 };
 pub use line::{has_harmful, json_line, judged};
+pub use mask::{Masking, RULES_FILE, RulesError, spell_masked};
 pub use open_sessions::OpenSession;

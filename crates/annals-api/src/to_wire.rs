@@ -103,6 +103,7 @@ pub fn session(listed: SessionRow) -> wire::Session {
         partial: facts.is_partial,
         error: listed.error,
         without_conversation: facts.kind.reason().map(str::to_owned),
+        masked: 0,
     }
 }
 
@@ -135,6 +136,7 @@ pub fn ghost(ghost: &Ghost) -> wire::Session {
         ghost: true,
         error: None,
         without_conversation: None,
+        masked: 0,
     }
 }
 
@@ -173,6 +175,7 @@ pub fn prompt(prompt: &Prompt) -> wire::Prompt {
         project: prompt.project.clone(),
         session: prompt.session.clone(),
         pasted: prompt.pasted.iter().map(paste).collect(),
+        masked: 0,
     }
 }
 
@@ -313,6 +316,7 @@ pub fn change_result(done: wire::Operation, file: &TranscriptFile) -> wire::Chan
         replaced: None,
         purged: false,
         moved: Vec::new(),
+        masked: 0,
     }
 }
 
@@ -324,6 +328,7 @@ pub fn fork_result(fork: &Fork, from: &TranscriptFile) -> wire::ForkResult {
         title: fork.title.clone(),
         forked_from: from.session.clone(),
         entries: fork.entries,
+        masked: 0,
     }
 }
 
@@ -338,6 +343,7 @@ pub fn trash_entry(trashed: &TrashEntry) -> wire::TrashEntry {
         size: trashed.size,
         path: trashed.transcript.as_path().into(),
         interrupted: trashed.is_unfinished,
+        masked: 0,
     }
 }
 

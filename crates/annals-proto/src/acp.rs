@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::method::methods;
+use crate::word::is_zero;
 use crate::{InputKind, Session, ToolState};
 
 /// The version of the protocol.
@@ -64,6 +65,9 @@ pub struct ListParams {
     pub cwd: Option<String>,
     /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
+    /// What the client asks of annals alone.
+    #[serde(rename = "_meta")]
+    pub meta: Option<RequestMeta>,
 }
 
 /// Parameters of `session/load` and `session/resume`. MCP servers are ignored, because a history runs no tools.
@@ -74,6 +78,30 @@ pub struct OpenParams {
     pub session_id: String,
     /// Its working directory.
     pub cwd: String,
+    /// What the client asks of annals alone.
+    #[serde(rename = "_meta")]
+    pub meta: Option<RequestMeta>,
+}
+
+/// `_meta` of a request; other members are ignored.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct RequestMeta {
+    /// What the client asks of annals alone.
+    pub annals: Option<RequestOptions>,
+}
+
+/// What a client asks of annals alone.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct RequestOptions {
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
+}
+
+impl RequestMeta {
+    /// Returns what a request says about masked secrets.
+    pub fn reveal(meta: Option<Self>) -> Option<bool> {
+        meta?.annals?.reveal
+    }
 }
 
 /// Parameters of methods and notifications about one session.
@@ -281,6 +309,9 @@ pub struct Origin {
     /// Whether parts of it were left out because they are too long.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
+    /// How many values were masked in the entry, because they look like secrets.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub masked: usize,
 }
 
 /// A block of content.

@@ -168,6 +168,9 @@ pub struct StatusResult {
     pub home: Text,
     /// Whether changes are refused.
     pub read_only: bool,
+    /// Whether requests may ask for text without masked secrets, with `reveal`; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub allow_reveal: bool,
     /// How many subscriptions all peers have together.
     pub subscriptions: usize,
     /// The methods that the server answers.

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// The result of an operation that changes a session, or would change it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct ChangeResult {
     /// Files and folders that were moved or removed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub moved: Vec<Text>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {
@@ -79,6 +82,9 @@ pub struct ForkResult {
     pub forked_from: Option<String>,
     /// How many entries were copied.
     pub entries: usize,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 /// An entry of the trash, which is a session as it was when it was deleted: a line of `annals restore --json`.
@@ -104,4 +110,7 @@ pub struct TrashEntry {
     /// puts its files back.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub interrupted: bool,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::Input;
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// One message as people see it: a prompt, or a reply with its tool calls and their results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub struct ChatMessage {
     /// Whether parts of it were left out because the message is too long.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub cut: bool,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {
@@ -75,6 +78,9 @@ pub struct TeamMessage {
     /// Whether the text was too long to be sent and was left out.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub cut: bool,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 /// A tool call with its result.

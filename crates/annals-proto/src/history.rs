@@ -21,6 +21,8 @@ pub struct HistoryItem {
     pub sidechain: bool,
     /// The subagent that wrote it.
     pub agent_id: Option<String>,
+    /// How many values were masked in it, because they look like secrets.
+    pub masked: usize,
     /// What it is, with the fields that only such items have.
     pub body: ItemBody,
 }

@@ -154,4 +154,6 @@ codes! {
     NotResumable -32018,
     /// There are too many subscriptions.
     TooMany -32019,
+    /// The request asks to see masked secrets, and the server does not allow it.
+    RevealForbidden -32020,
 }

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::word::is_zero;
+
 /// A prompt that was typed: a line of `annals prompts --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,6 +17,9 @@ pub struct Prompt {
     pub session: Option<String>,
     /// What was pasted.
     pub pasted: Vec<Paste>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 /// Text or an image that was pasted into a prompt.

@@ -29,6 +29,8 @@ pub struct ListParams {
     pub all: Option<bool>,
     /// Which sessions, by whether they are archived; by default `include`.
     pub archived: Option<ArchiveFilter>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 words! {
@@ -52,6 +54,8 @@ pub struct SessionParams {
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
     pub workspace_path: Option<String>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/stats`.
@@ -101,6 +105,8 @@ pub struct LoadParams {
     pub view: Option<View>,
     /// Whether the full view also has what Claude Code added: output of commands, reminders, messages of other agents.
     pub all: Option<bool>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Which messages of a session to load.
@@ -139,6 +145,8 @@ pub struct ReadParams {
     pub cursor: Option<String>,
     /// The most items to return: 200 by default, at most 5000.
     pub limit: Option<usize>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// An entry: its uuid, or the number of its line from 1.
@@ -171,6 +179,8 @@ pub struct ToolsParams {
     pub limit: Option<usize>,
     /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/turns`.
@@ -190,6 +200,8 @@ pub struct TurnsParams {
     pub limit: Option<usize>,
     /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/projects`.
@@ -242,6 +254,8 @@ pub struct ForkParams {
     pub title: Option<String>,
     /// Whether to copy subagents, long tool output and backups of files too.
     pub with_side_files: Option<bool>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/restore`.
@@ -275,6 +289,8 @@ pub struct WatchParams {
     pub agent_id: Option<String>,
     /// The offset in the transcript to start from: the last `nextOffset` received. By default its current end.
     pub offset: Option<u64>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/unwatch`.

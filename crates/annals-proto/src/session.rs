@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// A session: a line of `annals list --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ pub struct Session {
     /// Why it is not a conversation, in words; only with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_conversation: Option<String>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::Text;
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// A change of a transcript, or of the session that it belongs to: a line of `annals tail --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct TailEvent {
     /// The id of the entry of the trash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trash_entry: Option<String>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::word::words;
+use crate::word::{is_zero, words};
 
 /// One turn of a conversation: a line of `annals turns --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Turn {
     pub compacted: bool,
     /// The pause before it, if it is a `resume`.
     pub resumed_after_ms: Option<i64>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {
@@ -126,6 +129,9 @@ pub struct ToolCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub input: Option<Box<RawValue>>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub masked: usize,
 }
 
 words! {

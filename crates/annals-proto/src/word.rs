@@ -33,6 +33,12 @@ macro_rules! words {
 
 pub(crate) use words;
 
+/// Returns whether a number is left out of JSON.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{RootCause, ToolState};

@@ -1,6 +1,7 @@
 //! Finds keys, tokens and passwords in text and masks them.
 //!
 //! - [`Masker`] holds the rules; [`Masker::mask`] replaces secrets, [`Masker::find`] reports them.
+//! - [`Masker::mask_json`] masks inside JSON: what programs need stays, and items say how many values were masked.
 //! - The rules are data: `rules.toml` in this crate says how each is written and has those that are built in.
 //! - [`RuleError`] says what is wrong with rules that a user added, and in which line.
 //!
@@ -25,7 +26,9 @@
 //! whole lines and accepts that private keys, which span lines, are found in their first line only.
 
 mod boundary;
+mod cut;
 mod entropy;
+mod json;
 mod mark;
 mod masker;
 mod overlap;
@@ -34,5 +37,6 @@ mod prefilter;
 mod rule;
 mod rules;
 
+pub use json::{Items, JsonForm, MaskedJson};
 pub use masker::{Finding, Masked, Masker};
 pub use rules::RuleError;

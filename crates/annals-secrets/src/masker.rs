@@ -11,8 +11,8 @@ use crate::{mark, overlap};
 /// Finds and masks secrets. It is built once and shared by threads; it remembers nothing of the texts it has seen.
 #[derive(Debug)]
 pub struct Masker {
-    rules: Vec<Rule>,
-    prefilter: Prefilter,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) prefilter: Prefilter,
 }
 
 /// A text whose secrets are masked.
@@ -100,7 +100,8 @@ impl Masker {
         self.rules.iter().map(|rule| rule.name.as_str())
     }
 
-    fn secrets(&self, text: &str) -> Vec<Candidate> {
+    /// Finds the secrets of a whole text, in order and without overlaps.
+    pub(crate) fn secrets(&self, text: &str) -> Vec<Candidate> {
         let mut found = Vec::new();
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();

@@ -63,7 +63,7 @@ impl History {
                 return;
             }
             while let Some((notice, _reservation)) = subscription.next(outgoing.build_budget()).await {
-                let Ok(message) = notice.message() else { continue };
+                let Ok(message) = notice.message(subscription.masking()) else { continue };
                 if outgoing.send(message).await.is_err() {
                     return;
                 }

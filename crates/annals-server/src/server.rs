@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use annals_api::rpc::{Error, Outcome, Params};
-use annals_api::{Api, Cancelled, reads_one_session, session_id, spell, workspace};
+use annals_api::{Api, Cancelled, Masking, reads_one_session, session_id, spell, workspace};
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
@@ -19,6 +19,8 @@ use crate::watch::{Hub, Subscription, Topic};
 pub struct Options {
     /// Whether methods that change sessions are refused.
     pub read_only: bool,
+    /// Whether requests may ask for text without masked secrets.
+    pub allow_reveal: bool,
     /// Whether to check all files periodically. Network drives need it, because they send no notifications of changes.
     pub poll: bool,
 }
@@ -46,13 +48,19 @@ struct NamedSession {
 }
 
 impl Server {
-    /// Creates a server.
+    /// Creates a server that masks secrets by the built-in rules.
     pub fn new(engine: Engine, options: Options) -> Arc<Self> {
+        Self::with_masking(engine, options, Masking::default())
+    }
+
+    /// Creates a server that masks secrets by other rules.
+    pub fn with_masking(engine: Engine, options: Options, masking: Masking) -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let permit_count = cores.clamp(2, 8);
         let permits = Arc::new(Semaphore::new(permit_count));
         let hub = Hub::new(engine.clone(), options.poll);
-        let api = Api::new(engine, annals_api::Options { read_only: options.read_only });
+        let Options { read_only, allow_reveal, .. } = options;
+        let api = Api::new(engine, annals_api::Options { read_only, allow_reveal }).with_masking(masking);
         let (agent, queues) = (OnceLock::new(), SessionQueues::default());
         Arc::new(Self { api, hub, agent, permits, permit_count, queues })
     }
@@ -145,6 +153,7 @@ impl Server {
     /// Subscribes to one session, to those of a working directory, or to all. It reads files, so it must be called on a thread
     /// that may block.
     pub fn subscribe(&self, params: &WatchParams) -> Result<Subscription, Error> {
+        let masking = self.api.masking(params.reveal)?;
         let (workspace_path, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
         let Some(id) = params.session_id.as_deref() else {
             if agent.is_some() {
@@ -153,10 +162,10 @@ impl Server {
                 ));
             }
             let workspace = workspace(workspace_path)?;
-            return self.hub.subscribe(Topic::Sessions { workspace: workspace.as_deref() });
+            return self.hub.subscribe(Topic::Sessions { workspace: workspace.as_deref() }, masking);
         };
         let file = self.api.transcript(id, workspace_path, agent)?;
-        self.hub.subscribe(Topic::Session { file, offset: params.offset })
+        self.hub.subscribe(Topic::Session { file, offset: params.offset }, masking)
     }
 }
 

@@ -23,7 +23,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use crate::budget::{ByteBudget, Reservation};
-use annals_api::rpc::{self, Error};
+use annals_api::rpc::{self, Error, Outcome};
+use annals_api::{Masking, spell_masked};
 use changes::PendingChanges;
 use members::Members;
 use recent::LineBuffers;
@@ -106,6 +107,8 @@ pub struct Subscription {
     /// Is `None` until the follower runs, and while a thread reads from it.
     source: Option<Source>,
     last_notice: Option<Instant>,
+    /// How its notices are masked; `None` if the subscriber may see everything.
+    masking: Option<Masking>,
 }
 
 /// What a subscription reads its notices from.
@@ -151,12 +154,17 @@ impl Notice {
         }
     }
 
-    /// Returns the notification as a JSON-RPC message.
-    pub fn message(&self) -> serde_json::Result<String> {
+    /// Returns the notice as JSON, masked unless the subscriber may see everything.
+    pub(crate) fn data(&self, masking: Option<&Masking>) -> Outcome {
         match self {
-            Notice::Changed(notice) => rpc::notification(self.method(), notice),
-            Notice::Appended(notice) => rpc::notification(self.method(), notice),
+            Notice::Changed(notice) => spell_masked(notice, masking),
+            Notice::Appended(notice) => spell_masked(notice, masking),
         }
+    }
+
+    /// Returns the notification as a JSON-RPC message, masked in the same way.
+    pub(crate) fn message(&self, masking: Option<&Masking>) -> Result<String, Error> {
+        rpc::notification(self.method(), &self.data(masking)?).map_err(|_| Error::broken_off())
     }
 }
 
@@ -173,8 +181,12 @@ impl Hub {
     }
 
     /// Subscribes to a session or to several. Waits until the follower runs, so that every change after this call is
-    /// reported.
-    pub(crate) fn subscribe(self: &Arc<Self>, topic: Topic<'_>) -> Result<Subscription, Error> {
+    /// reported. Notices are masked, unless `masking` is `None`; events are lines as they are.
+    pub(crate) fn subscribe(
+        self: &Arc<Self>,
+        topic: Topic<'_>,
+        masking: Option<Masking>,
+    ) -> Result<Subscription, Error> {
         let target = match &topic {
             Topic::Session { file, .. } => Target::File {
                 // The follower reports absolute paths.
@@ -186,7 +198,7 @@ impl Hub {
         let watcher = Arc::new(Watcher { target, woken: Notify::new() });
         let number = self.add(watcher.clone())?;
         let mut subscription =
-            Subscription { hub: self.clone(), number, watcher, source: None, last_notice: None };
+            Subscription { hub: self.clone(), number, watcher, source: None, last_notice: None, masking };
         self.ensure_follower()?;
         subscription.source = Some(match topic {
             Topic::Session { file, offset } => {
@@ -355,6 +367,11 @@ impl Subscription {
         format!("s{}", self.number)
     }
 
+    /// Returns how its notices are masked; `None` if the subscriber may see everything.
+    pub(crate) fn masking(&self) -> Option<&Masking> {
+        self.masking.as_ref()
+    }
+
     /// Returns the offset up to which the file was reported; `None` for all sessions.
     pub fn offset(&self) -> Option<u64> {
         match &self.source {
@@ -489,7 +506,7 @@ mod tests {
         let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
         let hub = Hub::new(Engine::open(roots, Home::at(folder.path().join("home"))), true);
         let topic = || Topic::Session { file: TranscriptFile::at(&path), offset: Some(0) };
-        let subscribe = || hub.subscribe(topic()).unwrap();
+        let subscribe = || hub.subscribe(topic(), None).unwrap();
         let (mut first, mut second) = (subscribe(), subscribe());
         let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
         // The budget is enough for one long line, but not for two.

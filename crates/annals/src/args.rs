@@ -51,6 +51,9 @@ pub(crate) struct Global {
     /// Print JSON: one object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Print keys, tokens and passwords as they are; otherwise they are masked
+    #[arg(long, global = true)]
+    pub(crate) reveal: bool,
 }
 
 impl Global {
@@ -74,6 +77,19 @@ impl Global {
             return self.engine();
         }
         Ok(Engine::open(Roots::to_record_in(self.root.clone()), Home::from_environment()))
+    }
+}
+
+impl Command {
+    /// Returns whether the command prints what is in files as it is: then nothing of it is masked.
+    pub(crate) fn prints_as_is(&self) -> bool {
+        matches!(self, Command::Show(show) if show.view != View::Full)
+    }
+
+    /// Returns whether the command only writes what it is given. It prints no text of transcripts, and must not fail
+    /// because of the rules that mask them.
+    pub(crate) fn only_writes(&self) -> bool {
+        matches!(self, Command::Record(_) | Command::Hydrate(_))
     }
 }
 
@@ -180,6 +196,9 @@ pub(crate) struct Serve {
     /// Refuse everything that changes a session
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// Send keys, tokens and passwords as they are to those who ask for it with `reveal`; otherwise they are masked for all
+    #[arg(long)]
+    pub(crate) allow_reveal: bool,
     /// Check all files twice a second instead of waiting for notifications of the system: for network drives
     #[arg(long)]
     pub(crate) poll: bool,
@@ -244,6 +263,13 @@ pub(crate) struct Archive {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) filters: Filters,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OneSession {
+    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of its transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
 }
 
 #[derive(Debug, clap::Args)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use annals_api::RulesError;
 use annals_engine::PushError;
 use annals_server::HttpError;
 use annals_transcript::write::{self, DraftError};
@@ -97,6 +98,13 @@ impl Failure {
     /// The server could not be started.
     pub(crate) fn server(error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot serve: {error}"), hints: Vec::new(), code: FAILED }
+    }
+
+    /// The user's rules for secrets are wrong, so nothing is printed that they might mask.
+    pub(crate) fn secret_rules(error: &RulesError) -> Self {
+        let hint =
+            "correct or remove that file (docs/SECRETS.md has its form); `--reveal` prints without masking";
+        Self::usage(&error.to_string(), hint)
     }
 
     /// A token file could not be read.

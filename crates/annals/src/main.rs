@@ -10,6 +10,8 @@ mod output;
 
 use std::process::ExitCode;
 
+use annals_api::Masking;
+use annals_engine::Engine;
 use clap::Parser;
 
 use args::{Args, Command};
@@ -38,11 +40,27 @@ fn parse() -> Result<Args, Failure> {
     })
 }
 
+/// Returns how secrets are masked in what the command prints; `None` if everything is printed as it is.
+fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
+    match &args.command {
+        Command::Serve(_) if args.global.reveal => Err(Failure::usage(
+            "a server does not decide for those who ask",
+            "`annals serve --allow-reveal` lets requests ask with `reveal`",
+        )),
+        command if args.global.reveal || command.prints_as_is() => Ok(None),
+        command if command.only_writes() => Ok(Some(Masking::default())),
+        _ => Masking::with_rules_in(engine.home().path())
+            .map(Some)
+            .map_err(|error| Failure::secret_rules(&error)),
+    }
+}
+
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
         _ => args.global.engine()?,
     };
+    output::mask::set_up(masking(args, &engine)?);
     match &args.command {
         Command::List(list) => commands::list::run(&engine, list, &args.global),
         Command::Prompts(prompts) => commands::prompts::run(&engine, prompts, &args.global),

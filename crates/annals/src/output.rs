@@ -4,6 +4,7 @@ mod clean;
 pub(crate) mod conversation;
 pub(crate) mod diff;
 mod markdown;
+pub(crate) mod mask;
 pub(crate) mod messages;
 mod progress;
 mod table;
@@ -22,7 +23,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 
-pub(crate) use clean::{clean, clean_lines, without_escapes};
+pub(crate) use clean::{clean, clean_lines, clean_masked, without_escapes};
+pub(crate) use mask::{masked, masked_json};
 pub(crate) use progress::Progress;
 pub(crate) use table::Table;
 
@@ -85,9 +87,18 @@ fn stderr_line(text: &str) {
     let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
 }
 
-/// Prints an object on a line of its own. Characters that could control a terminal are escaped, which does not change the
-/// value.
+/// Prints an object on a line of its own, with secrets masked. Characters that could control a terminal are escaped, which
+/// does not change the value.
 pub(crate) fn json_line(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> Result<(), Failure> {
+    writeln!(out, "{}", mask::masked_line(annals_api::json_line(value)?))?;
+    Ok(())
+}
+
+/// Prints an object that is not from a transcript, such as the token of a server that the user starts.
+pub(crate) fn json_line_as_is(
+    out: &mut (impl Write + ?Sized),
+    value: &impl Serialize,
+) -> Result<(), Failure> {
     writeln!(out, "{}", annals_api::json_line(value)?)?;
     Ok(())
 }
@@ -153,9 +164,9 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Returns text on one line, with single blanks.
+/// Returns text on one line, with single blanks. It is masked, so that it can be cut.
 pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    masked(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the name of the local zone.

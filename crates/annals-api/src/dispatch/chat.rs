@@ -264,6 +264,7 @@ fn team_message(input: &Input<'_>, cut: bool, timestamp: Option<String>) -> wire
         content: text.trim().to_owned(),
         timestamp,
         cut,
+        masked: 0,
     }
 }
 
@@ -366,6 +367,7 @@ impl<'r, 'a> Composer<'r, 'a> {
             inputs: Vec::new(),
             summary: false,
             cut: false,
+            masked: 0,
         };
         Self {
             reading,

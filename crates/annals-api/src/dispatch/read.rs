@@ -9,6 +9,7 @@ use super::page::{forward, gather};
 use super::{Api, LONGEST_PAGE, limit};
 use crate::cancel::Cancelled;
 use crate::cursor::PageCursor;
+use crate::mask::Masking;
 use crate::open_sessions::OpenSession;
 use crate::rpc::Error;
 
@@ -69,6 +70,7 @@ impl Api {
     pub(super) fn tools(
         &self,
         params: &wire::ToolsParams,
+        masking: Option<&Masking>,
         cancelled: &Cancelled,
     ) -> Result<wire::ToolsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
@@ -77,14 +79,14 @@ impl Api {
         let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, 't')).transpose()?;
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
         let (name, errors) = (params.name.clone(), params.errors.unwrap_or_default());
-        let cancelled = cancelled.clone();
+        let (masking, cancelled) = (masking.cloned(), cancelled.clone());
         self.with_session(&file, cursor.as_ref(), move |reading| {
             let calls = reading.conversation.calls();
             let page = forward(start, calls.len(), limit, &cancelled, |place| {
                 if errors && !calls[place].is_error() {
                     return Ok(None);
                 }
-                let call = reading.to_wire.call(&reading.conversation, &calls[place])?;
+                let call = reading.to_wire.call(&reading.conversation, &calls[place], masking.as_ref())?;
                 Ok(Some(call).filter(|call| {
                     name.as_ref().is_none_or(|name| {
                         call.name.as_ref().is_some_and(|called| called.eq_ignore_ascii_case(name))

@@ -19,6 +19,7 @@ use annals_transcript::{Entry, Flag, Kind};
 use serde_json::value::RawValue;
 
 use super::{record, time_of_ms, utf8, word};
+use crate::mask::Masking;
 
 /// Converts the entries, turns and calls of one transcript to wire types.
 #[derive(Debug)]
@@ -147,6 +148,7 @@ impl<'a> ToWire<'a> {
             live: Some(live),
             sidechain: self.agent().is_some(),
             agent_id: self.agent(),
+            masked: 0,
             body,
         }
     }
@@ -218,6 +220,7 @@ impl<'a> ToWire<'a> {
             live: None,
             sidechain: entry.has(Flag::Sidechain),
             agent_id: entry.head().agent.map(|agent| agent.decode().into_owned()).or_else(|| self.agent()),
+            masked: 0,
             body: self.kind_of(node)(body),
         }
     }
@@ -337,10 +340,17 @@ impl<'a> ToWire<'a> {
         })
     }
 
-    /// Returns a tool call.
-    pub fn call(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::ToolCall, Error> {
+    /// Returns a tool call. Its arguments are masked before the subject is taken from them, because the name of an
+    /// argument may tell that it is secret.
+    pub fn call(
+        &self,
+        conversation: &Conversation<'_>,
+        call: &Call,
+        masking: Option<&Masking>,
+    ) -> Result<wire::ToolCall, Error> {
         let node = self.node(call.node);
         let block = self.span(call.block.offset, call.block.length)?;
+        let (block, masked) = masking.map_or((Cow::Borrowed(&*block), 0), |masking| masking.entry(&block));
         let read = tool::read(&block);
         let file = self.file;
         Ok(wire::ToolCall {
@@ -360,6 +370,7 @@ impl<'a> ToWire<'a> {
                 .and_then(|call| call.input())
                 .filter(|input| input.is_valid())
                 .map(|input| self.input(input)),
+            masked,
         })
     }
 
@@ -462,6 +473,7 @@ fn wire_turn(turn: &Turn) -> wire::Turn {
         usage: tokens(turn.usage),
         compacted: turn.compacted,
         resumed_after_ms: turn.resumed_after_ms,
+        masked: 0,
     }
 }
 

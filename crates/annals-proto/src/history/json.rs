@@ -13,6 +13,7 @@ use super::{
     Attribution, Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind,
     RootCause, SupersededLine, Visibility,
 };
+use crate::word::is_zero;
 use crate::{Input, Role};
 
 /// One item of the whole history: a line of `annals show --view full --json`, and an item of `history/read`.
@@ -109,6 +110,9 @@ struct Fields<'a> {
     /// Who a reply is charged to.
     #[serde(skip_serializing_if = "Option::is_none")]
     attribution: Option<Cow<'a, Attribution>>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    masked: usize,
 }
 
 impl Serialize for HistoryItem {
@@ -186,6 +190,7 @@ impl<'a> Fields<'a> {
             level: None,
             is_meta: false,
             attribution: None,
+            masked: item.masked,
         }
     }
 
@@ -226,6 +231,7 @@ impl<'a> Fields<'a> {
             live: self.live,
             sidechain: self.sidechain,
             agent_id: self.agent_id.clone().map(Cow::into_owned),
+            masked: self.masked,
             body: self.into_body()?,
         })
     }

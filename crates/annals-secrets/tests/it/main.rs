@@ -2,6 +2,7 @@
 
 mod hostile;
 mod invented;
+mod json;
 mod lists;
 mod props;
 mod texts;

@@ -113,3 +113,21 @@ proptest! {
         prop_assert_eq!(MASKER.mask(&text).count, 0);
     }
 }
+
+proptest! {
+    /// Whatever the strings of an object hold: masked JSON is JSON of the same shape, says how much was masked, and
+    /// masking it again changes nothing but what it says.
+    #[test]
+    fn masked_json_stays_json(keys in prop::collection::vec(text(), 1..4), values in prop::collection::vec(text(), 1..4)) {
+        let object: serde_json::Map<_, _> =
+            keys.into_iter().zip(values).map(|(key, value)| (key, serde_json::json!([value, 7, null, {"id": "x"}]))).collect();
+        let json = serde_json::to_string(&object).unwrap();
+        let masked = MASKER.mask_json(json.as_bytes(), &crate::json::FORM);
+        let read: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+        let members = read.as_object().unwrap().len();
+        prop_assert!(members <= object.len() + usize::from(masked.count > 0));
+        prop_assert_eq!(masked.count == 0, *masked.json == *json.as_bytes());
+        let again = MASKER.mask_json(&masked.json, &crate::json::FORM);
+        prop_assert_eq!(again.count, 0);
+    }
+}

@@ -7,12 +7,12 @@ use annals_transcript::session::Session;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::sessions::masked_session;
 use super::update_message;
 use super::updates::UpdateBuilder;
 use crate::connection::Outgoing;
 use crate::watch::{Subscription, TailEvent};
 use annals_api::rpc::Error;
-use annals_api::to_wire;
 
 /// Reports what is appended to a session.
 #[derive(Debug)]
@@ -112,10 +112,10 @@ impl SessionFollower {
         let session = Session::read(lines).map_err(failed)?;
         let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
         for node in session.nodes().iter().filter(|node| node.is_read_by_claude_code()) {
-            let entry = Entry::new(&lines[at(node.at.offset)..at(node.at.offset + node.length)]);
-            let uuid = entry.head().id.map(annals_transcript::json::JsonStr::decode);
+            let line = &lines[at(node.at.offset)..at(node.at.offset + node.length)];
+            let uuid = Entry::new(line).head().id.map(annals_transcript::json::JsonStr::decode);
             if uuid.is_none_or(|uuid| !self.unfinished.iter().any(|reported| *reported == *uuid)) {
-                self.builder.add_entry(&entry);
+                self.builder.add_entry(line);
             }
         }
         Ok(())
@@ -128,11 +128,8 @@ impl SessionFollower {
         if self.engine.symlink_guard().allows_now(&self.file.path)
             && let Ok(listed) = self.engine.session_row(&self.file)
         {
-            let info = InfoUpdate {
-                title: listed.facts.title.as_ref().map(|title| title.text.clone()),
-                updated_at: listed.facts.updated_at.map(to_wire::time),
-                meta: None,
-            };
+            let session = masked_session(listed, self.builder.masking())?;
+            let info = InfoUpdate { title: session.title, updated_at: session.updated_at, meta: None };
             if info != self.info {
                 self.info = info.clone();
                 updates.push(Update::SessionInfoUpdate(info));

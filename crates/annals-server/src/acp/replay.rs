@@ -2,11 +2,11 @@
 //! one, and then followed.
 
 use annals_engine::{TranscriptFile, end_of_lines};
-use annals_proto::acp::{OpenParams, Opened};
+use annals_proto::acp::{OpenParams, Opened, RequestMeta};
+use annals_transcript::Flag;
 use annals_transcript::history::Step;
 use annals_transcript::session::{BlockKind, Node};
 use annals_transcript::tool::Call;
-use annals_transcript::{Entry, Flag};
 use std::sync::Arc;
 
 use super::follow::SessionFollower;
@@ -17,6 +17,7 @@ use crate::protocol::Peer;
 use crate::server::{Server, cancellation};
 use crate::watch::Topic;
 use annals_api::Cancelled;
+use annals_api::Masking;
 use annals_api::OpenSession;
 use annals_api::PageCursor;
 use annals_api::rpc::Error;
@@ -54,7 +55,7 @@ impl SessionOpener {
     /// Replays the conversation, and prepares to follow where the replay ended.
     pub(super) async fn load(self) -> Result<(SessionFollower, Opened), Error> {
         let file = self.file().await?;
-        let builder = UpdateBuilder::new(self.knows_compactions);
+        let builder = UpdateBuilder::new(self.knows_compactions, self.masking()?);
         let mut replay = Replay { session: self.params.session_id.clone(), builder, ..Replay::default() };
         loop {
             let _reservation = self.reserve_batch().await?;
@@ -79,7 +80,7 @@ impl SessionOpener {
     /// Prepares to follow from the end of the file.
     pub(super) async fn resume(self) -> Result<(SessionFollower, Opened), Error> {
         let file = self.file().await?;
-        let builder = UpdateBuilder::starting_midway(self.knows_compactions);
+        let builder = UpdateBuilder::starting_midway(self.knows_compactions, self.masking()?);
         let session = self.params.session_id.clone();
         let (mut follower, opened) = self.follow(session, file, None, builder, Vec::new()).await?;
         // The client knows title and usage from elsewhere, so they are recorded as reported and not sent.
@@ -96,7 +97,7 @@ impl SessionOpener {
         unfinished: Vec<String>,
     ) -> Result<(SessionFollower, Opened), Error> {
         self.work(move |server| {
-            let subscription = server.hub.subscribe(Topic::Session { file: file.clone(), offset })?;
+            let subscription = server.hub.subscribe(Topic::Session { file: file.clone(), offset }, None)?;
             let opened =
                 Opened { offset: subscription.offset().unwrap_or_default(), subagents: file.subagents() };
             let engine = server.api.engine().clone();
@@ -105,8 +106,14 @@ impl SessionOpener {
         .await
     }
 
+    /// Returns how the session is masked; `None` if the client asks to see everything, and may.
+    fn masking(&self) -> Result<Option<Masking>, Error> {
+        self.server.api.masking(RequestMeta::reveal(self.params.meta))
+    }
+
     /// Returns the transcript; fails if the session cannot be opened.
     pub(super) async fn file(&self) -> Result<TranscriptFile, Error> {
+        self.masking()?;
         let params = self.params.clone();
         self.work(move |server| server.acp_session(&params)).await
     }
@@ -189,7 +196,7 @@ impl Replay {
     /// Adds an entry, and the end of those of its calls that will get no result.
     fn add_node(&mut self, reading: &OpenSession<'_>, node: &Node) -> Result<(), Error> {
         let session = reading.snapshot.session();
-        self.builder.add_entry(&Entry::new(&reading.snapshot.body(node)?));
+        self.builder.add_entry(&reading.snapshot.body(node)?);
         let calls = session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse);
         for id in calls.filter_map(|block| block.tool) {
             if reading.conversation.call(id).is_some_and(Call::is_given_up) {

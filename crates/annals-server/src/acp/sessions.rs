@@ -2,9 +2,12 @@
 
 use annals_engine::{ListOptions, SessionRow};
 use annals_proto::ErrorCode;
-use annals_proto::acp::{Elsewhere, ListParams, ListResult, Meta, OpenParams, SessionInfo, SessionParams};
+use annals_proto::acp::{
+    Elsewhere, ListParams, ListResult, Meta, OpenParams, RequestMeta, SessionInfo, SessionParams,
+};
 
 use crate::server::Server;
+use annals_api::Masking;
 use annals_api::read_place;
 use annals_api::rpc::{Error, Outcome, Params};
 use annals_api::to_wire;
@@ -17,6 +20,7 @@ impl Server {
     /// Lists sessions: all of them, or those of one working directory.
     pub(super) fn acp_list(&self, params: &Params) -> Outcome {
         let params: ListParams = params.read()?;
+        let masking = self.api.masking(RequestMeta::reveal(params.meta))?;
         let cwd = params.cwd.filter(|cwd| !cwd.is_empty());
         let mut listing = self.api.engine().list(&ListOptions {
             project: cwd.as_deref().map(check_cwd).transpose()?.flatten(),
@@ -27,7 +31,8 @@ impl Server {
         });
         let next_cursor = end_page(&mut listing.sessions, PAGE_SIZE);
         let sessions = listing.sessions.into_iter();
-        let sessions = sessions.filter_map(|listed| session_info(listed, cwd.as_deref())).collect();
+        let info = |listed| session_info(listed, cwd.as_deref(), masking.as_ref()).transpose();
+        let sessions = sessions.filter_map(info).collect::<Result<_, _>>()?;
         spell(&ListResult { sessions, next_cursor })
     }
 
@@ -101,19 +106,35 @@ impl Server {
 }
 
 /// Returns a session as clients list it; `None` if it has no working directory, or another one than the client asked for.
-fn session_info(listed: SessionRow, cwd: Option<&str>) -> Option<SessionInfo> {
-    let directory = working_directory(&listed)?;
+fn session_info(
+    listed: SessionRow,
+    cwd: Option<&str>,
+    masking: Option<&Masking>,
+) -> Result<Option<SessionInfo>, Error> {
+    let Some(directory) = working_directory(&listed) else { return Ok(None) };
     if cwd.is_some_and(|cwd| !is_same_directory(cwd, &directory)) {
-        return None;
+        return Ok(None);
     }
-    let session = to_wire::session(listed);
-    Some(SessionInfo {
+    let session = masked_session(listed, masking)?;
+    Ok(Some(SessionInfo {
         session_id: session.id.clone(),
         cwd: directory,
         title: session.title.clone(),
         updated_at: session.updated_at.clone(),
         meta: Meta { annals: session },
-    })
+    }))
+}
+
+/// Returns a session of a list, masked unless the client may see everything.
+pub(super) fn masked_session(
+    listed: SessionRow,
+    masking: Option<&Masking>,
+) -> Result<annals_proto::Session, Error> {
+    let session = to_wire::session(listed);
+    match masking {
+        Some(masking) => masking.wire(&session).map_err(|_| Error::broken_off()),
+        None => Ok(session),
+    }
 }
 
 /// Returns the directory in which Claude Code would resume a session. The protocol has no sessions without one.

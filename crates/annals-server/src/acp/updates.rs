@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 
 use super::plan::{self, TaskChange, Tasks};
 use super::tool;
+use annals_api::Masking;
 use annals_api::to_wire::{input_kind, time, tool_state, value_as_found};
 
 /// Longer texts are split into several updates; longer results and diffs are cut, and longer arguments are left out.
@@ -40,6 +41,8 @@ const LARGE_CONTEXT_TOKENS: u64 = 1_000_000;
 pub(super) struct UpdateBuilder {
     /// Whether the client has announced support for compactions.
     knows_compactions: bool,
+    /// How entries are masked; `None` if the client may see everything.
+    masking: Option<Masking>,
     /// Whether earlier calls were not added here, so that results without a call are reported as well.
     starts_midway: bool,
     /// The last reply: the message id that its entries share, and the uuid of its first entry, which updates carry.
@@ -61,14 +64,19 @@ struct OpenCall {
 }
 
 impl UpdateBuilder {
-    /// Creates a builder for a conversation from its start.
-    pub(super) fn new(knows_compactions: bool) -> Self {
-        Self { knows_compactions, ..Self::default() }
+    /// Creates a builder for a conversation from its start. Entries are masked unless `masking` is `None`.
+    pub(super) fn new(knows_compactions: bool, masking: Option<Masking>) -> Self {
+        Self { knows_compactions, masking, ..Self::default() }
     }
 
     /// Creates a builder for a conversation whose earlier entries the client has from elsewhere.
-    pub(super) fn starting_midway(knows_compactions: bool) -> Self {
-        Self { starts_midway: true, ..Self::new(knows_compactions) }
+    pub(super) fn starting_midway(knows_compactions: bool, masking: Option<Masking>) -> Self {
+        Self { starts_midway: true, ..Self::new(knows_compactions, masking) }
+    }
+
+    /// Returns how entries are masked; `None` if the client may see everything.
+    pub(super) fn masking(&self) -> Option<&Masking> {
+        self.masking.as_ref()
     }
 
     /// Takes the updates that were built since the last call.
@@ -81,13 +89,18 @@ impl UpdateBuilder {
         self.usage
     }
 
-    /// Adds the updates of an entry. Lines of subagents, context and records have none.
-    pub(super) fn add_entry(&mut self, entry: &Entry<'_>) {
+    /// Adds the updates of the entry on a line. Lines of subagents, context and records have none.
+    ///
+    /// The line is masked before anything is read from it, because texts are split and cut afterwards.
+    pub(super) fn add_entry(&mut self, line: &[u8]) {
+        let masked = self.masking.as_ref().map(|masking| masking.entry(line));
+        let (line, masked) = masked.unwrap_or((Cow::Borrowed(line), 0));
+        let entry = Entry::new(&line);
         if entry.has(Flag::Sidechain) {
             return;
         }
-        let context = self.context_of(entry);
-        let item = Item::of(entry);
+        let context = self.context_of(&entry).with_masked(masked);
+        let item = Item::of(&entry);
         for part in item.parts.iter().filter(|part| item.visibility_of(part) <= Visibility::Folded) {
             self.add_part(part, &context);
         }
@@ -327,6 +340,17 @@ struct EntryContext<'a> {
     message: Option<String>,
     cwd: Option<Cow<'a, str>>,
     results: Option<ResultFacts<'a>>,
+}
+
+impl EntryContext<'_> {
+    /// Says in all updates how many values were masked in the entry.
+    fn with_masked(mut self, masked: usize) -> Self {
+        self.origin.masked = masked;
+        if let Some(results) = &mut self.results {
+            results.origin.masked = masked;
+        }
+        self
+    }
 }
 
 /// What the updates of all results in an entry need. It is read once, because an entry may hold thousands of results.

@@ -23,8 +23,8 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::{HttpState, json};
 use crate::budget::{BudgetedText, ByteBudget, Reservation};
 use crate::watch::{Notice, Subscription};
-use annals_api::json_line;
 use annals_api::rpc::Error;
+use annals_api::{Masking, json_line};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// After how many milliseconds a disconnected client should reconnect.
@@ -53,7 +53,7 @@ pub(super) async fn stream(
     params: Result<Query<WatchParams>, QueryRejection>,
 ) -> Response {
     let Ok(Query(mut params)) = params else {
-        let message = "`sessionId`, `agentId`, `workspacePath` and `offset` may stand in the address, each once; `offset` is a number";
+        let message = "`sessionId`, `agentId`, `workspacePath`, `offset` and `reveal` may stand in the address, each once; `offset` is a number, `reveal` is true or false";
         return refuse(&Error::invalid_params(message));
     };
     match last_event_id(&headers) {
@@ -121,9 +121,11 @@ impl hyper::body::Body for EventStream {
         } else if this.stopping.as_mut().poll(context).is_ready() {
             return Poll::Ready(None);
         } else if let Poll::Ready((subscription, notice)) = this.next.as_mut().poll(context) {
-            this.next = Box::pin(next(subscription, this.budget.clone()));
             let Some((notice, reservation)) = notice else { return Poll::Ready(None) };
-            (to_event(&notice), reservation)
+            let event = to_event(&notice, subscription.masking());
+            this.next = Box::pin(next(subscription, this.budget.clone()));
+            let Some(event) = event else { return Poll::Ready(None) };
+            (event, reservation)
         } else {
             ready!(this.heartbeat.as_mut().poll(context));
             (":\n\n".to_owned(), None)
@@ -134,15 +136,14 @@ impl hyper::body::Body for EventStream {
     }
 }
 
-/// Returns a notice as an event.
-fn to_event(notice: &Notice) -> String {
-    match notice {
-        Notice::Changed(notice) => event("changed", None, notice),
-        Notice::Appended(notice) => {
-            let name = if notice.reset { "reset" } else { "appended" };
-            event(name, Some(notice.next_offset), notice)
-        }
-    }
+/// Returns a notice as an event, masked unless the subscriber may see everything; `None` if it cannot be serialized.
+fn to_event(notice: &Notice, masking: Option<&Masking>) -> Option<String> {
+    let name = match notice {
+        Notice::Changed(_) => "changed",
+        Notice::Appended(notice) if notice.reset => "reset",
+        Notice::Appended(_) => "appended",
+    };
+    Some(event(name, notice.next_offset(), &notice.data(masking).ok()?))
 }
 
 fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> String {
@@ -157,7 +158,7 @@ fn refuse(error: &Error) -> Response {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::InvalidParams => StatusCode::BAD_REQUEST,
         ErrorCode::Ambiguous => StatusCode::CONFLICT,
-        ErrorCode::Refused => StatusCode::FORBIDDEN,
+        ErrorCode::Refused | ErrorCode::RevealForbidden => StatusCode::FORBIDDEN,
         ErrorCode::TooMany => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };

@@ -12,4 +12,5 @@ mod golden;
 mod http;
 mod pages;
 mod reading;
+mod secrets;
 mod world;

@@ -43,6 +43,19 @@ impl World {
         Self { server: Server::new(engine, options), folder }
     }
 
+    /// A world with other files, whose paths are below the config folder.
+    pub(crate) fn of_files(files: &[(String, Vec<u8>)], options: Options) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join(".claude");
+        for (path, content) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let engine = Engine::open(Roots::given(vec![root]).unwrap(), Home::at(folder.path().join("annals")));
+        Self { server: Server::new(engine, options), folder }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -19,7 +19,9 @@ const BROWSER_START: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitCode, Failure> {
     let folders = super::project_folders(&engine);
-    let server = Server::new(engine, Options { read_only: args.read_only, poll: args.poll });
+    let options = Options { read_only: args.read_only, allow_reveal: args.allow_reveal, poll: args.poll };
+    let masking = output::mask::masking().cloned().unwrap_or_default();
+    let server = Server::with_masking(engine, options, masking);
     if let Some(agent) = &args.agent {
         server.set_agent(agent.clone());
     }
@@ -78,7 +80,7 @@ fn announce(http: &Http, folders: &str, args: &Serve, global: &Global) -> Result
     }
     let mut out = json_stdout();
     if global.json {
-        output::json_line(&mut out, &serving)?;
+        output::json_line_as_is(&mut out, &serving)?;
     } else {
         writeln!(out, "{}", serving.url)?;
     }

@@ -72,7 +72,17 @@ fn full(
     history.print(&mut out, conversation, args.turn.as_ref())?;
     history.print_rest(&mut out, conversation)?;
     out.flush()?;
+    note_masked();
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Says how many secrets were masked. In JSON, each item says it.
+fn note_masked() {
+    let count = output::mask::count();
+    if count > 0 {
+        let verb = if count == 1 { "shows it" } else { "shows them" };
+        output::note(&format!("{} masked; `--reveal` {verb}", output::count(count, "secret")));
+    }
 }
 
 /// A session's history with its subagents, each of which is shown once.

@@ -166,6 +166,7 @@ fn to_wire(file: &TranscriptFile, happening: &Event<'_>) -> TailEvent {
             Event::Trash { entry, .. } => Some(entry.entry.clone()),
             _ => None,
         },
+        masked: 0,
     }
 }
 

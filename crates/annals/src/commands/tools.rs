@@ -29,7 +29,7 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
             if args.errors && !found_call.is_error() {
                 continue;
             }
-            let call = to_wire.call(&conversation, found_call)?;
+            let call = to_wire.call(&conversation, found_call, output::mask::masking())?;
             if args.name.as_ref().is_some_and(|name| !is_named(&call, name)) {
                 continue;
             }

@@ -5,19 +5,35 @@ use std::borrow::Cow;
 use annals_api::{has_harmful, judged};
 use anstream::adapter::strip_str;
 
+use super::masked;
+
 /// Returns text without the escape sequences that colour it or move the cursor; the output of programs often has them.
 pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
     if text.contains('\u{1b}') { Cow::Owned(strip_str(text).to_string()) } else { Cow::Borrowed(text) }
 }
 
-/// Returns text for one line: control characters, marks that reorder text and invisible characters become U+FFFD.
+/// Returns text for one line: secrets are masked; control characters, marks that reorder text and invisible characters
+/// become U+FFFD.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    cleaned(text, |_| false)
+    and_then(masked(text), |text| cleaned(text, |_| false))
 }
 
 /// Returns text of several lines: the same, but line ends and tabs stay.
 pub(crate) fn clean_lines(text: &str) -> Cow<'_, str> {
+    and_then(masked(text), clean_masked)
+}
+
+/// Returns a piece of a text that was masked as a whole: the same without masking.
+pub(crate) fn clean_masked(text: &str) -> Cow<'_, str> {
     cleaned(text, |character| matches!(character, '\n' | '\t'))
+}
+
+/// Changes a text that may be borrowed; it stays borrowed if nothing changes.
+fn and_then(text: Cow<'_, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => change(text),
+        Cow::Owned(text) => Cow::Owned(change(&text).into_owned()),
+    }
 }
 
 fn cleaned(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -9,7 +9,7 @@ use annals_transcript::{Entry, Flag, Kind, tool};
 use unicode_width::UnicodeWidthStr;
 
 use super::conversation::{NARROWEST, SUBJECT, placeholder, subject_line};
-use super::{BOLD, DIM, RED, clean, clean_lines, markdown, without_escapes};
+use super::{BOLD, DIM, RED, clean, clean_lines, markdown, masked_json, without_escapes};
 use crate::failure::Failure;
 
 /// Prints a message: its role, then each block, indented.
@@ -70,6 +70,9 @@ fn block(out: &mut impl Write, value: Value<'_>, columns: Option<usize>) -> Resu
         }
         Block::RedactedThinking(_) => writeln!(out, "  {DIM}∴ thinking (encrypted){DIM:#}")?,
         Block::ToolUse(call) => {
+            // The name of an argument may tell that it is secret, so the arguments are masked as a whole.
+            let bytes = masked_json(Block::ToolUse(call).value().bytes());
+            let Some(call) = tool::read(&bytes) else { return Ok(()) };
             let (name, id) = (call.name().unwrap_or_default(), call.id().unwrap_or_default());
             let (name, id) = (clean(&name), clean(&id));
             let taken = format!("▸ {name} {id} ").width();

@@ -6,13 +6,13 @@ use super::*;
 
 fn updates_by(builder: &mut UpdateBuilder, entries: &[Json]) -> Vec<Json> {
     for entry in entries {
-        builder.add_entry(&Entry::new(entry.to_string().as_bytes()));
+        builder.add_entry(entry.to_string().as_bytes());
     }
     builder.take().iter().map(|update| serde_json::to_value(update).unwrap()).collect()
 }
 
 fn updates_of(entries: &[Json]) -> Vec<Json> {
-    updates_by(&mut UpdateBuilder::new(false), entries)
+    updates_by(&mut UpdateBuilder::new(false, None), entries)
 }
 
 /// Summarizes each update in one line.
@@ -146,9 +146,9 @@ fn a_call_and_a_result_are_reported_once_however_often_they_are_recorded() {
     let (made, done) = (call("t", "Bash", json!({})), result("t", json!("x"), json!({})));
     let updates = updates_of(&[made.clone(), made.clone(), done.clone(), done.clone()]);
     assert_eq!(summarized(&updates), ["tool_call t in_progress", "tool_call_update t completed x"]);
-    let mut midway = UpdateBuilder::starting_midway(false);
+    let mut midway = UpdateBuilder::starting_midway(false, None);
     assert_eq!(summarized(&updates_by(&mut midway, &[done])), ["tool_call_update t completed x"]);
-    let mut builder = UpdateBuilder::new(false);
+    let mut builder = UpdateBuilder::new(false, None);
     updates_by(&mut builder, &[made]);
     builder.abandon_call("t");
     builder.abandon_call("t");
@@ -223,7 +223,7 @@ fn a_compaction_is_plain_text_for_clients_that_do_not_support_it() {
         ]
     );
     assert_eq!(plain[1]["_meta"]["annals"]["summary"], true);
-    let mut builder = UpdateBuilder::new(true);
+    let mut builder = UpdateBuilder::new(true, None);
     let structured = updates_by(&mut builder, &[boundary, summary.clone(), summary]);
     assert_eq!(
         summarized(&structured),
@@ -240,7 +240,7 @@ fn a_compaction_is_plain_text_for_clients_that_do_not_support_it() {
 #[test]
 fn usage_is_that_of_the_last_reply() {
     let used = |model: &str, usage: Json| {
-        let mut builder = UpdateBuilder::new(false);
+        let mut builder = UpdateBuilder::new(false, None);
         let mut line = reply("a", "m", json!({"type": "text", "text": "x"}));
         line["message"]["model"] = json!(model);
         line["message"]["usage"] = usage;

@@ -12,7 +12,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Printer, SUBJECT, Tools, one_line, placeholder, subject_line};
 use crate::failure::Failure;
-use crate::output::{BOLD, DIM, GREEN, RED, clean, clean_lines, count, duration, without_escapes};
+use crate::output::{
+    BOLD, DIM, GREEN, RED, clean, clean_masked, count, duration, masked, masked_json, without_escapes,
+};
 
 /// The most lines of a result that are printed.
 const RESULT_LINES: usize = 40;
@@ -23,6 +25,9 @@ impl Printer<'_> {
         if self.detail.tools == Tools::None {
             return Ok(());
         }
+        // The name of an argument may tell that it is secret, so the arguments are masked before they are taken apart.
+        let bytes = masked_json(Block::ToolUse(*block).value().bytes());
+        let Some(block) = &tool::read(&bytes) else { return Ok(()) };
         let name = block.name().unwrap_or_default().into_owned();
         let id = span.and_then(|span| span.tool);
         let Some(call) = id.and_then(|id| self.conversation.call(id)).copied() else { return Ok(()) };
@@ -51,10 +56,12 @@ impl Printer<'_> {
         if self.detail.tools == Tools::None {
             return Ok(());
         }
+        let bytes = masked_json(Block::ServerToolUse(*call).value().bytes());
+        let Some(Block::ServerToolUse(call)) = Value::new(&bytes).map(Block::new) else { return Ok(()) };
         let name = call.name().unwrap_or_default();
         let name = clean(&name);
         let room = self.room_beside(format!("  ▸ {name}").width()).unwrap_or(SUBJECT).min(SUBJECT);
-        let subject = subject_line(&tool::subject(call), room);
+        let subject = subject_line(&tool::subject(&call), room);
         self.flush_context()?;
         writeln!(self.out, "{}", format!("  ▸ {BOLD}{name}{BOLD:#} {subject}").trim_end())?;
         Ok(())
@@ -157,13 +164,18 @@ impl Printer<'_> {
         let mut beginning = Vec::new();
         let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut beginning));
         read.map_err(|source| annals_engine::Error::read(&path, source))?;
+        if beginning.len() as u64 == MAX_BYTES {
+            // A word that is cut may be a secret, and is not recognised as one any more.
+            let end = beginning.iter().rposition(u8::is_ascii_whitespace).unwrap_or(0);
+            beginning.truncate(end);
+        }
         Ok(Some(String::from_utf8_lossy(&beginning).into_owned()))
     }
 
     fn diff(&mut self, sign: char, text: &str) -> Result<(), Failure> {
         let style = if sign == '-' { RED } else { GREEN };
-        for line in text.lines() {
-            writeln!(self.out, "      {style}{sign} {}{style:#}", clean_lines(line))?;
+        for line in masked(text).lines() {
+            writeln!(self.out, "      {style}{sign} {}{style:#}", clean_masked(line))?;
         }
         Ok(())
     }
@@ -171,9 +183,10 @@ impl Printer<'_> {
     /// Prints text under a call, cut to a reasonable length.
     pub(super) fn block(&mut self, text: &str) -> Result<(), Failure> {
         let text = without_escapes(text);
+        let text = masked(&text);
         let lines: Vec<_> = text.trim_end().lines().collect();
         for line in lines.iter().take(RESULT_LINES) {
-            writeln!(self.out, "      {DIM}{}{DIM:#}", clean_lines(line))?;
+            writeln!(self.out, "      {DIM}{}{DIM:#}", clean_masked(line))?;
         }
         if lines.len() > RESULT_LINES {
             writeln!(self.out, "      {DIM}… {} more{DIM:#}", count(lines.len() - RESULT_LINES, "line"))?;

@@ -1,0 +1,254 @@
+//! Secrets are masked here: everything that is shown or leaves annals passes through a [`Masking`].
+//!
+//! There is one function for each form of output: [`Masking::text`] for text on a terminal, [`Masking::line`] for JSON
+//! on the command line, [`Masking::result`] for results and notifications of the history protocol, and
+//! [`Masking::entry`] for a line of a transcript that is converted to something else afterwards. They mask all strings
+//! except those whose keys are listed in this file, so a field that is added somewhere is masked without more code.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::{fmt, fs, io};
+
+use annals_secrets::{Items, JsonForm, Masked, Masker, RuleError};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::rpc::Outcome;
+
+/// The file in `ANNALS_HOME` with the rules of the user.
+pub const RULES_FILE: &str = "secrets.toml";
+
+/// Ids, positions and paths that programs need as they are; cursors and signatures would be useless if they were changed.
+const KEEP: &[&str] = &[
+    // Sessions, entries, calls and agents.
+    "id",
+    "uuid",
+    "parent",
+    "leaf",
+    "session",
+    "sessionId",
+    "agentId",
+    "resultUuid",
+    "messageUuid",
+    "messageId",
+    "toolCallId",
+    "toolCallIds",
+    "compactionId",
+    "forkedFrom",
+    "subscription",
+    "lastShared",
+    // The same in lines of transcripts.
+    "parentUuid",
+    "logicalParentUuid",
+    "leafUuid",
+    "requestId",
+    "promptId",
+    "tool_use_id",
+    "toolUseID",
+    "parentToolUseID",
+    "sourceToolUseID",
+    "sourceToolAssistantUUID",
+    // Pages and the trash.
+    "cursor",
+    "nextCursor",
+    "previousCursor",
+    "entry",
+    "replaced",
+    // Paths of transcripts and projects.
+    "path",
+    "cwd",
+    "project",
+    "projectKey",
+    "projectPath",
+    "keys",
+    "sharesFolderWith",
+    "worktreeOf",
+    "roots",
+    "home",
+    "moved",
+    "timestamp",
+];
+
+/// Signatures of thinking, and the bytes of images: base64, in which a rule could find something by chance.
+const KEEP_BASE64: &[&str] = &["signature", "data"];
+
+/// Values whose members anybody may have named, such as the arguments of tools: below these, every string is masked.
+const FREE: &[&str] = &["input", "rawInput", "rawOutput", "toolUseResult", "result", "attachment"];
+
+/// Texts that may have been cut after so many characters (LISTS 2.7), and may end inside a secret.
+const CUT: &[(&str, usize)] = &[("title", 300), ("firstPrompt", 300), ("beginning", 0)];
+
+const FORM: JsonForm =
+    JsonForm { keep: KEEP, keep_base64: KEEP_BASE64, free: FREE, cut: CUT, items: Items::Whole };
+
+/// Masks secrets in everything that is shown or leaves annals. Copies share their rules.
+#[derive(Clone, Debug, Default)]
+pub struct Masking {
+    /// Is built when it is first needed, unless the user has rules of their own, which are checked at once.
+    masker: Arc<OnceLock<Masker>>,
+}
+
+/// Why the rules of the user cannot be used. Nothing is shown then, because it might be what they should mask.
+#[derive(Debug)]
+pub struct RulesError {
+    path: PathBuf,
+    reason: RulesProblem,
+}
+
+#[derive(Debug)]
+enum RulesProblem {
+    Unreadable(io::Error),
+    Wrong(RuleError),
+}
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.reason {
+            RulesProblem::Unreadable(error) => {
+                write!(f, "cannot read the rules for secrets in `{path}`: {error}")
+            }
+            RulesProblem::Wrong(error) => write!(f, "the rules for secrets in `{path}` are wrong: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RulesError {}
+
+impl Masking {
+    /// Returns a masking with the built-in rules and those of the file [`RULES_FILE`] in a folder, if there is one.
+    pub fn with_rules_in(home: &Path) -> Result<Self, RulesError> {
+        let path = home.join(RULES_FILE);
+        let rules = match fs::read_to_string(&path) {
+            Ok(rules) => rules,
+            // A file may stand in the place of the folder: then there are no rules either.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(RulesError { path, reason: RulesProblem::Unreadable(error) }),
+        };
+        match Masker::with_rules(&rules) {
+            Ok(masker) => Ok(Self { masker: Arc::new(OnceLock::from(masker)) }),
+            Err(error) => Err(RulesError { path, reason: RulesProblem::Wrong(error) }),
+        }
+    }
+
+    fn masker(&self) -> &Masker {
+        self.masker.get_or_init(Masker::new)
+    }
+
+    /// Masks a whole text.
+    pub fn text<'t>(&self, text: &'t str) -> Masked<'t> {
+        self.masker().mask(text)
+    }
+
+    /// Returns the secrets of a text, in order.
+    pub fn secrets<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.masker().find(text).map(|found| &text[found.range])
+    }
+
+    /// Masks an object of the command line, which says how many values were masked in it. Returns that number, too.
+    pub fn line(&self, json: String) -> (String, usize) {
+        self.json(json, Items::Whole)
+    }
+
+    /// Masks the result of a method; the objects in its lists say how many values were masked in them.
+    pub fn result(&self, json: Box<RawValue>) -> Box<RawValue> {
+        let (json, _) = self.json(Box::<str>::from(json).into_string(), Items::Elements);
+        RawValue::from_string(json).expect("masked JSON is JSON")
+    }
+
+    /// Masks a line of a transcript before it is converted to something else. Returns how many values were masked, too.
+    pub fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize) {
+        let masked = self.masker().mask_json(line, &JsonForm { items: Items::None, ..FORM });
+        (masked.json, masked.count)
+    }
+
+    /// Masks the texts of a wire type, which says how many values were masked in it.
+    pub fn wire<T: Serialize + DeserializeOwned>(&self, value: &T) -> serde_json::Result<T> {
+        serde_json::from_str(&self.line(serde_json::to_string(value)?).0)
+    }
+
+    fn json(&self, json: String, items: Items) -> (String, usize) {
+        let masked = self.masker().mask_json(json.as_bytes(), &JsonForm { items, ..FORM });
+        let count = masked.count;
+        match masked.json {
+            Cow::Borrowed(_) => (json, 0),
+            Cow::Owned(masked) => (String::from_utf8(masked).expect("whole characters are masked"), count),
+        }
+    }
+}
+
+/// Serializes a value for a peer, masked unless the peer may see everything.
+pub fn spell_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
+    let json = crate::dispatch::spell(value)?;
+    Ok(match masking {
+        Some(masking) => masking.result(json),
+        None => json,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An invented token, made here so that no scanner takes this repository for a leak.
+    fn token() -> String {
+        ["gh", "p_", "Q7fZk2mX9rT4w8B3cLs5", "Vn1Yd6Hj0Gp3Ae8U"].concat()
+    }
+
+    #[test]
+    fn ids_cursors_paths_and_signatures_stay() {
+        let masking = Masking::default();
+        let kept = format!(
+            r#"{{"id":"{0}","uuid":"{0}","nextCursor":"{0}","path":"/a/{0}","cwd":"/a/{0}","parts":[{{"signature":"/AKIA0123456789ABCDEF/"}}]}}"#,
+            token()
+        );
+        assert_eq!(masking.line(kept.clone()), (kept, 0));
+    }
+
+    #[test]
+    fn arguments_of_tools_are_masked_whatever_they_are_called() {
+        let (line, count) =
+            Masking::default().line(format!(r#"{{"parts":[{{"id":"a","input":{{"id":"{}"}}}}]}}"#, token()));
+        assert!(!line.contains(&token()), "{line}");
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn a_wire_type_says_how_many_values_were_masked() {
+        let turn = |prompt: String| annals_proto::Prompt {
+            text: prompt,
+            timestamp: None,
+            project: None,
+            session: None,
+            pasted: Vec::new(),
+            masked: 0,
+        };
+        let masked = Masking::default().wire(&turn(format!("use {}", token()))).unwrap();
+        assert_eq!(
+            masked,
+            annals_proto::Prompt { masked: 1, ..turn("use ghp_[masked: github-token]".to_owned()) }
+        );
+    }
+
+    #[test]
+    fn rules_of_the_user_are_added_and_a_broken_file_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let masked = |text: &str| {
+            Masking::with_rules_in(home.path()).map(|masking| masking.text(text).text.into_owned())
+        };
+        assert_eq!(masked("BADGE-123456").unwrap(), "BADGE-123456");
+        let rules =
+            "[[rule]]\nname = 'badge'\nkeywords = ['BADGE-']\npattern = 'BADGE-(?<secret>[0-9]{6})'\n";
+        fs::write(home.path().join(RULES_FILE), rules).unwrap();
+        assert_eq!(masked("BADGE-123456").unwrap(), "BADGE-[masked: badge]");
+        fs::write(home.path().join(RULES_FILE), rules.replace("[0-9]{6}", "[0-9")).unwrap();
+        let error = masked("BADGE-123456").unwrap_err().to_string();
+        assert!(error.contains("secrets.toml") && error.contains("line 4"), "{error}");
+        fs::write(home.path().join(RULES_FILE), b"\xff").unwrap();
+        assert!(masked("BADGE-123456").is_err());
+    }
+}

@@ -1,0 +1,380 @@
+//! Masking inside JSON: all strings, without damage to what programs need.
+//!
+//! The rules look at the JSON text as a whole, so that the name of a member tells what its value is. The text is parsed
+//! only if they found something: then values that a form keeps are left alone, a masked string stays a string, and
+//! each item says how many values were masked in it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use memchr::{memchr2, memmem};
+
+use crate::mark;
+use crate::masker::Masker;
+use crate::rule::Candidate;
+
+/// What JSON of some origin consists of.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonForm {
+    /// Keys of values that are never masked: ids, paths, cursors.
+    pub keep: &'static [&'static str],
+    /// Keys of values that are not masked if they are base64 and nothing else: signatures, images.
+    pub keep_base64: &'static [&'static str],
+    /// Keys of values that anybody may have made, such as the arguments of tools: below them nothing is kept.
+    pub free: &'static [&'static str],
+    /// Keys of texts that may have been cut after this many characters, so that they may end inside a secret.
+    pub cut: &'static [(&'static str, usize)],
+    /// Which objects say how many values were masked in them.
+    pub items: Items,
+}
+
+/// Which objects say how many values were masked in them, in a member `masked` at their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Items {
+    /// None.
+    None,
+    /// The outermost object.
+    Whole,
+    /// The objects in arrays of the outermost object; the outermost object itself for values outside of these.
+    Elements,
+}
+
+/// JSON whose secrets are masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaskedJson<'t> {
+    /// The JSON; borrowed if nothing was masked.
+    pub json: Cow<'t, [u8]>,
+    /// How many different values were masked, counted in each item.
+    pub count: usize,
+}
+
+impl Masker {
+    /// Masks the secrets in the strings of JSON. Valid JSON stays valid; bytes that are not UTF-8 stay as they are.
+    ///
+    /// ```
+    /// use annals_secrets::{Items, JsonForm, Masker};
+    ///
+    /// let form = JsonForm { keep: &["id"], keep_base64: &[], free: &["input"], cut: &[], items: Items::Whole };
+    /// let json = br#"{"id":"a","input":{"password":"c0rrect-horse"}}"#;
+    /// let masked = Masker::new().mask_json(json, &form);
+    /// assert_eq!(&*masked.json, br#"{"id":"a","input":{"password":"[masked: password]"},"masked":1}"#);
+    /// ```
+    pub fn mask_json<'t>(&self, json: &'t [u8], form: &JsonForm) -> MaskedJson<'t> {
+        let found = self.secrets_in_bytes(json);
+        let has_key = |key: &str| memmem::find(json, format!("\"{key}\":").as_bytes()).is_some();
+        let may_be_hidden = || memmem::find(json, BYTES_MEMBER).is_some();
+        if found.is_empty() && !may_be_hidden() && !form.cut.iter().any(|(key, _)| has_key(key)) {
+            return MaskedJson { json: Cow::Borrowed(json), count: 0 };
+        }
+        if !matches!(json.trim_ascii_start(), [b'{' | b'[' | b'"', ..]) {
+            return masked_text(json, self.edits(found));
+        }
+        let mut rewrite = Rewrite {
+            masker: self,
+            json,
+            form,
+            found: &found,
+            stack: Vec::new(),
+            edits: Vec::new(),
+            count: 0,
+        };
+        rewrite.run();
+        let Rewrite { edits, count, .. } = rewrite;
+        MaskedJson { json: apply(json, edits), count }
+    }
+
+    /// Finds the secrets in bytes that may not be UTF-8, in order and without overlaps.
+    fn secrets_in_bytes(&self, bytes: &[u8]) -> Vec<Candidate> {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.secrets(text);
+        }
+        let mut found = Vec::new();
+        let mut offset = 0;
+        for chunk in bytes.utf8_chunks() {
+            let moved = |range: Range<usize>| range.start + offset..range.end + offset;
+            found.extend(self.secrets(chunk.valid()).into_iter().map(|secret| Candidate {
+                matched: moved(secret.matched),
+                secret: moved(secret.secret),
+                rule: secret.rule,
+            }));
+            offset += chunk.valid().len() + chunk.invalid().len();
+        }
+        found
+    }
+
+    /// Masks the secrets in bytes that may not be UTF-8; `None` if there are none.
+    fn mask_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let edits = self.edits(self.secrets_in_bytes(bytes));
+        (!edits.is_empty()).then(|| apply(bytes, edits).into_owned())
+    }
+
+    fn edits(&self, found: Vec<Candidate>) -> Vec<Edit> {
+        found.into_iter().map(|found| Edit { range: found.secret, text: self.mark(found.rule) }).collect()
+    }
+
+    fn mark(&self, rule: usize) -> String {
+        let mut text = String::new();
+        mark::push(&mut text, &self.rules[rule].name);
+        text
+    }
+}
+
+/// Returns a line that is not JSON with its edits.
+fn masked_text(text: &[u8], edits: Vec<Edit>) -> MaskedJson<'_> {
+    let count = edits.len();
+    MaskedJson { json: apply(text, edits), count }
+}
+
+/// The beginning of a text that is not UTF-8: `{"bytes": <base64>}`.
+const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
+const BYTES: &[u8] = b"bytes";
+
+/// A replacement of some bytes; an empty range inserts.
+#[derive(Debug)]
+struct Edit {
+    range: Range<usize>,
+    text: String,
+}
+
+/// Applies edits, which are in order and do not overlap.
+fn apply(json: &[u8], edits: Vec<Edit>) -> Cow<'_, [u8]> {
+    if edits.is_empty() {
+        return Cow::Borrowed(json);
+    }
+    let mut out = Vec::with_capacity(json.len() + 16 * edits.len());
+    let mut rest = 0;
+    for Edit { range, text } in edits {
+        out.extend_from_slice(&json[rest..range.start]);
+        out.extend_from_slice(text.as_bytes());
+        rest = range.end;
+    }
+    out.extend_from_slice(&json[rest..]);
+    Cow::Owned(out)
+}
+
+/// An object or an array that is open.
+#[derive(Debug)]
+struct Frame {
+    is_object: bool,
+    /// The key that it stands under; an array passes its own on to its elements.
+    key: Range<usize>,
+    /// The key of the next value of an object.
+    member: Range<usize>,
+    expects_key: bool,
+    /// The values that were masked in it, if it is an item.
+    masked: Vec<Range<usize>>,
+    /// Whether it says already how many values were masked before.
+    says_count: bool,
+}
+
+/// One pass over JSON that collects edits.
+struct Rewrite<'a> {
+    masker: &'a Masker,
+    json: &'a [u8],
+    form: &'a JsonForm,
+    /// What the rules found and was not reached yet.
+    found: &'a [Candidate],
+    stack: Vec<Frame>,
+    edits: Vec<Edit>,
+    count: usize,
+}
+
+impl Rewrite<'_> {
+    /// Reads the JSON token by token. Broken JSON is read as far as it makes sense; nothing of it is kept back.
+    fn run(&mut self) {
+        let mut at = 0;
+        while at < self.json.len() {
+            at = match self.json[at] {
+                b'"' => {
+                    let end = end_of_string(self.json, at + 1);
+                    self.string(at + 1..end);
+                    end + 1
+                }
+                b'{' | b'[' => {
+                    self.open(self.json[at] == b'{');
+                    at + 1
+                }
+                b'}' | b']' => {
+                    self.close(at);
+                    at + 1
+                }
+                b',' => {
+                    if let Some(frame) = self.stack.last_mut() {
+                        frame.expects_key = frame.is_object;
+                    }
+                    at + 1
+                }
+                b':' | b' ' | b'\t' | b'\n' | b'\r' => at + 1,
+                _ => {
+                    let end = end_of_literal(self.json, at);
+                    self.literal(at..end);
+                    end
+                }
+            };
+        }
+        // Of broken JSON, what was never closed still counts.
+        while !self.stack.is_empty() {
+            self.count_and_pop();
+        }
+    }
+
+    fn open(&mut self, is_object: bool) {
+        let key = self.key();
+        self.stack.push(Frame {
+            is_object,
+            member: 0..0,
+            key,
+            expects_key: is_object,
+            masked: Vec::new(),
+            says_count: false,
+        });
+    }
+
+    /// Ends an object or an array; an item says how many values were masked in it.
+    fn close(&mut self, at: usize) {
+        let may_say = self.stack.last().is_some_and(|frame| frame.is_object && !frame.says_count);
+        let count = self.count_and_pop();
+        if count > 0 && may_say && self.form.items != Items::None {
+            self.edits.push(Edit { range: at..at, text: format!(",\"masked\":{count}") });
+        }
+    }
+
+    /// Returns how many different values were masked in the innermost object or array, and adds them to the sum.
+    fn count_and_pop(&mut self) -> usize {
+        let masked = self.stack.pop().map(|frame| frame.masked).unwrap_or_default();
+        let mut values: Vec<_> = masked.into_iter().map(|range| &self.json[range]).collect();
+        values.sort_unstable();
+        values.dedup();
+        self.count += values.len();
+        values.len()
+    }
+
+    /// Returns the key of the next value.
+    fn key(&self) -> Range<usize> {
+        self.stack
+            .last()
+            .map_or(0..0, |frame| if frame.is_object { frame.member.clone() } else { frame.key.clone() })
+    }
+
+    fn string(&mut self, range: Range<usize>) {
+        let found = self.found_in(&range);
+        let is_key = self.stack.last().is_some_and(|frame| frame.expects_key);
+        if let Some(frame) = self.stack.last_mut().filter(|_| is_key) {
+            (frame.member, frame.expects_key) = (range.clone(), false);
+            frame.says_count |= &self.json[range.clone()] == b"masked";
+        }
+        if !is_key && (self.is_kept(&range) || self.bytes_member(&range)) {
+            return;
+        }
+        let mut end = range.start;
+        for secret in &found {
+            let masked = secret.secret.start.max(range.start)..secret.secret.end.min(range.end);
+            end = masked.end;
+            let text = self.masker.mark(secret.rule);
+            self.mask(masked, text);
+        }
+        if !is_key {
+            self.cut_end(range, end);
+        }
+    }
+
+    /// Masks a number or a word that a rule found: it becomes a string.
+    fn literal(&mut self, range: Range<usize>) {
+        if let Some(secret) = self.found_in(&range).first() {
+            let text = format!("\"{}\"", self.masker.mark(secret.rule));
+            self.mask(range, text);
+        }
+    }
+
+    /// Takes what the rules found in a range and before it.
+    fn found_in(&mut self, range: &Range<usize>) -> Vec<Candidate> {
+        let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
+        self.found = &self.found[before..];
+        self.found.iter().take_while(|found| found.secret.start < range.end).cloned().collect()
+    }
+
+    fn mask(&mut self, range: Range<usize>, text: String) {
+        if range.is_empty() {
+            return;
+        }
+        let item = match self.form.items {
+            Items::Elements if is_element(&self.stack) => self.stack.get_mut(2),
+            _ => self.stack.first_mut(),
+        };
+        match item {
+            Some(item) => item.masked.push(range.clone()),
+            None => self.count += 1,
+        }
+        self.edits.push(Edit { range, text });
+    }
+
+    /// Returns whether the form keeps a value as it is.
+    fn is_kept(&self, value: &Range<usize>) -> bool {
+        let key = &self.json[self.key()];
+        let is = |keys: &[&str]| keys.iter().any(|other| other.as_bytes() == key);
+        let is_free = || {
+            self.stack.iter().any(|frame| {
+                self.form.free.iter().any(|free| free.as_bytes() == &self.json[frame.key.clone()])
+            })
+        };
+        let kept = is(self.form.keep) || is(self.form.keep_base64) && is_base64(&self.json[value.clone()]);
+        kept && !is_free()
+    }
+
+    /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
+    fn bytes_member(&mut self, range: &Range<usize>) -> bool {
+        if &self.json[self.key()] != BYTES {
+            return false;
+        }
+        let Ok(bytes) = STANDARD.decode(&self.json[range.clone()]) else { return false };
+        let Some(masked) = self.masker.mask_bytes(&bytes) else { return false };
+        self.mask(range.clone(), STANDARD.encode(masked));
+        true
+    }
+
+    /// Masks the beginning of a secret at the end of a text that may have been cut; `from` is the end of the last secret
+    /// in it.
+    fn cut_end(&mut self, range: Range<usize>, from: usize) {
+        let key = &self.json[self.key()];
+        let Some((_, longest)) = self.form.cut.iter().find(|(cut, _)| cut.as_bytes() == key) else { return };
+        let Ok(text) = std::str::from_utf8(&self.json[range.clone()]) else { return };
+        if from == range.end || text.chars().count() < *longest && !text.ends_with('…') {
+            return;
+        }
+        let whole = text.trim_end_matches('…');
+        if let Some((secret, rule)) =
+            self.masker.secret_at_cut(whole).filter(|(secret, _)| range.start + secret.start >= from)
+        {
+            let text = self.masker.mark(rule);
+            self.mask(range.start + secret.start..range.start + secret.end, text);
+        }
+    }
+}
+
+/// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
+fn is_element(stack: &[Frame]) -> bool {
+    matches!(stack, [outer, list, element, ..] if outer.is_object && !list.is_object && element.is_object)
+}
+
+fn is_base64(text: &[u8]) -> bool {
+    text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
+}
+
+/// Returns where the string ends whose content starts at `at`: the offset of its closing quote, or the end of the text.
+fn end_of_string(json: &[u8], mut at: usize) -> usize {
+    while let Some(found) = memchr2(b'"', b'\\', json.get(at..).unwrap_or_default()) {
+        at += found;
+        if json[at] == b'"' {
+            return at;
+        }
+        at += 2;
+    }
+    json.len()
+}
+
+fn end_of_literal(json: &[u8], at: usize) -> usize {
+    let is_end = |byte: &u8| b"\"{}[],: \t\n\r".contains(byte);
+    json[at + 1..].iter().position(is_end).map_or(json.len(), |length| at + 1 + length)
+}

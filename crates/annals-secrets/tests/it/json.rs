@@ -1,0 +1,136 @@
+//! Masking inside JSON.
+
+use annals_secrets::{Items, JsonForm, Masker};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fastrand::Rng;
+
+use crate::invented::fill;
+
+pub(crate) const FORM: JsonForm = JsonForm {
+    keep: &["id", "path"],
+    keep_base64: &["signature"],
+    free: &["input"],
+    cut: &[("title", 300)],
+    items: Items::Whole,
+};
+
+/// Fills in a template, masks it as JSON and compares.
+#[track_caller]
+fn check(form: &JsonForm, template: &str, expected: &str) {
+    let sample = fill(template, &mut Rng::with_seed(7));
+    serde_json::from_str::<serde_json::Value>(&sample.text).expect("the template is JSON");
+    let masked = Masker::new().mask_json(sample.text.as_bytes(), form);
+    assert_eq!(String::from_utf8_lossy(&masked.json), expected, "{}", sample.text);
+    serde_json::from_slice::<serde_json::Value>(&masked.json).expect("masked JSON is JSON");
+}
+
+#[test]
+fn values_are_masked_by_their_form_and_by_their_names() {
+    check(&FORM, r#"{"a":["ghp_<alnum:36>"]}"#, r#"{"a":["ghp_[masked: github-token]"],"masked":1}"#);
+    check(&FORM, r#"{"api_key": "<alnum:32>"}"#, r#"{"api_key": "[masked: secret-value]","masked":1}"#);
+    check(&FORM, r#"{"a":"clean"}"#, r#"{"a":"clean"}"#);
+    check(&FORM, r#"{"ghp_<alnum:36>":1}"#, r#"{"ghp_[masked: github-token]":1,"masked":1}"#);
+}
+
+#[test]
+fn ids_and_paths_are_kept_except_where_anybody_may_have_made_them() {
+    let kept = fill(r#"{"id":"ghp_<alnum:36>","path":"/a/ghp_<alnum:36>"}"#, &mut Rng::with_seed(7)).text;
+    let masked = Masker::new().mask_json(kept.as_bytes(), &FORM);
+    assert_eq!((&*masked.json, masked.count), (kept.as_bytes(), 0));
+    check(
+        &FORM,
+        r#"{"input":{"id":"ghp_<alnum:36>"}}"#,
+        r#"{"input":{"id":"ghp_[masked: github-token]"},"masked":1}"#,
+    );
+}
+
+#[test]
+fn a_signature_is_kept_only_if_it_is_base64() {
+    let kept = fill(r#"{"signature":"/AKIA<upper:16>/<base64:40>=="}"#, &mut Rng::with_seed(7)).text;
+    assert_eq!(Masker::new().mask_json(kept.as_bytes(), &FORM).count, 0);
+    assert_eq!(Masker::new().mask(&kept).count, 1, "the rules alone would damage it");
+    check(
+        &FORM,
+        r#"{"signature":"see ghp_<alnum:36>"}"#,
+        r#"{"signature":"see ghp_[masked: github-token]","masked":1}"#,
+    );
+}
+
+#[test]
+fn each_item_counts_its_different_values() {
+    let sample = fill("ghp_<alnum:36>", &mut Rng::with_seed(7)).text;
+    let other = fill("npm_<alnum:36>", &mut Rng::with_seed(8)).text;
+    let json =
+        format!(r#"{{"items":[{{"a":"{sample}","b":["{sample} {other}"]}},{{"a":1}}],"title":"{other}"}}"#);
+    let count = |items| {
+        let masked = Masker::new().mask_json(json.as_bytes(), &JsonForm { items, ..FORM });
+        let read: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+        let at = |pointer: &str| read.pointer(pointer).and_then(serde_json::Value::as_u64);
+        (at("/items/0/masked"), at("/items/1/masked"), at("/masked"), masked.count)
+    };
+    assert_eq!(count(Items::Elements), (Some(2), None, Some(1), 3));
+    assert_eq!(count(Items::Whole), (None, None, Some(2), 2));
+    assert_eq!(count(Items::None), (None, None, None, 2));
+}
+
+#[test]
+fn text_that_is_not_utf8_is_masked_in_its_base64() {
+    let secret = fill("\u{e9} ghp_<alnum:36>", &mut Rng::with_seed(7)).text;
+    let mut bytes = secret.into_bytes();
+    bytes[0] = 0xff;
+    let json = format!(r#"{{"line":{{"bytes":"{}"}}}}"#, STANDARD.encode(&bytes));
+    let masked = Masker::new().mask_json(json.as_bytes(), &FORM);
+    let read: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+    let bytes = STANDARD.decode(read["line"]["bytes"].as_str().unwrap()).unwrap();
+    assert!(bytes.ends_with(b" ghp_[masked: github-token]"), "{read}");
+    assert_eq!(read["masked"], 1);
+}
+
+#[test]
+fn lines_that_are_broken_or_not_utf8_are_masked_too() {
+    let secret = fill("ghp_<alnum:36>", &mut Rng::with_seed(7)).text;
+    for (before, behind) in [
+        (&b"{\"a\":\"\xff "[..], &b"\xff\"}"[..]),
+        (b"{\"a\":\"", b""),
+        (b"not JSON: ", b" {"),
+        (b"]}\"", b""),
+    ] {
+        let line = [before, secret.as_bytes(), behind].concat();
+        let masked = Masker::new().mask_json(&line, &JsonForm { items: Items::None, ..FORM });
+        let expected = [before, b"ghp_[masked: github-token]", behind].concat();
+        assert_eq!((&*masked.json, masked.count), (&expected[..], 1), "{}", String::from_utf8_lossy(&line));
+    }
+}
+
+#[test]
+fn the_beginning_of_a_secret_at_a_cut_is_masked() {
+    for secret in [
+        "sk-ant-api03-<url:93>AA",
+        "ghp_<alnum:36>",
+        "AKIA<upper:16>",
+        "sk-or-v1-<hex:64>",
+        "eyJ<url:33>.eyJ<url:90>.<url:43>",
+        "postgres://app:<alnum:20>@db/prod",
+        "DB_PASSWORD=<alnum:24>",
+        "-----BEGIN PRIVATE KEY-----\\n<base64:64>",
+    ] {
+        let sample = fill(secret, &mut Rng::with_seed(7));
+        let piece = &sample.pieces[0];
+        let at = sample.text.find(piece.as_str()).unwrap();
+        for shown in [4, 8, piece.len() / 2] {
+            let text = format!("{}{}", "a ".repeat(150), &sample.text[..at + shown]);
+            let json = serde_json::json!({"title": text}).to_string();
+            let masked = Masker::new().mask_json(json.as_bytes(), &FORM);
+            let masked = String::from_utf8_lossy(&masked.json).into_owned();
+            assert!(!masked.contains(&piece[..shown]) && masked.contains("[masked: "), "{shown}: {masked}");
+            serde_json::from_str::<serde_json::Value>(&masked).unwrap();
+        }
+    }
+    for clean in
+        ["see the tokens of ", "https://docs.internal/a/b", "deploy to /home/mia/tea", "fix token coun"]
+    {
+        let json = serde_json::json!({"title": format!("{}{clean}", "a ".repeat(150))}).to_string();
+        assert_eq!(Masker::new().mask_json(json.as_bytes(), &FORM).count, 0, "{clean}");
+    }
+}
