@@ -100,6 +100,9 @@ export interface AppendedNotice {
   subscription: string;
 }
 
+/** Which sessions a list has, by whether they are archived. */
+export type ArchiveFilter = "include" | "exclude" | "only";
+
 /** Who a reply is charged to, as Claude Code wrote it. */
 export interface Attribution {
   /** The agent. */
@@ -114,6 +117,9 @@ export interface Attribution {
   skill?: string | null;
 }
 
+/** What is left of a version of a file. */
+export type BackupState = "kept" | "no_file" | "missing" | "refused";
+
 /** The result of an operation that changes a session, or would change it. */
 export interface ChangeResult {
   /** What was done. */
@@ -124,6 +130,8 @@ export interface ChangeResult {
   entries?: number | null;
   /** The entry of the trash: the one that a deleted or replaced session was moved to, or the one that was restored or removed. */
   entry?: string | null;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** Files and folders that were moved or removed. */
   moved?: Array<Text>;
   /** The path of the transcript; for a deleted session, where it was. */
@@ -142,15 +150,32 @@ export interface ChangeResult {
   uuid?: string | null;
 }
 
+/** A file that a session changed: a line of `annals files SESSION --json`. */
+export interface ChangedFile {
+  /** How many tool calls of the session and its subagents changed it; calls that failed do not count. */
+  edits: number;
+  /** When a tool changed it last. */
+  lastEditAt: string | null;
+  /** Its path. One that was recorded relative to the working directory of the session is joined with it. */
+  path: string;
+  /** Its versions, in the order in which they were recorded. */
+  versions: Array<FileVersion>;
+}
+
 /** Parameters of the notification `history/changed`. */
 export interface ChangedNotice {
   /** Sessions that are new. */
   added: Array<Session>;
-  /** The ids of sessions whose transcripts are gone. */
+  /** The ids of sessions whose transcripts are gone, or no longer belong to the working directory that is watched. */
   removed: Array<string>;
   /** The subscription. */
   subscription: string;
-  /** Sessions that grew or were changed. A session that the peer has not seen before had no conversation until now. */
+  /** What happened to the trash; absent if nothing did. */
+  trash?: Array<TrashNotice>;
+  /**
+   * Sessions that grew, were changed, archived or unarchived, or that Claude Code opened or closed. A session that the
+   * peer has not seen before had no conversation until now.
+   */
   updated: Array<Session>;
 }
 
@@ -172,6 +197,8 @@ export interface ChatMessage {
   id: string;
   /** The inputs of the message in order, without the tags around them; absent if a person typed all of it. */
   inputs?: Array<Input>;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The model of a reply. */
   model?: string | null;
   /** Who speaks. */
@@ -243,6 +270,28 @@ export interface FileBackup {
   version: number | null;
 }
 
+/** A version of a file, as a snapshot of Claude Code records it. */
+export interface FileVersion {
+  /** What is left of it. */
+  backup: BackupState;
+  /** The message of the first snapshot that has it: the file had this content when the message was sent. */
+  messageId: string | null;
+  /** The size of the backup in bytes; null if there is none. */
+  size: number | null;
+  /** When it was recorded. */
+  time: string | null;
+  /** The number that Claude Code gave to it. */
+  version: number;
+}
+
+/** Result of `history/files`. */
+export interface FilesResult {
+  /** Whether older versions or more files were left out, because the answer would be too long. */
+  cut?: boolean;
+  /** The files that the session changed, by path. */
+  files: Array<ChangedFile>;
+}
+
 /** The session and the message that an entry was copied from. */
 export interface ForkOrigin {
   /** The message. */
@@ -253,6 +302,8 @@ export interface ForkOrigin {
 
 /** Parameters of `history/fork`. */
 export interface ForkParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** The title of the copy; by default the session's title followed by `(fork)`. */
@@ -271,6 +322,8 @@ export interface ForkResult {
   entries: number;
   /** The session that it was copied from. */
   forkedFrom: string | null;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The path of its transcript. */
   path: Text;
   /** The new session. */
@@ -311,6 +364,8 @@ export interface HistoryItem {
   line: number | null;
   /** Whether it belongs to the live conversation. */
   live: boolean | null;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The model of a reply. */
   model: string | null;
   /**
@@ -403,6 +458,8 @@ export type ItemKind = "message" | "compaction" | "branch" | "gap" | "root" | "s
 export interface ListParams {
   /** Whether to list files without a conversation too. */
   all?: boolean | null;
+  /** Which sessions, by whether they are archived; by default `include`. */
+  archived?: ArchiveFilter | null;
   /** The `nextCursor` of the previous page. */
   cursor?: string | null;
   /** Only sessions active at this time or later: RFC 3339, or a day in UTC. */
@@ -415,6 +472,8 @@ export interface ListParams {
   limit?: number | null;
   /** Only sessions with this text in their title or first prompt, ignoring case. */
   query?: string | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** Only sessions that called this tool. */
   toolName?: string | null;
   /** Only sessions of this working directory; an absolute path. */
@@ -441,6 +500,8 @@ export interface LoadParams {
   cursor?: string | null;
   /** The most messages to return: 10000 by default and at most. */
   limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Which messages; by default `full`. */
@@ -532,6 +593,8 @@ export interface ReadParams {
   last?: boolean | null;
   /** The most items to return: 200 by default, at most 5000. */
   limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -627,8 +690,12 @@ export interface Session {
   id: string;
   /** Whether Claude Code has it open. */
   live: boolean;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** How many messages it has; null if only the head and the tail of the file were read. */
   messages: number | null;
+  /** Whether its file is so large that a part of it was not read, which may have another title, branch or time. */
+  partial?: boolean;
   /** The path of its transcript; null if there is none. */
   path: Text | null;
   /** Its last permission mode, as Claude Code wrote it. */
@@ -657,8 +724,10 @@ export interface Session {
   withoutConversation?: string | null;
 }
 
-/** One session: parameters of `history/delete`. */
+/** One session: parameters of `history/delete`, `history/archive`, `history/unarchive` and `history/files`. */
 export interface SessionParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -728,6 +797,8 @@ export interface StatsParams {
 
 /** Result of `history/status`. */
 export interface StatusResult {
+  /** Whether requests may ask for text without masked secrets, with `reveal`; absent if not. */
+  allowReveal?: boolean;
   /** The folder of annals itself, with the catalogue and the trash. */
   home: Text;
   /** The methods that the server answers. */
@@ -776,6 +847,8 @@ export interface TeamMessage {
   content: string;
   /** Whether the text was too long to be sent and was left out. */
   cut?: boolean;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The agent's own short summary of the message. */
   summary?: string | null;
   /** The agent that sent it. */
@@ -791,7 +864,7 @@ export type Text = string | { bytes: string; };
 export type TitleRecord = "custom" | "ai" | "summary" | "agent_name";
 
 /** Where the title of a session comes from. */
-export type TitleSource = "custom" | "ai" | "summary" | "prompt" | "none";
+export type TitleSource = "custom" | "ai" | "summary" | "prompt" | "reply" | "none";
 
 /** Tokens of replies. */
 export interface Tokens {
@@ -819,6 +892,8 @@ export interface ToolCall {
   input?: unknown;
   /** The line of the call in the file, from 1. */
   line: number;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The name of the tool. */
   name: string | null;
   /** The uuid of the entry with the result. */
@@ -858,6 +933,8 @@ export interface ToolsParams {
   limit?: number | null;
   /** Only calls of this tool. */
   name?: string | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -872,6 +949,9 @@ export interface ToolsResult {
   nextCursor?: string | null;
 }
 
+/** What happened to an entry of the trash. */
+export type TrashChange = "trashed" | "restored" | "purged";
+
 /** An entry of the trash, which is a session as it was when it was deleted: a line of `annals restore --json`. */
 export interface TrashEntry {
   /** When it was deleted. */
@@ -883,6 +963,8 @@ export interface TrashEntry {
    * puts its files back.
    */
   interrupted?: boolean;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** Where its transcript was. */
   path: Text;
   /** The working directory of the session, if it is known. */
@@ -893,6 +975,14 @@ export interface TrashEntry {
   size: number;
   /** Its title. */
   title: string | null;
+}
+
+/** Something that happened to an entry of the trash. */
+export interface TrashNotice {
+  /** What happened. Words may be added; a peer ignores those that it does not know. */
+  change: TrashChange;
+  /** The entry, as it is or was in the trash. */
+  entry: TrashEntry;
 }
 
 /** Result of `history/trash`. */
@@ -911,6 +1001,8 @@ export interface Turn {
   errors: number;
   /** How it relates to the turn before. */
   kind: TurnKind;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** How many user and assistant entries it has. */
   messages: number;
   /** The text or the command that started it. */
@@ -942,6 +1034,8 @@ export interface TurnsParams {
   limit?: number | null;
   /** A prompt that comes more than this many milliseconds after everything before it is a `resume`: 300000 by default. */
   pauseMs?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
@@ -980,9 +1074,14 @@ export interface WatchParams {
   agentId?: string | null;
   /** The offset in the transcript to start from: the last `nextOffset` received. By default its current end. */
   offset?: number | null;
-  /** The session whose new entries to send; without it, changes of all sessions are sent. */
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The session whose new entries to send; without it, changes of sessions are sent. */
   sessionId?: string | null;
-  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  /**
+   * With `sessionId`, selects among several sessions with that id: the working directory, or the `path` that lists have.
+   * Without it, only sessions of this working directory are reported.
+   */
   workspacePath?: string | null;
 }
 
@@ -997,7 +1096,9 @@ export interface WatchResult {
 /** What can be asked. */
 export interface Methods {
   "history/agents": { params: AgentsParams; result: AgentsResult };
+  "history/archive": { params: SessionParams; result: ChangeResult };
   "history/delete": { params: SessionParams; result: DeleteResult };
+  "history/files": { params: SessionParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };
@@ -1011,6 +1112,7 @@ export interface Methods {
   "history/tools": { params: ToolsParams; result: ToolsResult };
   "history/trash": { params: NoParams; result: TrashResult };
   "history/turns": { params: TurnsParams; result: TurnsResult };
+  "history/unarchive": { params: SessionParams; result: ChangeResult };
   "history/unwatch": { params: UnwatchParams; result: UnwatchResult };
   "history/watch": { params: WatchParams; result: WatchResult };
 }
@@ -1022,4 +1124,4 @@ export interface Notifications {
 }
 
 /** Why a request failed. */
-export type ErrorCode = -32700 | -32600 | -32601 | -32602 | -32603 | -32800 | -32002 | -32010 | -32011 | -32012 | -32013 | -32014 | -32015 | -32016 | -32017 | -32018 | -32019;
+export type ErrorCode = -32700 | -32600 | -32601 | -32602 | -32603 | -32800 | -32002 | -32010 | -32011 | -32012 | -32013 | -32014 | -32015 | -32016 | -32017 | -32018 | -32019 | -32020;
