@@ -142,6 +142,11 @@ impl TitleSource {
         TitleSource::Reply,
     ];
 
+    /// Returns whether somebody gave the title, so that no summary counts.
+    fn is_given(self) -> bool {
+        matches!(self, TitleSource::Custom | TitleSource::Earlier | TitleSource::Agent | TitleSource::Ai)
+    }
+
     /// Returns whether the first text of this source counts, and not the last one.
     fn first_counts(self) -> bool {
         matches!(self, TitleSource::Prompt | TitleSource::Reply)

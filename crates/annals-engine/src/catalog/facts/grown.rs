@@ -31,6 +31,8 @@ pub(super) fn with(
     if names_again && title != facts.title {
         return Ok(None);
     }
+    // Without the title that was known, a summary among the new lines kept the facts from growing.
+    facts.can_grow |= title.as_ref().is_some_and(|title| title.source.is_given());
     facts.title = title;
     facts.cwds = known.cwds.then(&facts.cwds);
     facts.cwd = facts.cwds.of_session(&transcript.path);
