@@ -44,6 +44,8 @@ fn requests() -> Vec<(&'static str, Value)> {
             ("history/turns", json!({})),
             ("history/tools", json!({})),
             ("history/stats", json!({})),
+            ("history/agents", json!({})),
+            ("history/files", json!({})),
         ] {
             let mut params = more;
             params["sessionId"] = json!(session);

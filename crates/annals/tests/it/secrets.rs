@@ -34,6 +34,7 @@ const COMMANDS: &[&[&str]] = &[
     &["show", CUT],
     &["turns", EVERYWHERE],
     &["tools"],
+    &["agents", EVERYWHERE],
 ];
 
 /// Commands that print names and counts; what a transcript names could still be a secret.
@@ -43,6 +44,7 @@ const WITHOUT_TEXT: &[&[&str]] = &[
     &["stats"],
     &["check", "--all"],
     &["lineage", EVERYWHERE],
+    &["files", EVERYWHERE],
     &["show", SUMMARY],
     &["tools", EVERYWHERE, "--errors"],
 ];
