@@ -18,6 +18,7 @@
 //! ```
 
 mod gather;
+mod large;
 mod leaf;
 mod load;
 mod preserve;

@@ -1,8 +1,9 @@
 //! Decides which entries are loaded, and the parent of each (CHAIN.md 1).
 
+use super::large;
 use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::session::{Boundary, Id, Node, Session};
+use crate::session::{Id, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// The entries that Claude Code loads, one slot per id.
@@ -43,34 +44,7 @@ pub(super) struct LastPrompt {
     pub(super) overtaken: bool,
 }
 
-/// Claude Code leaves out parts of files that are larger than this (CHAIN 2.0).
-const LARGE: u64 = 5 * 1024 * 1024;
-
-/// Returns whether Claude Code leaves out parts of a file because of its size.
-pub(super) fn is_large(session: &Session) -> bool {
-    session.size() > LARGE
-}
-
-/// Returns the index of the first entry that Claude Code reads (CHAIN 2.0a): of a large file that ends in a root, nothing else.
-fn first_read(session: &Session) -> usize {
-    let nodes = session.nodes();
-    if !is_large(session) {
-        return 0;
-    }
-    let last =
-        nodes.iter().rposition(|node| node.is_read_by_claude_code() && node.is_linked() && !node.is_side());
-    let root = last.filter(|&last| nodes[last].has(Flag::NullParent));
-    let keeps_messages =
-        || nodes.iter().filter_map(|node| session.boundary(node)).any(Boundary::keeps_messages);
-    root.filter(|_| !keeps_messages()).unwrap_or(0)
-}
-
 impl Node {
-    /// Returns whether it has an id, and a parent or the mark of having none.
-    fn is_linked(&self) -> bool {
-        self.id.is_some() && (self.parent.is_some() || self.has(Flag::NullParent))
-    }
-
     /// Returns whether it is a user or assistant entry.
     pub(super) fn is_user_or_assistant(&self) -> bool {
         matches!(self.kind, Kind::User | Kind::Assistant)
@@ -94,8 +68,10 @@ impl LoadedEntries {
             relinked: false,
         };
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
-        for (index, node) in session.nodes().iter().enumerate().skip(first_read(session)) {
-            if !node.is_read_by_claude_code() {
+        let branch = large::read_branch(session);
+        let is_in_branch = |index: usize| branch.as_ref().is_none_or(|branch| branch[index]);
+        for (index, node) in session.nodes().iter().enumerate() {
+            if !node.is_read_by_claude_code() || !is_in_branch(index) {
                 continue;
             }
             let parent = progress.resolve(node.parent);

@@ -1,7 +1,8 @@
 //! Applies compactions (CHAIN.md 2): the messages that the last boundary keeps are linked after its summary, and everything
 //! else before it is discarded.
 
-use super::load::{LoadedEntries, is_large};
+use super::large::is_large;
+use super::load::LoadedEntries;
 use crate::session::{Boundary, Id, Session};
 
 /// Applies the last compaction to the loaded entries.
