@@ -1,7 +1,7 @@
 //! What Claude Code reads of a large file (CHAIN.md 2.0, 2.0a).
 
 use crate::entry::{Flag, Kind};
-use crate::session::{BlockKind, Boundary, Id, IdTexts, Node, Session};
+use crate::session::{BlockKind, Boundary, Id, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// Claude Code leaves out parts of files that are larger than this.
@@ -57,7 +57,8 @@ impl<'s> Branch<'s> {
             }
         }
         let texts = session.id_texts();
-        let known = |id: Id| node_of[id.index()].filter(|_| is_uuid(&texts, id)).map(SmallIndex::index);
+        let is_uuid = |id: Id| texts.get(id).len() == UUID_LENGTH;
+        let known = |id: Id| node_of[id.index()].filter(|_| is_uuid(id)).map(SmallIndex::index);
         let mut tips = (start..nodes.len()).rev().filter_map(|index| match &nodes[index] {
             node if is_linked(node) => Some(index),
             Node { kind: Kind::LastPrompt, leaf: Some(leaf), .. } => known(*leaf),
@@ -114,8 +115,4 @@ impl<'s> Branch<'s> {
 fn is_linked(node: &Node) -> bool {
     let names_parent = node.parent.is_some() || node.has(Flag::NullParent);
     node.is_read_by_claude_code() && node.id.is_some() && names_parent && !node.is_side()
-}
-
-fn is_uuid(texts: &IdTexts<'_>, id: Id) -> bool {
-    texts.get(id).len() == UUID_LENGTH
 }
