@@ -237,6 +237,8 @@ impl<'a> ToWire<'a> {
         let reply = entry.view::<Assistant>();
         let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
         let has_inputs = node.length <= self.longest && !entry.has(Flag::Meta);
+        let stop_reason = reply.and_then(|reply| reply.stop_reason()).map(Cow::into_owned);
+        let stop_sequence = reply.filter(|_| stop_reason.as_deref() == Some("stop_sequence"));
         Ok(wire::EntryBody {
             role: item.role.map(word::role),
             entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
@@ -258,13 +260,13 @@ impl<'a> ToWire<'a> {
             line: None,
             other_lines: Vec::new(),
             superseded: Vec::new(),
-            stop_reason: reply.and_then(|reply| reply.stop_reason()).map(Cow::into_owned),
-            stop_sequence: reply.and_then(|reply| reply.stop_sequence()).map(Cow::into_owned),
-            request_id: reply.and_then(|reply| reply.request_id()).map(Cow::into_owned),
-            slug: entry.slug().map(Cow::into_owned),
+            stop_reason,
+            stop_sequence: stop_sequence.and_then(|reply| reply.stop_sequence()).map(Cow::into_owned),
+            request_id: reply.and(entry.head().request).map(|id| id.decode().into_owned()),
+            slug: if mentions(entry, "slug") { entry.slug().map(Cow::into_owned) } else { None },
             level: entry.view::<System>().and_then(|system| system.level()).map(Cow::into_owned),
             is_meta: entry.has(Flag::Meta),
-            attribution: reply.as_ref().and_then(attribution),
+            attribution: reply.filter(|_| mentions(entry, "attribution")).and_then(attribution),
         })
     }
 
@@ -443,8 +445,13 @@ fn cut_value(of: &str, value: &[u8], bytes: u64) -> Box<RawValue> {
     raw(&format!(r#"{{"type":"cut","of":"{of}","bytes":{bytes},"beginning":{beginning}}}"#))
 }
 
+/// Returns whether a text stands anywhere in an entry. This is faster than to look for a field that few entries have.
+fn mentions(entry: &Entry<'_>, text: &str) -> bool {
+    memchr::memmem::find(entry.bytes(), text.as_bytes()).is_some()
+}
+
 /// Returns who a reply is charged to.
-fn attribution(reply: &Assistant<'_>) -> Option<wire::Attribution> {
+fn attribution(reply: Assistant<'_>) -> Option<wire::Attribution> {
     let attribution = wire::Attribution {
         skill: reply.attribution_skill().map(Cow::into_owned),
         agent: reply.attribution_agent().map(Cow::into_owned),
