@@ -98,8 +98,8 @@ pub enum PushError {
         /// The uuid of that entry.
         head: String,
     },
-    /// The transcript was rewritten or replaced since it was last pushed.
-    #[error("{} was rewritten or replaced since it was last pushed; the server still has the earlier version", path.display())]
+    /// The transcript was rewritten, replaced or deleted since entries of it were sent.
+    #[error("{} was rewritten, replaced or deleted since entries of it were sent; the server still has the earlier version", path.display())]
     Rewritten {
         /// The transcript.
         path: PathBuf,
@@ -272,15 +272,16 @@ impl Pusher {
 
     fn send_pending(&mut self, file: &mut File) -> Result<(), PushError> {
         let Retry { tries, .. } = self.options.retry;
-        let (mut failures, mut rewinds, mut unsaved) = (0, 0, 0);
         let mut farthest = self.queue.position();
+        // The progress tells the next push that the transcript was rewritten. So the first one is saved at once.
+        let mut unsaved = if farthest == (0, 0) { SAVE_INTERVAL - 1 } else { 0 };
+        let (mut failures, mut rewinds) = (0, 0);
         while let Some(index) = self.queue.next() {
             match self.put(file, index)? {
-                Step::Stored => {
+                Step::Stored | Step::Moved => {
                     failures = 0;
                     unsaved += 1;
                 }
-                Step::Moved => failures = 0,
                 Step::Rewound => {
                     rewinds += 1;
                     if rewinds >= tries {
@@ -310,7 +311,13 @@ impl Pusher {
 
     /// Sends one entry and takes in the answer.
     fn put(&mut self, file: &mut File, index: usize) -> Result<Step, PushError> {
-        let body = self.queue.body(file, index).map_err(|error| Error::read(&self.path, error))?;
+        let failed = |error| Error::read(&self.path, error);
+        // What a rewrite or a deletion has just removed must not be sent from the file that is still open.
+        let current = FileState::of(&self.path).map_err(failed)?;
+        if current.is_none_or(|current| current.identity != self.queue.identity()) {
+            return Err(self.rewritten());
+        }
+        let body = self.queue.body(file, index).map_err(failed)?;
         let Some(body) = body else { return Err(self.rewritten()) };
         let key = self.queue.key(index);
         let entry = PutEntry { body: &body, after: self.queue.last_stored(), key: key.as_deref() };

@@ -100,6 +100,11 @@ impl Queue {
         Ok(true)
     }
 
+    /// Returns which file the items were read from.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        self.checkpoint.identity()
+    }
+
     /// Returns the next item that the server does not have.
     pub(super) fn next(&mut self) -> Option<usize> {
         let next = (self.cursor..self.items.len()).find(|index| self.is_pending(*index));
@@ -158,8 +163,11 @@ impl Queue {
     /// Reads an item. Returns `None` if the transcript no longer has it.
     pub(super) fn body(&self, file: &mut File, index: usize) -> io::Result<Option<Vec<u8>>> {
         let item = &self.items[index];
-        let body = read_span(file, item.offset, item.length)?;
-        Ok(Some(body).filter(|body| hash(body) == item.hash))
+        match read_span(file, item.offset, item.length) {
+            // The file was cut off.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            body => Ok(Some(body?).filter(|body| hash(body) == item.hash)),
+        }
     }
 
     /// Notes that the server has an item.

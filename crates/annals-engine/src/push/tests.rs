@@ -259,6 +259,67 @@ fn a_rewrite_stops_the_push_until_it_is_restarted() {
     assert!(matches!(pusher.push(), Err(PushError::Rewritten { .. })));
 }
 
+/// A server during whose second request the transcript is changed.
+#[derive(Debug)]
+struct ChangedMeanwhile {
+    server: Server,
+    change: fn(&Path),
+    path: PathBuf,
+}
+
+impl Ingress for ChangedMeanwhile {
+    fn put(&self, address: &str, entry: &PutEntry<'_>) -> PutAnswer {
+        if self.server.ids().len() == 1 {
+            (self.change)(&self.path);
+        }
+        self.server.put(address, entry)
+    }
+}
+
+#[test]
+fn a_rewrite_or_a_deletion_stops_a_running_push() {
+    let changes: [fn(&Path); 3] = [
+        |path| fs::remove_file(path).unwrap(),
+        |path| {
+            let beside = path.with_extension("beside");
+            fs::write(&beside, line("a") + &line("b") + &line("d")).unwrap();
+            fs::rename(beside, path).unwrap();
+        },
+        |path| {
+            let length = line("a").len() + line("b").len();
+            fs::File::options().write(true).open(path).unwrap().set_len(length as u64).unwrap();
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let world = World::with(&["a", "b", "c", "d"]);
+        let mut pusher = world.pusher(options());
+        let path = path(world.folder.path());
+        pusher.ingress = Box::new(ChangedMeanwhile { server: world.server.clone(), change, path });
+        assert!(matches!(pusher.push(), Err(PushError::Rewritten { .. })), "{number}");
+        assert_eq!(
+            world.server.ids(),
+            ["a", "b"],
+            "the entry that was on its way, and no later one: {number}"
+        );
+    }
+}
+
+#[test]
+fn a_push_that_dies_after_its_first_entry_notices_a_rewrite_later() {
+    let world = World::with(&["a", "b", "c"]);
+    let mut pusher = world.pusher(options());
+    let die = |_: &Path| panic!("killed");
+    let path = path(world.folder.path());
+    let server = world.server.clone();
+    pusher.ingress = Box::new(ChangedMeanwhile { server, change: die, path: path.clone() });
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pusher.push())).is_err());
+    let beside = path.with_extension("beside");
+    fs::write(&beside, line("a") + &line("c")).unwrap();
+    fs::rename(beside, path).unwrap();
+    assert!(matches!(world.push(), Err(PushError::Rewritten { .. })));
+    assert_eq!(world.server.ids(), ["a"]);
+}
+
 #[test]
 fn records_are_sent_on_request_with_a_key() {
     let world = World::with(&["a"]);

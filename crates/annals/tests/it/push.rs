@@ -134,7 +134,7 @@ fn a_rewritten_transcript_stops_the_push_with_a_way_to_go_on() {
     let said = without_port(&ran.stderr, &url);
     let path = recorded(&home).to_string_lossy().replace(&*home.path().to_string_lossy(), "[home]");
     assert_snapshot!(said.replace(&path, "[transcript]"), @"
-    annals: cannot push: [transcript] was rewritten or replaced since it was last pushed; the server still has the earlier version
+    annals: cannot push: [transcript] was rewritten, replaced or deleted since entries of it were sent; the server still has the earlier version
     hint: all entries are on disk
     hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log' --restart` continues behind the last entry that the server has, if the transcript still has it
     ");
