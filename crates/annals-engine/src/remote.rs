@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 #[cfg(feature = "http")]
-pub use http::Http;
+pub use http::{AddressError, Http};
 pub(crate) use token::is_visible;
 pub use token::{Token, TokenError};
 
