@@ -212,6 +212,14 @@ impl Pusher {
         }
     }
 
+    /// Returns what a push would have to send, like [`pending`](Self::pending), or why that is not known.
+    pub fn pending_and_report(&mut self) -> PushReport {
+        match self.pending() {
+            Ok(outcome) => PushReport { outcome, error: None },
+            Err(error) => PushReport { outcome: self.outcome(), error: Some(error) },
+        }
+    }
+
     fn outcome(&self) -> PushOutcome {
         PushOutcome {
             sent: 0,

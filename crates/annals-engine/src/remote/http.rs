@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, EXPECT, LOCATION, RETRY_AFTER};
 use ureq::http::{HeaderMap, Response, StatusCode, Uri};
 use ureq::{Body, RequestBuilder};
 
@@ -14,6 +14,11 @@ use super::{Ingress, PutAnswer, PutEntry, Remote, Token, is_visible};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a server may take to begin its answer.
 const ANSWER: Duration = Duration::from_secs(60);
+/// Before a body with more bytes is sent, the server is asked whether it wants it: one that refuses the request closes the connection,
+/// and its answer would be lost among the bytes that it no longer reads.
+const LARGE: usize = 256 * 1024;
+/// How long a server may take to say that it wants a large body. Many never say so, and get it then.
+const WANTED: Duration = Duration::from_secs(1);
 /// How long storing one entry may take.
 const PUT: Duration = Duration::from_secs(120);
 /// The most redirects that are followed to read a log.
@@ -64,6 +69,7 @@ impl Default for Http {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
+            .timeout_await_100(Some(WANTED))
             .http_status_as_error(false)
             .max_redirects(0)
             .build();
@@ -127,6 +133,9 @@ impl Http {
                 request = request.header(name, value);
             }
         }
+        if entry.body.len() > LARGE {
+            request = request.header(EXPECT, "100-continue");
+        }
         request.config().timeout_global(Some(PUT)).build().send(entry.body).map_err(|error| match error {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => refused(error.to_string()),
             _ => PutAnswer::Unavailable { reason: error.to_string(), retry_after: None },
@@ -142,6 +151,10 @@ impl Remote for Http {
             let response = self.get(&uri, &first)?;
             match response.status() {
                 StatusCode::NOT_FOUND => return Ok(None),
+                status @ StatusCode::UNAUTHORIZED => {
+                    let reason = format!("the server answered {status}");
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+                }
                 status if status.is_success() => {
                     return Ok(Some(Box::new(response.into_body().into_reader())));
                 }
