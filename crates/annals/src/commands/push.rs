@@ -133,7 +133,7 @@ impl Again<'_> {
             command += " --all";
         }
         if let Some(path) = &self.access.token_file {
-            command += &format!(" --token-file '{}'", path.display());
+            command = format!("{command} --token-file '{}'", path.display());
         }
         if self.access.insecure_http {
             command += " --insecure-http";

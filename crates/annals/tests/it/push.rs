@@ -283,12 +283,12 @@ fn a_failed_push_prints_the_same_json_and_a_command_that_continues_it() {
     let ran = push(&home, &url, &["--json", "--all", "--token-file", token.to_str().unwrap()]);
     assert_eq!(ran.code, Some(2));
     let told = json(&ran.stdout);
-    assert_eq!((&told["pushed"], &told["pending"]), (&0.into(), &3.into()), "{told}");
+    assert_eq!((&told["pushed"], &told["pending"]), (&0.into(), &4.into()), "{told}");
     assert!(told["error"].as_str().unwrap().starts_with("gave up after 10 tries"), "{told}");
     let said = without_port(&ran.stderr, &server.url());
     let hints = said.split_once("hint: ").unwrap().1;
     assert_snapshot!(hints, @"
-    all entries are on disk; pending: 3 entries
+    all entries are on disk; pending: 4 entries
     hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log/{session}' --all --token-file '[home]/token'` sends what is pending
     hint: give the address as before: its user, password and query may be secret and are not shown
     ");
@@ -330,7 +330,7 @@ fn an_answer_that_comes_before_a_large_entry_is_read() {
     let (url, request) = answer_once(answer);
     let large = format!(
         "{{\"type\":\"user\",\"uuid\":\"a\",\"message\":{{\"content\":\"{}\"}}}}\n",
-        "x".repeat(8 << 20)
+        "x".repeat(1 << 20)
     );
     let ran = feed(&home, &["record", "--project", ".", "--push", &url], large.as_bytes());
     assert!(request.recv().unwrap().contains("expect: 100-continue"));
