@@ -71,7 +71,7 @@ pub use push::{
 };
 pub use record::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
-pub use remote::Http;
+pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
 pub use replaced::ReplacedResult;
 pub use report::Report;

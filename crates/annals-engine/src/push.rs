@@ -55,12 +55,14 @@ pub struct Retry {
     pub tries: u32,
     /// Waits for a time.
     pub wait: fn(Duration),
+    /// Is told the reason of a failure and the pause before each further try.
+    pub announce: fn(&str, Duration),
 }
 
 impl Default for Retry {
     fn default() -> Self {
         let (first_pause, longest_pause) = (Duration::from_millis(500), Duration::from_secs(8));
-        Self { first_pause, longest_pause, tries: 10, wait: thread::sleep }
+        Self { first_pause, longest_pause, tries: 10, wait: thread::sleep, announce: |_, _| {} }
     }
 }
 
@@ -79,6 +81,9 @@ pub struct PushOutcome {
     pub sent: usize,
     /// The number of entries that the server does not have yet.
     pub pending: usize,
+    /// The number of entries that are not sent because their uuid cannot be the value of a header. With [`PushOptions::all`] they
+    /// are sent as records.
+    pub skipped: usize,
     /// The uuid of the last entry that the server has, as far as it is known.
     pub last: Option<String>,
 }
@@ -98,8 +103,8 @@ pub enum PushError {
         /// The uuid of that entry.
         head: String,
     },
-    /// The transcript was rewritten or replaced since it was last pushed.
-    #[error("{} was rewritten or replaced since it was last pushed; the server still has the earlier version", path.display())]
+    /// The transcript was rewritten, replaced or deleted since entries of it were sent.
+    #[error("{} was rewritten, replaced or deleted since entries of it were sent; the server still has the earlier version", path.display())]
     Rewritten {
         /// The transcript.
         path: PathBuf,
@@ -120,8 +125,8 @@ pub enum PushError {
         /// The reason of the last failure.
         reason: String,
     },
-    /// Another process pushes the same session.
-    #[error("another annals process is pushing this session")]
+    /// Another process pushes the same transcript to the same address.
+    #[error("another annals process is pushing this transcript to this address")]
     Busy,
     /// A file could not be read or written.
     #[error(transparent)]
@@ -146,6 +151,8 @@ pub struct Pusher {
     progress: PathBuf,
     ingress: Box<dyn Ingress>,
     options: PushOptions,
+    /// How long to wait for another process that pushes the same.
+    lock_timeout: Duration,
     queue: Queue,
 }
 
@@ -167,6 +174,7 @@ pub(crate) fn pusher(
         address: address.to_owned(),
         ingress,
         options,
+        lock_timeout: Options::default().lock_timeout,
     })
 }
 
@@ -190,10 +198,33 @@ impl Pusher {
         Ok(self.outcome())
     }
 
+    /// Pushes like [`push`](Self::push), and also says what is pending after a failure.
+    pub fn push_and_report(&mut self) -> PushReport {
+        let before = self.sent();
+        match self.push() {
+            Ok(outcome) => PushReport { outcome, error: None },
+            Err(error) => {
+                // A push that had to give way to another one has not read the transcript.
+                let outcome = self.pending().unwrap_or_else(|_| self.outcome());
+                let sent = self.sent() - before;
+                PushReport { outcome: PushOutcome { sent, ..outcome }, error: Some(error) }
+            }
+        }
+    }
+
+    /// Returns what a push would have to send, like [`pending`](Self::pending), or why that is not known.
+    pub fn pending_and_report(&mut self) -> PushReport {
+        match self.pending() {
+            Ok(outcome) => PushReport { outcome, error: None },
+            Err(error) => PushReport { outcome: self.outcome(), error: Some(error) },
+        }
+    }
+
     fn outcome(&self) -> PushOutcome {
         PushOutcome {
             sent: 0,
             pending: self.queue.pending(),
+            skipped: self.queue.skipped(),
             last: self.queue.last_stored().map(str::to_owned),
         }
     }
@@ -208,12 +239,12 @@ impl Pusher {
         self.queue.stored_count()
     }
 
-    /// Makes this process the only one that pushes the session.
+    /// Makes this process the only one that pushes the transcript to the address.
     fn lock(&self) -> Result<Box<dyn Handle>, PushError> {
         self.engine.make_folder(&self.engine.home().locks())?;
-        let path = self.engine.home().locks().join(format!("{}.push.lock", self.session));
-        let timeout = Options::default().lock_timeout;
-        let lock = lock_file(&**self.engine.disk(), &path, Access::Exclusive, timeout);
+        let name = self.progress.with_extension("push.lock");
+        let path = self.engine.home().locks().join(name.file_name().unwrap_or_default());
+        let lock = lock_file(&**self.engine.disk(), &path, Access::Exclusive, self.lock_timeout);
         lock.map_err(|error| if error.is_busy() { PushError::Busy } else { Error::from(error).into() })
     }
 
@@ -234,7 +265,8 @@ impl Pusher {
         let progress = if std::mem::take(&mut self.options.restart) {
             None
         } else {
-            Progress::load(&self.progress).map_err(|error| Error::read(&self.progress, error))?
+            let progress = Progress::load(&self.progress, &self.session, &self.address);
+            progress.map_err(|error| Error::read(&self.progress, error))?
         };
         let Some(progress) = progress else {
             self.queue.start_over();
@@ -272,15 +304,16 @@ impl Pusher {
 
     fn send_pending(&mut self, file: &mut File) -> Result<(), PushError> {
         let Retry { tries, .. } = self.options.retry;
-        let (mut failures, mut rewinds, mut unsaved) = (0, 0, 0);
         let mut farthest = self.queue.position();
+        // The progress tells the next push that the transcript was rewritten. So the first one is saved at once.
+        let mut unsaved = if farthest == (0, 0) { SAVE_INTERVAL - 1 } else { 0 };
+        let (mut failures, mut rewinds) = (0, 0);
         while let Some(index) = self.queue.next() {
             match self.put(file, index)? {
-                Step::Stored => {
+                Step::Stored | Step::Moved => {
                     failures = 0;
                     unsaved += 1;
                 }
-                Step::Moved => failures = 0,
                 Step::Rewound => {
                     rewinds += 1;
                     if rewinds >= tries {
@@ -293,8 +326,9 @@ impl Pusher {
                     if failures >= tries {
                         return Err(PushError::Unavailable { tries, reason });
                     }
-                    let pause = self.options.retry.pause(failures);
-                    (self.options.retry.wait)(pause.max(retry_after.unwrap_or_default()));
+                    let pause = self.options.retry.pause(failures).max(retry_after.unwrap_or_default());
+                    (self.options.retry.announce)(&reason, pause);
+                    (self.options.retry.wait)(pause);
                 }
             }
             if self.queue.position() > farthest {
@@ -310,7 +344,13 @@ impl Pusher {
 
     /// Sends one entry and takes in the answer.
     fn put(&mut self, file: &mut File, index: usize) -> Result<Step, PushError> {
-        let body = self.queue.body(file, index).map_err(|error| Error::read(&self.path, error))?;
+        let failed = |error| Error::read(&self.path, error);
+        // What a rewrite or a deletion has just removed must not be sent from the file that is still open.
+        let current = FileState::of(&self.path).map_err(failed)?;
+        if current.is_none_or(|current| current.identity != self.queue.identity()) {
+            return Err(self.rewritten());
+        }
+        let body = self.queue.body(file, index).map_err(failed)?;
         let Some(body) = body else { return Err(self.rewritten()) };
         let key = self.queue.key(index);
         let entry = PutEntry { body: &body, after: self.queue.last_stored(), key: key.as_deref() };
@@ -340,7 +380,7 @@ impl Pusher {
         }
         let before = self.queue.position();
         match head {
-            None => self.queue.start_over(),
+            None => self.queue.start_with_empty_log(),
             Some(head) => {
                 let Some(known) = self.queue.find(&head) else { return Err(PushError::UnknownHead { head }) };
                 self.queue.continue_behind(known);

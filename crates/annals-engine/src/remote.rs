@@ -9,14 +9,15 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 #[cfg(feature = "http")]
-pub use http::Http;
+pub use http::{AddressError, Http};
 pub(crate) use token::is_visible;
 pub use token::{Token, TokenError};
 
 /// A source of logs outside of this machine. The only implementation is [`Http`] (cargo feature `http`); the engine depends on
 /// this trait alone.
 pub trait Remote {
-    /// Opens a log. Returns `None` if there is no such log; any other failure is an error.
+    /// Opens a log. Returns `None` if there is no such log; any other failure is an error. [`io::ErrorKind::PermissionDenied`] says
+    /// that the server does not accept the token, or requires one.
     fn open(&self, address: &str) -> io::Result<Option<Box<dyn Read>>>;
 }
 

@@ -95,7 +95,10 @@ pub(crate) fn hydrate(
 }
 
 /// A stream of log entries: JSON objects, one per line, or one object with a list `loglines`.
-pub struct Log(Box<dyn Iterator<Item = io::Result<Vec<u8>>>>);
+pub struct Log {
+    entries: Box<dyn Iterator<Item = io::Result<Vec<u8>>>>,
+    is_missing: bool,
+}
 
 impl std::fmt::Debug for Log {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -117,15 +120,21 @@ impl Log {
         // Lines after a list are entries, too, so that nothing is skipped silently.
         let rest = std::iter::from_fn(move || next_line(&mut source).transpose());
         let rest = rest.filter(|line| !line.as_ref().is_ok_and(|line| is_blank(line)));
-        Ok(Self(Box::new(first_entries(&first).into_iter().map(Ok).chain(rest))))
+        let entries = Box::new(first_entries(&first).into_iter().map(Ok).chain(rest));
+        Ok(Self { entries, is_missing: false })
     }
 
     /// Reads a log from another machine. A log that does not exist is empty.
     pub fn fetch(remote: &dyn Remote, address: &str) -> io::Result<Self> {
         match remote.open(address)? {
             Some(log) => Self::read(log),
-            None => Self::read(io::empty()),
+            None => Ok(Self { is_missing: true, ..Self::read(io::empty())? }),
         }
+    }
+
+    /// Returns whether there is no such log on the other machine.
+    pub fn is_missing(&self) -> bool {
+        self.is_missing
     }
 }
 
@@ -170,6 +179,6 @@ impl Iterator for Log {
     type Item = io::Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        self.entries.next()
     }
 }

@@ -41,6 +41,9 @@ pub struct PushResult {
     pub pending: usize,
     /// The uuid of the last entry that the server has, as far as it is known.
     pub last: Option<String>,
+    /// How many entries are not sent because their uuid cannot be the value of an HTTP header.
+    #[serde(default)]
+    pub skipped: usize,
     /// Why entries are pending.
     pub error: Option<String>,
     /// Whether nothing was sent on purpose.

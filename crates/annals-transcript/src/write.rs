@@ -230,7 +230,8 @@ impl Recorder {
     ///
     /// A draft that names its parent keeps it. Otherwise the parent of the first new message is the last entry of the
     /// conversation or, if the batch begins with entries that are already recorded, the last of those; the parent of each
-    /// further message is the message before it. A `progress` entry never becomes a parent.
+    /// further message is the message before it. A `progress` entry becomes a parent only if a draft names it, and then Claude
+    /// Code reads its parent instead.
     ///
     /// A draft whose uuid is recorded already is skipped, also if its content has changed since, such as the usage of a reply
     /// that was still being written; with [`Options::strict`], changed content is refused.
@@ -365,11 +366,11 @@ impl Recorder {
         }
         if let Parent::Entry(parent) = &draft.parent
             && draft.kind.joins_chain()
-            && !self.is_message(parent)
+            && !self.can_be_parent(parent)
         {
             // Another process may have recorded the parent since the index was last updated.
             self.update_index()?;
-            if !self.is_message(parent) {
+            if !self.can_be_parent(parent) {
                 let error =
                     if self.is_known(parent) { DraftError::NotAMessage } else { DraftError::NoParent };
                 return Ok(Err(error(parent.clone())));
@@ -416,11 +417,22 @@ impl Recorder {
         Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.has_same_content_as(recorded)))
     }
 
-    /// Returns whether an id is that of a message, which can be a parent.
+    /// Returns whether an id is that of a message.
     fn is_message(&self, id: &str) -> bool {
+        self.kind(id).is_some_and(Kind::is_message)
+    }
+
+    /// Returns whether a draft may name an entry as its parent. Claude Code replaces a parent that is progress by the parent of
+    /// that progress.
+    fn can_be_parent(&self, id: &str) -> bool {
+        self.kind(id).is_some_and(|kind| kind.is_message() || kind == Kind::Progress)
+    }
+
+    /// Returns the kind of the entry with an id, in the queue or in the file.
+    fn kind(&self, id: &str) -> Option<Kind> {
         match self.pending_ids.get(id) {
-            Some(&index) => self.pending[index].draft.kind.is_message(),
-            None => self.index.location(id).is_some_and(|location| location.is_message),
+            Some(&index) => Some(self.pending[index].draft.kind),
+            None => self.index.location(id).map(|location| location.kind),
         }
     }
 
@@ -596,8 +608,8 @@ impl Recorder {
     fn add_to_index(&mut self, rendered: &LineBatch) {
         for (line, index) in rendered.lines.iter().zip(&rendered.pending) {
             let pending = index.map(|index| &self.pending[index]);
-            let is_message = pending.is_some_and(|pending| pending.draft.kind.is_message());
-            self.index.add_written_line(pending.and_then(|pending| pending.id.as_deref()), is_message, line);
+            let id = pending.and_then(|pending| Some((pending.id.as_deref()?, pending.draft.kind)));
+            self.index.add_written_line(id, line);
         }
         if let Some(tip) = &rendered.tip {
             self.index.set_tip(tip);

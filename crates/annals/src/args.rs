@@ -150,7 +150,7 @@ pub(crate) enum Command {
     Tombstone(Tombstone),
     /// Create or replace a session from a log that is kept elsewhere; a replaced session goes to the trash
     Hydrate(Hydrate),
-    /// Send the entries of a session to a server that does not have them yet
+    /// Send a server the entries that it does not have yet
     #[command(after_help = PUSH_HELP)]
     Push(Push),
 }
@@ -395,7 +395,7 @@ pub(crate) struct RemoteAccess {
     /// Read the token for the server from this file [default: `$ANNALS_REMOTE_TOKEN`]
     #[arg(long, value_name = "PATH")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Send the token over http to another machine, although everyone on the way can read it
+    /// Send the token, or the password in the address, over http to another machine, although everyone on the way can read it
     #[arg(long)]
     pub(crate) insecure_http: bool,
 }

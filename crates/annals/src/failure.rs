@@ -90,6 +90,12 @@ impl Failure {
         Failure::Message { text: format!("cannot read {from}: {error}"), hints: Vec::new(), code: FAILED }
     }
 
+    /// A server refuses to send a log.
+    pub(crate) fn unauthorized(from: &str) -> Self {
+        let text = format!("cannot read {from}: the server does not accept the token, or requires one (401)");
+        Self::usage(&text, TOKEN_HINT)
+    }
+
     /// Standard input could not be read.
     pub(crate) fn input(error: &io::Error) -> Self {
         Failure::Message { text: format!("cannot read the input: {error}"), hints: Vec::new(), code: FAILED }
@@ -118,12 +124,10 @@ impl Failure {
         Failure::Message { text: format!("cannot use `{name}`: {error}"), hints: Vec::new(), code: FAILED }
     }
 
-    /// Entries could not be pushed; `again` is the command that sends them.
-    pub(crate) fn push(error: &PushError, pending: usize, again: &str) -> Self {
+    /// Entries could not be pushed; `again` is the command that sends them, and `secrets` says what the command lacks.
+    pub(crate) fn push(error: &PushError, pending: usize, again: &str, secrets: Option<String>) -> Self {
         let first = match error {
-            PushError::Unauthorized => {
-                "give a token with `--token-file`, or in `ANNALS_REMOTE_TOKEN`".to_owned()
-            }
+            PushError::Unauthorized => TOKEN_HINT.to_owned(),
             PushError::UnknownHead { .. } => {
                 "push to another address, or remove the log on the server".to_owned()
             }
@@ -140,7 +144,9 @@ impl Failure {
             0 => "all entries are on disk".to_owned(),
             pending => format!("all entries are on disk; pending: {}", output::entries(pending)),
         };
-        Failure::Message { text: format!("cannot push: {error}"), hints: vec![pending, first], code: FAILED }
+        let secrets = secrets.filter(|_| first.contains(again));
+        let hints = [Some(pending), Some(first), secrets].into_iter().flatten().collect();
+        Failure::Message { text: format!("cannot push: {error}"), hints, code: FAILED }
     }
 
     /// The server cannot listen on its address.
@@ -191,6 +197,8 @@ impl Failure {
 
 const ROOT_HINT: &str =
     "name the config folder of Claude Code with `--root DIR`, or a transcript by its path";
+
+const TOKEN_HINT: &str = "give a token with `--token-file`, or in `ANNALS_REMOTE_TOKEN`";
 
 /// The most candidates that are listed if a name is ambiguous.
 const MAX_CANDIDATES: usize = 10;

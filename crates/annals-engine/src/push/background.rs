@@ -12,7 +12,7 @@ pub struct BackgroundPusher {
     thread: JoinHandle<PushReport>,
 }
 
-/// What a [`BackgroundPusher`] did.
+/// What was pushed, also if it was not everything.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PushReport {
@@ -48,16 +48,12 @@ impl BackgroundPusher {
 
 /// Pushes for each wake. After a failure that may pass, the next wake tries again.
 fn run(mut pusher: Pusher, wakes: &Receiver<()>) -> PushReport {
-    let mut last = Ok(PushOutcome::default());
+    let mut report = PushReport { outcome: PushOutcome::default(), error: None };
     while let Ok(()) = wakes.recv() {
-        if !last.as_ref().is_err_and(PushError::is_final) {
-            last = pusher.push();
+        if !report.error.as_ref().is_some_and(PushError::is_final) {
+            report = pusher.push_and_report();
         }
     }
-    let sent = pusher.sent();
-    let (outcome, error) = match last {
-        Ok(outcome) => (outcome, None),
-        Err(error) => (pusher.outcome(), Some(error)),
-    };
-    PushReport { outcome: PushOutcome { sent, ..outcome }, error }
+    report.outcome.sent = pusher.sent();
+    report
 }

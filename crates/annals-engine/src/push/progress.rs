@@ -36,8 +36,8 @@ pub(super) fn path(home: &Home, session: &str, agent: Option<&str>, address: &st
 }
 
 impl Progress {
-    /// Reads the progress. Returns `None` if there is none, or if the file is damaged.
-    pub(super) fn load(path: &Path) -> io::Result<Option<Self>> {
+    /// Reads the progress. Returns `None` if there is none, or if the file is damaged or that of another session or address.
+    pub(super) fn load(path: &Path, session: &str, address: &str) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             metadata if metadata.as_ref().is_ok_and(|file| !file.is_file() || file.len() > LARGEST) => {
@@ -45,12 +45,14 @@ impl Progress {
             }
             metadata => metadata?,
         };
-        Ok(Self::parse(&fs::read(path)?))
+        Ok(Self::parse(&fs::read(path)?, session, address))
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    fn parse(bytes: &[u8], session: &str, address: &str) -> Option<Self> {
         let value = Value::new(bytes).filter(|value| value.is_valid() && value.is_object())?;
-        if value.number("version") != Some(VERSION) {
+        let is_text = |name: &str, expected: &str| value.text(name).is_some_and(|text| text == expected);
+        let is_this = is_text("session", session) && is_text("address", &without_secrets(address));
+        if value.number("version") != Some(VERSION) || !is_this {
             return None;
         }
         Some(Self {
@@ -101,13 +103,19 @@ mod tests {
         let checkpoint = Checkpoint::at(&mut io::Cursor::new("one\n"), (1, 2), 4).unwrap();
         for last in [None, Some("a \"quoted\" 茶".to_owned())] {
             let progress = Progress { checkpoint, records: 7, last };
-            let text = progress.render("s", "https://user:secret@example.org/log?token=secret");
-            assert_eq!(Progress::parse(text.as_bytes()), Some(progress));
+            let address = "https://user:secret@example.org/log?token=secret";
+            let text = progress.render("s", address);
+            let parse = |text: &str| Progress::parse(text.as_bytes(), "s", address);
+            assert_eq!(parse(&text), Some(progress));
             assert!(text.contains("https://example.org/log") && !text.contains("secret"), "{text}");
             for end in 0..text.len() - 1 {
-                assert_eq!(Progress::parse(&text.as_bytes()[..end]), None, "{end}");
+                let damaged = Progress::parse(&text.as_bytes()[..end], "s", address);
+                assert_eq!(damaged, None, "{end}");
             }
-            assert_eq!(Progress::parse(text.replace(":1,", ":2,").as_bytes()), None);
+            assert_eq!(parse(&text.replace(":1,", ":2,")), None);
+            for (session, address) in [("t", address), ("s", "https://example.org/other")] {
+                assert_eq!(Progress::parse(text.as_bytes(), session, address), None, "that of another");
+            }
         }
     }
 

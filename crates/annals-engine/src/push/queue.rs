@@ -34,6 +34,8 @@ pub(super) struct Queue {
     records_stored: usize,
     /// The item with a uuid that the server has stored last.
     head: Option<usize>,
+    /// Whether the log of the server is known to be empty, or to have an entry of the transcript.
+    is_log_known: bool,
     /// Every item before this index is stored or not sent.
     cursor: usize,
     stored: usize,
@@ -50,6 +52,8 @@ struct Item {
     hash: u64,
     /// `None` for a record without a uuid.
     id: Option<Box<str>>,
+    /// Whether it has a uuid that cannot be the value of a header.
+    has_other_id: bool,
 }
 
 impl Item {
@@ -68,6 +72,7 @@ impl Queue {
             entries_stored: 0,
             records_stored: 0,
             head: None,
+            is_log_known: false,
             cursor: 0,
             stored: 0,
             end: Position { offset: 0, line: 1 },
@@ -100,16 +105,31 @@ impl Queue {
         Ok(true)
     }
 
-    /// Returns the next item that the server does not have.
+    /// Returns which file the items were read from.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        self.checkpoint.identity()
+    }
+
+    /// Returns the next item that the server does not have. As long as it is not known that the log is that of the transcript,
+    /// this is an entry with a uuid: the server would add a record to any log.
     pub(super) fn next(&mut self) -> Option<usize> {
         let next = (self.cursor..self.items.len()).find(|index| self.is_pending(*index));
         self.cursor = next.unwrap_or(self.items.len());
-        next
+        if self.is_log_known {
+            return next;
+        }
+        let is_entry = |index: &usize| self.items[*index].id.is_some() && self.is_pending(*index);
+        (self.cursor..self.items.len()).find(is_entry).or(next)
     }
 
     /// Returns how many items the server does not have.
     pub(super) fn pending(&self) -> usize {
         (0..self.items.len()).filter(|index| self.is_pending(*index)).count()
+    }
+
+    /// Returns how many entries are not sent because their uuid cannot be the value of a header.
+    pub(super) fn skipped(&self) -> usize {
+        self.items.iter().filter(|item| item.has_other_id && !self.all).count()
     }
 
     fn is_pending(&self, index: usize) -> bool {
@@ -155,16 +175,21 @@ impl Queue {
         id.is_none().then(|| format!("{}-{offset:x}-{hash:016x}", self.session))
     }
 
-    /// Reads an item. Returns `None` if the transcript no longer has it.
+    /// Reads an item. Returns `None` if the transcript no longer has it. What is not UTF-8 becomes U+FFFD, as Claude Code reads it:
+    /// a server would not take it for JSON.
     pub(super) fn body(&self, file: &mut File, index: usize) -> io::Result<Option<Vec<u8>>> {
         let item = &self.items[index];
-        let body = read_span(file, item.offset, item.length)?;
-        Ok(Some(body).filter(|body| hash(body) == item.hash))
+        match read_span(file, item.offset, item.length) {
+            // The file was cut off.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            body => Ok(Some(body?).filter(|body| hash(body) == item.hash).map(into_utf8)),
+        }
     }
 
     /// Notes that the server has an item.
     pub(super) fn mark_stored(&mut self, index: usize) {
         self.stored += 1;
+        self.is_log_known = true;
         if self.items[index].id.is_some() {
             (self.head, self.entries_stored) = (Some(index), index + 1);
         } else {
@@ -178,13 +203,20 @@ impl Queue {
         if index + 1 < self.entries_stored {
             self.records_stored = self.records_stored.min(index + 1);
         }
-        (self.head, self.entries_stored) = (Some(index), index + 1);
+        (self.head, self.entries_stored, self.is_log_known) = (Some(index), index + 1, true);
         self.cursor = self.entries_stored.min(self.records_stored);
     }
 
-    /// Notes that the server has nothing, or that it is not known what it has.
+    /// Notes that it is not known what the server has.
     pub(super) fn start_over(&mut self) {
         (self.head, self.entries_stored, self.records_stored, self.cursor) = (None, 0, 0, 0);
+        self.is_log_known = false;
+    }
+
+    /// Notes that the server has nothing.
+    pub(super) fn start_with_empty_log(&mut self) {
+        self.start_over();
+        self.is_log_known = true;
     }
 
     /// Continues where an earlier push ended. Returns `false` if the transcript is not the one that was pushed.
@@ -196,6 +228,7 @@ impl Queue {
             return false;
         }
         (self.head, self.entries_stored, self.records_stored) = (head, entries, records);
+        self.is_log_known = true;
         self.cursor = entries.min(records);
         true
     }
@@ -218,10 +251,17 @@ fn item(entry: &Entry<'_>) -> Option<Item> {
         return None;
     }
     let body = entry.body().filter(|body| body.is_object())?;
-    let id = entry.head().id.map(JsonStr::decode);
-    let id = id.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID && is_visible(id));
+    let given = entry.head().id.map(JsonStr::decode).filter(|id| !id.is_empty());
+    let id = given.as_deref().filter(|id| id.len() <= LONGEST_ID && is_visible(id)).map(Box::from);
+    let has_other_id = given.is_some() && id.is_none();
     let (offset, bytes) = (entry.at().offset + entry.offset_of(body), body.bytes());
-    Some(Item { offset, length: bytes.len() as u64, hash: hash(bytes), id: id.map(|id| (*id).into()) })
+    Some(Item { offset, length: bytes.len() as u64, hash: hash(bytes), id, has_other_id })
+}
+
+fn into_utf8(bytes: Vec<u8>) -> Vec<u8> {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        .into_bytes()
 }
 
 /// Adds an item, unless an earlier one has its uuid.

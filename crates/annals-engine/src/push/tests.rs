@@ -74,11 +74,13 @@ struct World {
 
 thread_local! {
     static PAUSES: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
+    static ANNOUNCED: RefCell<Vec<Duration>> = const { RefCell::new(Vec::new()) };
 }
 
 fn options() -> PushOptions {
     let wait = |pause: Duration| PAUSES.with_borrow_mut(|pauses| pauses.push(pause));
-    PushOptions { retry: Retry { wait, ..Retry::default() }, ..PushOptions::default() }
+    let announce = |_: &str, pause: Duration| ANNOUNCED.with_borrow_mut(|pauses| pauses.push(pause));
+    PushOptions { retry: Retry { wait, announce, ..Retry::default() }, ..PushOptions::default() }
 }
 
 fn path(folder: &Path) -> PathBuf {
@@ -177,6 +179,8 @@ fn pauses_double_up_to_eight_seconds_and_the_tenth_try_is_the_last() {
     assert!(matches!(error, PushError::Unavailable { tries: 10, .. }) && !error.is_final(), "{error}");
     let pauses = PAUSES.with_borrow(|pauses| pauses.iter().map(Duration::as_millis).collect::<Vec<_>>());
     assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000]);
+    let announced = ANNOUNCED.take();
+    assert_eq!(PAUSES.take(), announced, "the user is told of each");
     assert_eq!(world.pusher(options()).pending().unwrap().pending, 2);
     assert_eq!(world.push().unwrap().sent, 2);
 }
@@ -259,6 +263,67 @@ fn a_rewrite_stops_the_push_until_it_is_restarted() {
     assert!(matches!(pusher.push(), Err(PushError::Rewritten { .. })));
 }
 
+/// A server during whose second request the transcript is changed.
+#[derive(Debug)]
+struct ChangedMeanwhile {
+    server: Server,
+    change: fn(&Path),
+    path: PathBuf,
+}
+
+impl Ingress for ChangedMeanwhile {
+    fn put(&self, address: &str, entry: &PutEntry<'_>) -> PutAnswer {
+        if self.server.ids().len() == 1 {
+            (self.change)(&self.path);
+        }
+        self.server.put(address, entry)
+    }
+}
+
+#[test]
+fn a_rewrite_or_a_deletion_stops_a_running_push() {
+    let changes: [fn(&Path); 3] = [
+        |path| fs::remove_file(path).unwrap(),
+        |path| {
+            let beside = path.with_extension("beside");
+            fs::write(&beside, line("a") + &line("b") + &line("d")).unwrap();
+            fs::rename(beside, path).unwrap();
+        },
+        |path| {
+            let length = line("a").len() + line("b").len();
+            fs::File::options().write(true).open(path).unwrap().set_len(length as u64).unwrap();
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let world = World::with(&["a", "b", "c", "d"]);
+        let mut pusher = world.pusher(options());
+        let path = path(world.folder.path());
+        pusher.ingress = Box::new(ChangedMeanwhile { server: world.server.clone(), change, path });
+        assert!(matches!(pusher.push(), Err(PushError::Rewritten { .. })), "{number}");
+        assert_eq!(
+            world.server.ids(),
+            ["a", "b"],
+            "the entry that was on its way, and no later one: {number}"
+        );
+    }
+}
+
+#[test]
+fn a_push_that_dies_after_its_first_entry_notices_a_rewrite_later() {
+    let world = World::with(&["a", "b", "c"]);
+    let mut pusher = world.pusher(options());
+    let die = |_: &Path| panic!("killed");
+    let path = path(world.folder.path());
+    let server = world.server.clone();
+    pusher.ingress = Box::new(ChangedMeanwhile { server, change: die, path: path.clone() });
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pusher.push())).is_err());
+    let beside = path.with_extension("beside");
+    fs::write(&beside, line("a") + &line("c")).unwrap();
+    fs::rename(beside, path).unwrap();
+    assert!(matches!(world.push(), Err(PushError::Rewritten { .. })));
+    assert_eq!(world.server.ids(), ["a"]);
+}
+
 #[test]
 fn records_are_sent_on_request_with_a_key() {
     let world = World::with(&["a"]);
@@ -281,15 +346,69 @@ fn records_are_sent_on_request_with_a_key() {
 }
 
 #[test]
-fn one_process_at_a_time_pushes_a_session() {
+fn no_record_is_added_to_the_log_of_another_transcript() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n");
+    world.add(&["a", "b"]);
+    let all = PushOptions { all: true, ..options() };
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    assert!(matches!(world.pusher(all).push(), Err(PushError::UnknownHead { .. })));
+    assert_eq!(world.server.ids(), ["foreign"]);
+    // In a log of its own, the records in front of the first entry follow it.
+    world.server.log.lock().unwrap().forget(1);
+    world.pusher(all).push().unwrap();
+    assert_eq!(world.server.ids(), ["a", "title", "b"]);
+}
+
+#[test]
+fn entries_whose_uuid_cannot_be_a_header_are_counted() {
+    let world = World::with(&["a", "茶 1", "b"]);
+    let outcome = world.push().unwrap();
+    assert_eq!((outcome.sent, outcome.pending, outcome.skipped), (2, 0, 1));
+    let outcome = world.pusher(PushOptions { all: true, ..options() }).push().unwrap();
+    assert_eq!((outcome.sent, outcome.skipped), (1, 0));
+    assert_eq!(world.server.ids(), ["a", "b", "茶 1"]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_sent_as_claude_code_reads_them() {
+    let world = World::new();
+    let folder = path(world.folder.path());
+    fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    fs::write(folder, b"{\"type\":\"user\",\"uuid\":\"a\",\"text\":\"\xFF\"}\n").unwrap();
+    assert_eq!(world.push().unwrap().sent, 1);
+    let log = world.server.log.lock().unwrap();
+    let expected = "{\"type\":\"user\",\"uuid\":\"a\",\"text\":\"\u{FFFD}\"}";
+    assert_eq!(log.entries()[0], expected.as_bytes());
+}
+
+#[test]
+fn one_process_at_a_time_pushes_a_transcript_to_an_address() {
     let world = World::with(&["a"]);
     let pusher = world.pusher(options());
     let lock = pusher.lock().unwrap();
-    let busy = world.folder.path().join(format!("home/locks/{SESSION}.push.lock"));
-    let second = lock_file(&FaultyDisk::sound(), &busy, Access::Exclusive, Duration::ZERO);
-    assert!(second.unwrap_err().is_busy());
+    let name = pusher.progress.file_stem().unwrap().to_str().unwrap();
+    let lock_of = |name: &str| {
+        let path = world.folder.path().join(format!("home/locks/{name}.push.lock"));
+        lock_file(&FaultyDisk::sound(), &path, Access::Exclusive, Duration::ZERO)
+    };
+    assert!(lock_of(name).unwrap_err().is_busy());
+    // A subagent has a log and a lock of its own.
+    let agent = progress::path(pusher.engine.home(), SESSION, Some("a1"), ADDRESS);
+    assert!(lock_of(agent.file_stem().unwrap().to_str().unwrap()).is_ok());
     drop(lock);
     assert_eq!(world.push().unwrap().sent, 1);
+}
+
+#[test]
+fn a_push_that_gives_way_to_another_one_says_what_is_pending() {
+    let world = World::with(&["a", "b"]);
+    let lock = world.pusher(options()).lock().unwrap();
+    let mut second = Pusher { lock_timeout: Duration::ZERO, ..world.pusher(options()) };
+    let report = second.push_and_report();
+    assert!(matches!(report.error, Some(PushError::Busy)));
+    assert_eq!((report.outcome.sent, report.outcome.pending), (0, 2));
+    drop(lock);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, EXPECT, LOCATION, RETRY_AFTER};
 use ureq::http::{HeaderMap, Response, StatusCode, Uri};
 use ureq::{Body, RequestBuilder};
 
@@ -14,6 +14,11 @@ use super::{Ingress, PutAnswer, PutEntry, Remote, Token, is_visible};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a server may take to begin its answer.
 const ANSWER: Duration = Duration::from_secs(60);
+/// Before a body with more bytes is sent, the server is asked whether it wants it: one that refuses the request closes the connection,
+/// and its answer would be lost among the bytes that it no longer reads.
+const LARGE: usize = 256 * 1024;
+/// How long a server may take to say that it wants a large body. Many never say so, and get it then.
+const WANTED: Duration = Duration::from_secs(1);
 /// How long storing one entry may take.
 const PUT: Duration = Duration::from_secs(120);
 /// The most redirects that are followed to read a log.
@@ -36,7 +41,7 @@ const KEY: &str = "Idempotency-Key";
 ///
 /// The token is sent to the host that the caller names and to no other: a redirect to another scheme, host or port is followed
 /// without it. Over `http`, which everyone on the way can read, it is sent to this machine only, unless
-/// [`allow_insecure`](Self::allow_insecure) says otherwise.
+/// [`allow_insecure`](Self::allow_insecure) says otherwise. The same holds for a user and password in the address.
 #[derive(Debug)]
 pub struct Http {
     agent: ureq::Agent,
@@ -44,11 +49,27 @@ pub struct Http {
     allow_insecure: bool,
 }
 
+/// Why no request is sent to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// It is not one of `http` or `https`.
+    #[error("it is not an http or https address")]
+    NotHttp,
+    /// Others could read the token.
+    #[error("the token is not sent over http to another machine")]
+    Token,
+    /// Others could read the password in the address.
+    #[error("the user and password of the address are not sent over http to another machine")]
+    Password,
+}
+
 impl Default for Http {
     fn default() -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(ANSWER))
+            .timeout_await_100(Some(WANTED))
             .http_status_as_error(false)
             .max_redirects(0)
             .build();
@@ -63,24 +84,32 @@ impl Http {
         Self { token, ..self }
     }
 
-    /// Sends the token also over `http` to other machines.
+    /// Sends the token, or the password in an address, also over `http` to other machines.
     #[must_use]
     pub fn allow_insecure(self, allow_insecure: bool) -> Self {
         Self { allow_insecure, ..self }
     }
 
-    /// Returns the value of `Authorization` for an address, or why the token must not be sent there.
-    fn authorization(&self, uri: &Uri) -> io::Result<Option<String>> {
-        let Some(token) = &self.token else { return Ok(None) };
-        if uri.scheme_str() == Some("https") || self.allow_insecure || is_this_machine(uri) {
-            return Ok(Some(token.authorization()));
+    /// Checks that a request to an address can be sent: that it is one of this client, and that it may be given the secrets.
+    pub fn check(&self, address: &str) -> Result<(), AddressError> {
+        self.authorization(&parse(address)?).map(drop)
+    }
+
+    /// Returns the value of `Authorization` for an address, or why the token, or the password in the address, must not be sent
+    /// there.
+    fn authorization(&self, uri: &Uri) -> Result<Option<String>, AddressError> {
+        let is_safe = uri.scheme_str() == Some("https") || self.allow_insecure || is_this_machine(uri);
+        let has_password = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+        match &self.token {
+            Some(_) if !is_safe => Err(AddressError::Token),
+            None if has_password && !is_safe => Err(AddressError::Password),
+            token => Ok(token.as_ref().map(Token::authorization)),
         }
-        Err(io::Error::other("the token is not sent over http to another machine; use an https address"))
     }
 
     /// Returns a request with the token, and without a proxy if this machine is asked.
     fn prepare<B>(&self, request: RequestBuilder<B>, uri: &Uri) -> io::Result<RequestBuilder<B>> {
-        let request = match self.authorization(uri)? {
+        let request = match self.authorization(uri).map_err(io::Error::other)? {
             Some(authorization) => request.header(AUTHORIZATION, authorization),
             None => request,
         };
@@ -104,6 +133,9 @@ impl Http {
                 request = request.header(name, value);
             }
         }
+        if entry.body.len() > LARGE {
+            request = request.header(EXPECT, "100-continue");
+        }
         request.config().timeout_global(Some(PUT)).build().send(entry.body).map_err(|error| match error {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => refused(error.to_string()),
             _ => PutAnswer::Unavailable { reason: error.to_string(), retry_after: None },
@@ -113,12 +145,16 @@ impl Http {
 
 impl Remote for Http {
     fn open(&self, address: &str) -> io::Result<Option<Box<dyn Read>>> {
-        let first = parse(address)?;
+        let first = parse(address).map_err(io::Error::other)?;
         let mut uri = first.clone();
         for _ in 0..=MAX_REDIRECTS {
             let response = self.get(&uri, &first)?;
             match response.status() {
                 StatusCode::NOT_FOUND => return Ok(None),
+                status @ StatusCode::UNAUTHORIZED => {
+                    let reason = format!("the server answered {status}");
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+                }
                 status if status.is_success() => {
                     return Ok(Some(Box::new(response.into_body().into_reader())));
                 }
@@ -179,10 +215,10 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
 }
 
-fn parse(address: &str) -> io::Result<Uri> {
+fn parse(address: &str) -> Result<Uri, AddressError> {
     let uri: Option<Uri> = address.parse().ok();
     let uri = uri.filter(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some());
-    uri.ok_or_else(|| io::Error::other("it is not an http or https address"))
+    uri.ok_or(AddressError::NotHttp)
 }
 
 /// Returns scheme, host and port of an address.
@@ -196,7 +232,8 @@ fn redirected(from: &Uri, headers: &HeaderMap) -> io::Result<Uri> {
     let location = headers.get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
     if location.starts_with('/') && !location.starts_with("//") {
         let authority = from.authority().map_or("", |authority| authority.as_str());
-        return parse(&format!("{}://{authority}{location}", from.scheme_str().unwrap_or("https")));
+        let address = format!("{}://{authority}{location}", from.scheme_str().unwrap_or("https"));
+        return parse(&address).map_err(io::Error::other);
     }
     parse(location)
         .map_err(|_| io::Error::other("the server redirects to an address that is not http or https"))
@@ -230,11 +267,18 @@ mod tests {
         ];
         for address in others {
             let error = http.authorization(&parse(address).unwrap()).unwrap_err().to_string();
-            assert!(!error.contains("secret") && error.contains("https"), "{error}");
+            assert!(!error.contains("secret") && error.contains("over http"), "{error}");
         }
         let http = http.allow_insecure(true);
         assert!(others.iter().all(|address| is_sent(&http, address)));
-        assert!(is_sent(&Http::default(), others[0]), "without a token there is nothing to protect");
+        let http = Http::default();
+        assert!(is_sent(&http, others[0]), "without a token there is nothing to protect");
+        assert_eq!(http.check("http://me:secret@example.org/x"), Err(AddressError::Password));
+        assert_eq!(http.check("http://me:secret@localhost/x"), Ok(()));
+        assert_eq!(http.check("https://me:secret@example.org/x"), Ok(()));
+        for bad in ["nonsense", "ftp://example.org/x", "", "http://", "/etc/passwd"] {
+            assert_eq!(http.check(bad), Err(AddressError::NotHttp), "{bad}");
+        }
     }
 
     #[test]

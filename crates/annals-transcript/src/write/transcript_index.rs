@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::fs::Handle;
 use crate::chain::Chain;
 use crate::entry::view::LastPrompt;
-use crate::entry::{Entry, Flag};
+use crate::entry::{Entry, Flag, Kind};
 use crate::file_state::FileState;
 use crate::json::JsonStr;
 use crate::line::{Position, Reader, read_span};
@@ -57,8 +57,7 @@ impl Id {
 pub(super) struct EntryLocation {
     pub(super) offset: u64,
     pub(super) length: u64,
-    /// Whether it can be the parent of other entries.
-    pub(super) is_message: bool,
+    pub(super) kind: Kind,
 }
 
 impl TranscriptIndex {
@@ -129,7 +128,7 @@ impl TranscriptIndex {
         let entries = session.nodes().iter().filter(|node| node.is_read_by_claude_code());
         let locations = entries.filter_map(|node| {
             let (offset, length) = (node.at.offset, node.length);
-            let location = EntryLocation { offset, length, is_message: node.kind.is_message() };
+            let location = EntryLocation { offset, length, kind: node.kind };
             Some((Id::new(&texts.get(node.id?)), location))
         });
         self.locations = locations.collect();
@@ -142,10 +141,10 @@ impl TranscriptIndex {
         }
         self.note_leaf(entry);
         let Some(id) = entry.head().id.map(JsonStr::decode) else { return };
-        let is_message = entry.kind().is_message();
+        let kind = entry.kind();
         let (offset, length) = (entry.at().offset, entry.bytes().len() as u64);
-        self.locations.insert(Id::new(&id), EntryLocation { offset, length, is_message });
-        if is_message && (self.subagent || !entry.has(Flag::Sidechain)) {
+        self.locations.insert(Id::new(&id), EntryLocation { offset, length, kind });
+        if kind.is_message() && (self.subagent || !entry.has(Flag::Sidechain)) {
             self.tip = Some(id.into_owned());
         }
     }
@@ -155,13 +154,13 @@ impl TranscriptIndex {
     }
 
     /// Adds a line that was just written to the end of the file.
-    pub(super) fn add_written_line(&mut self, id: Option<&str>, is_message: bool, line: &[u8]) {
+    pub(super) fn add_written_line(&mut self, id: Option<(&str, Kind)>, line: &[u8]) {
         let Position { offset, line: number } = self.end;
         let length = line.len() as u64;
         self.end = Position { offset: offset + length, line: number + 1 };
         self.last_line = Some(line_fingerprint(line));
-        if let Some(id) = id {
-            self.locations.insert(Id::new(id), EntryLocation { offset, length, is_message });
+        if let Some((id, kind)) = id {
+            self.locations.insert(Id::new(id), EntryLocation { offset, length, kind });
         }
     }
 

@@ -156,8 +156,31 @@ fn each_message_hangs_on_the_one_before_and_nothing_on_progress() {
     assert_eq!((told.written, told.skipped, told.last.as_deref()), (4, 1, Some("c")));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "b < a", "p < b", "c < b"]);
-    let refused = recorder.append(vec![prompt("d").with_parent("p")]).unwrap_err();
-    assert_eq!(refused.reason(), Some(&DraftError::NotAMessage("p".into())));
+}
+
+/// Claude Code reads the parent of the progress instead, so the line keeps the parent that the draft names.
+#[test]
+fn a_draft_may_hang_on_progress_of_its_batch_or_of_the_file() {
+    let project = Project::new();
+    let mut recorder = project.recorder();
+    let hook = |id: &str, parent: &str| progress("hook_progress", id, Some(parent));
+    recorder.append(vec![prompt("a"), hook("p", "a"), hook("q", "p"), reply("b").with_parent("q")]).unwrap();
+    recorder.flush().unwrap();
+    recorder.append(vec![prompt("c").with_parent("q")]).unwrap();
+    recorder.flush().unwrap();
+    // A recorder that reads the file knows the progress, too.
+    let mut recorder = project.recorder();
+    recorder.append(vec![prompt("d").with_parent("p")]).unwrap();
+    recorder
+        .append(vec![draft(&json!({"type": "queue-operation", "uuid": "r", "operation": "enqueue"}))])
+        .unwrap();
+    recorder.flush().unwrap();
+    let shape = project.shape();
+    assert_eq!(shape[..6], ["a < -", "p < a", "q < p", "b < q", "c < q", "d < p"], "{shape:?}");
+    let session = Session::read(std::fs::File::open(project.path()).unwrap()).unwrap();
+    assert_eq!(Chain::build(&session).entries(), [0, 5], "d continues a");
+    let refused = recorder.append(vec![prompt("e").with_parent("r")]).unwrap_err();
+    assert_eq!(refused.reason(), Some(&DraftError::NotAMessage("r".into())));
 }
 
 /// Of entries at the same time, the client would take the first for a parent that is lost.
@@ -319,14 +342,16 @@ fn ephemeral_progress_is_dropped_and_what_hangs_on_it_is_not_lost() {
             progress("agent_progress", "p4", None),
             progress("hook_progress", "p5", Some("p2")),
             reply("b").with_parent("p2"),
+            // It hangs on progress that is kept, and that hung on progress that is not.
+            reply("b2").with_parent("p5"),
         ])
         .unwrap();
-    assert_eq!((told.written, told.collapsed, told.skipped), (4, 3, 0));
+    assert_eq!((told.written, told.collapsed, told.skipped), (5, 3, 0));
     recorder.flush().unwrap();
     // A later batch may hang on progress of an earlier one, too.
     recorder.append(vec![prompt("c").with_parent("p2")]).unwrap();
     recorder.flush().unwrap();
-    assert_eq!(project.shape(), ["a < -", "p4 < a", "p5 < a", "b < a", "c < a"]);
+    assert_eq!(project.shape(), ["a < -", "p4 < a", "p5 < a", "b < a", "b2 < p5", "c < a"]);
     // Progress that is its own ancestor does no harm.
     let told = recorder
         .append(vec![

@@ -12,7 +12,7 @@ use annals_engine::{
     without_secrets,
 };
 use annals_proto::{ChangeResult, Operation};
-use annals_transcript::write::rewrite::RemovalMethod;
+use annals_transcript::write::{self, rewrite::RemovalMethod};
 
 use super::bulk::{self, Plan};
 use super::remote;
@@ -138,14 +138,23 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let log = open_log(args)?;
     let file = TranscriptFile::at(&target.path());
     let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("create", "created") };
+    let missing = log.is_missing();
+    let failed = |error: annals_engine::Error| {
+        let is_missing = missing && error.writer().is_some_and(write::Error::is_empty_log);
+        let failure = Failure::from(error);
+        if !is_missing {
+            return failure;
+        }
+        failure.with_hint("the server has no log at this address (404)".into())
+    };
     let options = HydrateOptions { force: args.safety.force, allow_empty: args.allow_empty };
     let mut entry = None;
     let (entries, text) = if args.safety.dry_run {
-        let entries = engine.rehearse_hydrate(&target, log, options)?;
+        let entries = engine.rehearse_hydrate(&target, log, options).map_err(failed)?;
         warn_of_refusal(engine, &file, args.safety)?;
         (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
     } else {
-        let HydrateOutcome { entries, replaced } = engine.hydrate(&target, log, options)?;
+        let HydrateOutcome { entries, replaced } = engine.hydrate(&target, log, options).map_err(failed)?;
         let mut lines = vec![format!("{did} {} with {}", name(&file), output::entries(entries))];
         if let Some(replaced) = &replaced {
             let (session, entry) = (clean(&replaced.session), &replaced.entry);
@@ -173,11 +182,15 @@ fn open_log(args: &Hydrate) -> Result<Log, Failure> {
     let log = if from == "-" {
         Log::read(io::stdin())
     } else if from.starts_with("http://") || from.starts_with("https://") {
-        Log::fetch(&remote::http(&args.access)?, from)
+        Log::fetch(&remote::http(&args.access, from)?, from)
     } else {
         File::open(Path::new(from)).and_then(Log::read)
     };
-    log.map_err(|error| Failure::source(&without_secrets(from), &error))
+    let is_address = from.contains("://");
+    log.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied if is_address => Failure::unauthorized(&without_secrets(from)),
+        _ => Failure::source(&without_secrets(from), &error),
+    })
 }
 
 /// Warns if Claude Code has the session open, and of what it may do then.

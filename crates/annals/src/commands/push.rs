@@ -13,28 +13,27 @@ use annals_proto::PushResult;
 
 use super::change::name;
 use super::remote;
-use crate::args::{Global, Push, Record};
+use crate::args::{Global, Push, Record, RemoteAccess};
 use crate::failure::Failure;
 use crate::output::{self, clean};
 
 pub(crate) fn run(engine: &Engine, args: &Push, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session_to_change(&args.session)?;
+    let file = engine.session_to_change(&args.session).map_err(no_session)?;
     let address = fill_in(&args.address, &file)?;
     let options = PushOptions { all: args.all, restart: args.restart, retry: retry(args.retry_delay) };
-    let mut pusher = engine.pusher(&file, &address, Box::new(remote::http(&args.access)?), options)?;
-    let result = if args.dry_run { pusher.pending() } else { pusher.push() };
-    let outcome = result.map_err(|error| {
-        let pending = pusher.pending().map_or(0, |outcome| outcome.pending);
-        failure(&error, pending, &file, &args.address)
-    })?;
+    let mut pusher =
+        engine.pusher(&file, &address, Box::new(remote::http(&args.access, &address)?), options)?;
+    let report = if args.dry_run { pusher.pending_and_report() } else { pusher.push_and_report() };
     let mut out = output::stdout();
     if global.json {
-        output::json_line(&mut out, &to_wire(&file, &address, &outcome, None, args.dry_run))?;
-    } else {
-        writeln!(out, "{}", summary(&file, &address, &outcome, args.dry_run))?;
+        output::json_line(&mut out, &to_wire(&file, &address, &report, args.dry_run))?;
+    } else if report.error.is_none() {
+        writeln!(out, "{}", summary(&file, &address, &report.outcome, args.dry_run))?;
     }
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    let again = Again { file: &file, address: &args.address, all: args.all, access: &args.access };
+    warn_of_skipped(&report.outcome, "--all");
+    conclude(&report, &again).map(|()| ExitCode::SUCCESS)
 }
 
 /// Starts to push what a recorder appends.
@@ -46,22 +45,40 @@ pub(crate) fn start(
     let Some(address) = &args.push else { return Ok(None) };
     let address = fill_in(address, file)?;
     let options = PushOptions { all: args.push_all, restart: false, retry: retry(args.retry_delay) };
-    let pusher = engine.pusher(file, &address, Box::new(remote::http(&args.access)?), options)?;
+    let pusher = engine.pusher(file, &address, Box::new(remote::http(&args.access, &address)?), options)?;
     Ok(Some(BackgroundPusher::start(pusher)))
 }
 
 /// Waits for what a recorder appended to be pushed, and prints what was sent and what is pending.
 pub(crate) fn finish(pusher: BackgroundPusher, args: &Record, file: &TranscriptFile) -> Result<(), Failure> {
-    let PushReport { outcome, error, .. } = pusher.finish();
+    let report = pusher.finish();
     let given = args.push.as_deref().unwrap_or_default();
     let address = fill_in(given, file)?;
     let mut out = output::stdout();
-    output::json_line(&mut out, &to_wire(file, &address, &outcome, error.as_ref(), false))?;
+    output::json_line(&mut out, &to_wire(file, &address, &report, false))?;
     out.flush()?;
-    match error {
-        Some(error) => Err(failure(&error, outcome.pending, file, given)),
-        None => Ok(()),
+    warn_of_skipped(&report.outcome, "--push-all");
+    conclude(&report, &Again { file, address: given, all: args.push_all, access: &args.access })
+}
+
+/// Says that entries are not sent, and which option sends them.
+fn warn_of_skipped(outcome: &PushOutcome, option: &str) {
+    if outcome.skipped > 0 {
+        output::note(&format!(
+            "note: not sent: {} with a uuid that cannot be the value of an HTTP header; `{option}` sends such entries as records",
+            output::entries(outcome.skipped)
+        ));
     }
+}
+
+/// Returns the failure of a selector. The transcript of a subagent is named by its path.
+fn no_session(error: annals_engine::Error) -> Failure {
+    let is_agent = error.is_agent();
+    let failure = Failure::from(error);
+    if !is_agent {
+        return failure;
+    }
+    failure.with_hint("`push` takes the path of the agent's transcript, with `{agent}` in the address".into())
 }
 
 /// Returns an address with the ids of the transcript. A subagent has a log of its own, so its id must be in the address.
@@ -84,25 +101,70 @@ fn not_a_session(path: &Path) -> Failure {
 }
 
 fn retry(delay: u64) -> Retry {
-    Retry { first_pause: Duration::from_millis(delay), ..Retry::default() }
+    Retry { first_pause: Duration::from_millis(delay), announce, ..Retry::default() }
 }
 
-/// Returns the failure of a push, with the command that continues it.
-fn failure(error: &PushError, pending: usize, file: &TranscriptFile, address: &str) -> Failure {
-    if let PushError::Engine(error) = error {
-        return Failure::usage(&format!("cannot push: {error}"), "the transcript is unchanged; try again");
+/// Says why nothing happens for a while.
+fn announce(reason: &str, pause: Duration) {
+    output::note(&format!(
+        "note: not sent yet: {}; trying again in {} s",
+        clean(reason),
+        pause.as_secs_f64()
+    ));
+}
+
+/// What the command that continues a push consists of.
+struct Again<'a> {
+    file: &'a TranscriptFile,
+    /// The address as it was given.
+    address: &'a str,
+    all: bool,
+    access: &'a RemoteAccess,
+}
+
+impl Again<'_> {
+    /// Returns the command, without what may be secret in the address.
+    fn command(&self) -> String {
+        // A subagent has no name of its own.
+        let path = self.file.path.to_string_lossy();
+        let session = if self.file.agent.is_some() { format!("'{path}'") } else { name(self.file) };
+        let mut command = format!("annals push {session} '{}'", without_secrets(self.address));
+        if self.all {
+            command += " --all";
+        }
+        if let Some(path) = &self.access.token_file {
+            command = format!("{command} --token-file '{}'", path.display());
+        }
+        if self.access.insecure_http {
+            command += " --insecure-http";
+        }
+        clean(&command).into_owned()
     }
-    // A subagent has no name of its own.
-    let session = if file.agent.is_some() { file.path.to_string_lossy().into_owned() } else { name(file) };
-    let again = format!("annals push {} '{}'", clean(&session), clean(&without_secrets(address)));
-    Failure::push(error, pending, &again)
+
+    /// Returns what has to be added to the address.
+    fn secrets(&self) -> Option<String> {
+        let is_whole = without_secrets(self.address) == self.address;
+        (!is_whole).then(|| {
+            "give the address as before: its user, password and query may be secret and are not shown".into()
+        })
+    }
+}
+
+/// Returns the failure of a push, if it failed, with the command that continues it.
+fn conclude(report: &PushReport, again: &Again<'_>) -> Result<(), Failure> {
+    match &report.error {
+        None => Ok(()),
+        Some(PushError::Engine(error)) => {
+            Err(Failure::usage(&format!("cannot push: {error}"), "the transcript is unchanged; try again"))
+        }
+        Some(error) => Err(Failure::push(error, report.outcome.pending, &again.command(), again.secrets())),
+    }
 }
 
 fn to_wire(
     file: &TranscriptFile,
     address: &str,
-    outcome: &PushOutcome,
-    error: Option<&PushError>,
+    PushReport { outcome, error, .. }: &PushReport,
     dry_run: bool,
 ) -> PushResult {
     PushResult {
@@ -112,7 +174,8 @@ fn to_wire(
         pushed: outcome.sent,
         pending: outcome.pending,
         last: outcome.last.clone(),
-        error: error.map(ToString::to_string),
+        skipped: outcome.skipped,
+        error: error.as_ref().map(ToString::to_string),
         dry_run,
     }
 }

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+#[cfg(feature = "http")]
+use annals_engine::AddressError;
 use annals_engine::Token;
 
 use crate::args::RemoteAccess;
@@ -14,15 +16,24 @@ const REMOTE_TOKEN: &str = "ANNALS_REMOTE_TOKEN";
 /// The size limit of a token file, in bytes.
 const MAX_TOKEN_FILE: u64 = 4096;
 
-/// Returns a client that sends the user's token.
+/// Returns a client that sends the user's token to an address, if it can be sent there.
 #[cfg(feature = "http")]
-pub(crate) fn http(access: &RemoteAccess) -> Result<annals_engine::Http, Failure> {
-    Ok(annals_engine::Http::default().with_token(token(access)?).allow_insecure(access.insecure_http))
+pub(crate) fn http(access: &RemoteAccess, address: &str) -> Result<annals_engine::Http, Failure> {
+    let http = annals_engine::Http::default().with_token(token(access)?).allow_insecure(access.insecure_http);
+    // The address itself may be a password that was pasted in the wrong place.
+    http.check(address).map_err(|error| {
+        let hint = match error {
+            AddressError::NotHttp => "an address is like `https://example.org/sessions/{session}`",
+            _ => "use an https address, or `--insecure-http`: then everyone on the way can read it",
+        };
+        Failure::usage(&format!("cannot use the address: {error}"), hint)
+    })?;
+    Ok(http)
 }
 
 /// Returns the failure that this program has no HTTP.
 #[cfg(not(feature = "http"))]
-pub(crate) fn http(access: &RemoteAccess) -> Result<NoHttp, Failure> {
+pub(crate) fn http(access: &RemoteAccess, _: &str) -> Result<NoHttp, Failure> {
     token(access)?;
     Err(Failure::usage(
         "this annals was built without HTTP (cargo feature `http`)",

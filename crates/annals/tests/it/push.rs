@@ -14,6 +14,10 @@ use testkit::ingress::{Fault, Server};
 
 use crate::{ANNALS, SESSION, annals, feed, rest, small_home, transcript};
 
+/// The hint for an address to which a secret is not sent.
+const INSECURE: &str =
+    "hint: use an https address, or `--insecure-http`: then everyone on the way can read it\n";
+
 fn prompt(id: &str) -> String {
     format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"message\":{{\"content\":\"{id}\"}}}}\n")
 }
@@ -84,7 +88,11 @@ fn a_server_that_is_down_loses_nothing_and_delays_no_local_line() {
     let last = json(ran.stdout.lines().last().unwrap());
     assert_eq!((&last["pushed"], &last["pending"]), (&0.into(), &3.into()));
     let said = without_port(&ran.stderr, &url);
-    let (first, hints) = said.split_once('\n').unwrap();
+    let (notes, failure) = said.split_at(said.find("annals: ").unwrap());
+    let is_note =
+        |line: &str| line.starts_with("note: not sent yet: ") && line.ends_with("; trying again in 0 s");
+    assert!(notes.lines().count() >= 9 && notes.lines().all(is_note), "{notes}");
+    let (first, hints) = failure.split_once('\n').unwrap();
     assert!(first.starts_with("annals: cannot push: gave up after 10 tries: "), "{first}");
     assert_snapshot!(hints, @"
     hint: all entries are on disk; pending: 3 entries
@@ -134,7 +142,7 @@ fn a_rewritten_transcript_stops_the_push_with_a_way_to_go_on() {
     let said = without_port(&ran.stderr, &url);
     let path = recorded(&home).to_string_lossy().replace(&*home.path().to_string_lossy(), "[home]");
     assert_snapshot!(said.replace(&path, "[transcript]"), @"
-    annals: cannot push: [transcript] was rewritten or replaced since it was last pushed; the server still has the earlier version
+    annals: cannot push: [transcript] was rewritten, replaced or deleted since entries of it were sent; the server still has the earlier version
     hint: all entries are on disk
     hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log' --restart` continues behind the last entry that the server has, if the transcript still has it
     ");
@@ -170,7 +178,11 @@ fn a_token_comes_from_a_file_or_the_environment_and_is_never_told() {
     // `hydrate` reads it with the same token.
     let hydrate = ["hydrate", &url, "--session", SESSION, "--dry-run"];
     let ran = annals(&home, &hydrate);
-    assert_eq!((ran.code, ran.stderr.contains("401")), (Some(2), true), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(without_port(&ran.stderr, &url), @"
+    annals: cannot read http://server/log: the server does not accept the token, or requires one (401)
+    hint: give a token with `--token-file`, or in `ANNALS_REMOTE_TOKEN`
+    ");
     let ran = annals(&home, &[&hydrate[..], &with_file].concat());
     assert_snapshot!(ran.stdout, @"would replace 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 with 3 entries");
     let mut command = home.command(ANNALS);
@@ -182,8 +194,9 @@ fn a_token_comes_from_a_file_or_the_environment_and_is_never_told() {
     {
         let ran = annals(&home, &[command, &with_file].concat());
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("the token is not sent over http to another machine"), "{}", ran.stderr);
-        assert!(!ran.stderr.contains(TOKEN), "{}", ran.stderr);
+        let told = "annals: cannot use the address: the token is not sent over http to another machine
+";
+        assert_eq!(ran.stderr, format!("{told}{INSECURE}"));
     }
     let bad = home.write("bad", "two words");
     let ran = push(&home, &url, &["--token-file", bad.to_str().unwrap()]);
@@ -233,6 +246,100 @@ fn a_token_does_not_follow_a_redirect_to_another_host() {
     let ran = push(&home, &format!("{moved}/log"), &[]);
     assert!(request.recv().unwrap().starts_with("put /log"));
     assert!(ran.stderr.contains("give the address that it redirects to"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_address_is_checked_before_anything_is_done() {
+    let home = small_home();
+    for address in ["nonsense", "ftp://me:s3cret@server/log", "me:s3cret@server/log"] {
+        for more in [&["--dry-run"][..], &[]] {
+            let ran = push(&home, address, more);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{address}");
+            let told = "annals: cannot use the address: it is not an http or https address
+\
+                hint: an address is like `https://example.org/sessions/{session}`
+";
+            assert_eq!(ran.stderr, told);
+        }
+        let before = fs::read(home.path().join(transcript())).unwrap();
+        assert_eq!(record(&home, address, &["x"], &[]).code, Some(2));
+        assert_eq!(fs::read(home.path().join(transcript())).unwrap(), before, "nothing is written");
+    }
+    for command in [
+        &["push", SESSION, "http://me:s3cret@server.invalid/log"][..],
+        &["hydrate", "http://me:s3cret@server.invalid/log"],
+    ] {
+        let told = "annals: cannot use the address: the user and password of the address are not sent over http to another machine
+";
+        assert_eq!(annals(&home, command).stderr, format!("{told}{INSECURE}"));
+    }
+}
+
+#[test]
+fn a_failed_push_prints_the_same_json_and_a_command_that_continues_it() {
+    let (home, server) = (small_home(), Server::start(None, Box::new(|| Some(Fault::DropBefore))).unwrap());
+    let token = home.write("token", "s3cret\n");
+    let url = server.url().replace("http://", "http://me:s3cret@") + "/{session}?key=s3cret";
+    let ran = push(&home, &url, &["--json", "--all", "--token-file", token.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2));
+    let told = json(&ran.stdout);
+    assert_eq!((&told["pushed"], &told["pending"]), (&0.into(), &4.into()), "{told}");
+    assert!(told["error"].as_str().unwrap().starts_with("gave up after 10 tries"), "{told}");
+    let said = without_port(&ran.stderr, &server.url());
+    let hints = said.split_once("hint: ").unwrap().1;
+    assert_snapshot!(hints, @"
+    all entries are on disk; pending: 4 entries
+    hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log/{session}' --all --token-file '[home]/token'` sends what is pending
+    hint: give the address as before: its user, password and query may be secret and are not shown
+    ");
+    assert!(!said.contains("s3cret"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_sent_is_said() {
+    let (home, server) = (Home::new(), Server::sound().unwrap());
+    let ran = record(&home, &server.url(), &["a", "茶 1"], &[]);
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(json(ran.stdout.lines().last().unwrap())["skipped"], 1);
+    assert_snapshot!(ran.stderr, @"note: not sent: 1 entry with a uuid that cannot be the value of an HTTP header; `--push-all` sends such entries as records");
+    let told = json(&push(&home, &server.url(), &["--json"]).stdout);
+    assert_eq!((&told["pending"], &told["skipped"]), (&0.into(), &1.into()));
+}
+
+#[test]
+fn a_missing_log_and_an_agent_are_explained() {
+    let home = small_home();
+    let (url, _request) =
+        answer_once("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into());
+    assert_snapshot!(annals(&home, &["hydrate", &url]).stderr, @"
+    annals: the log is empty
+    hint: the server has no log at this address (404)
+    hint: nothing was changed; `--allow-empty` creates an empty session
+    ");
+    let agent = ["record", "--session", SESSION, "--agent", "a1b2c3d4"];
+    assert_eq!(feed(&home, &agent, prompt("x").as_bytes()).code, Some(0));
+    let said = annals(&home, &["push", "a1b2c3d4", &url]).stderr;
+    let hint = "hint: `push` takes the path of the agent's transcript, with `{agent}` in the address\n";
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
+fn an_answer_that_comes_before_a_large_entry_is_read() {
+    let home = Home::new();
+    let answer = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_owned();
+    let (url, request) = answer_once(answer);
+    let large = format!(
+        "{{\"type\":\"user\",\"uuid\":\"a\",\"message\":{{\"content\":\"{}\"}}}}\n",
+        "x".repeat(1 << 20)
+    );
+    let ran = feed(&home, &["record", "--project", ".", "--push", &url], large.as_bytes());
+    assert!(request.recv().unwrap().contains("expect: 100-continue"));
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.starts_with("annals: cannot push: the server does not accept the token"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
