@@ -995,7 +995,7 @@ export interface TrashResult {
 export interface Turn {
   /** Whether the conversation was compacted in it. */
   compacted: boolean;
-  /** The time from its start to its last entry. */
+  /** The time from its start to the end of its work. */
   durationMs: number | null;
   /** How many of the calls failed. */
   errors: number;

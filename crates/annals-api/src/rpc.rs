@@ -242,9 +242,12 @@ impl Error {
         let message = error.inner().to_string();
         // The path of the parameter says where it is, so the line and column are left out.
         let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
-        let message = message
-            .replace("expected usize", "expected a number")
-            .replace("expected u64", "expected a number");
+        // A number that is refused is negative or has a fraction.
+        let is_number = ["invalid value: integer", "invalid type: floating"]
+            .iter()
+            .any(|start| message.starts_with(start));
+        let expected = if is_number { "expected a whole number from 0 up" } else { "expected a number" };
+        let message = message.replace("expected usize", expected).replace("expected u64", expected);
         let cut: String = message.chars().take(LONGEST_COMPLAINT).collect();
         let more = if cut.len() < message.len() { "…" } else { "" };
         let place: String = error.path().to_string().chars().take(LONGEST_COMPLAINT).collect();
@@ -425,6 +428,10 @@ mod tests {
         };
         let told = complaint(r#"{"workspacePath": "/茶", "limit": "ten"}"#);
         assert_eq!(told, "`limit`: invalid type: string \"ten\", expected a number");
+        let told = complaint(r#"{"limit": -1}"#);
+        assert_eq!(told, "`limit`: invalid value: integer `-1`, expected a whole number from 0 up");
+        let told = complaint(r#"{"limit": 1.5}"#);
+        assert_eq!(told, "`limit`: invalid type: floating point `1.5`, expected a whole number from 0 up");
         let told = complaint(&format!(r#"{{"limit": "{}"}}"#, "天".repeat(1 << 20)));
         assert!(told.starts_with("`limit`: invalid type: string \"天天") && told.ends_with("天…"), "{told}");
         assert!(told.chars().count() < 2 * LONGEST_COMPLAINT);

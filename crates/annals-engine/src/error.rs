@@ -40,12 +40,18 @@ pub(crate) enum ErrorKind {
         "the manifest of `{session}` in the trash names files outside of its config folder; nothing was moved"
     )]
     StrayManifest { session: String },
-    #[error("no entry, or more than one, begins with `{id}`")]
+    #[error("no entry begins with `{id}`")]
     NoEntry { id: String },
+    #[error("{found} entries begin with `{id}`; give more of the uuid")]
+    AmbiguousEntry { id: String, found: usize },
+    #[error("the entry `{id}` is not a message of the conversation")]
+    NotAMessage { id: String },
     #[error("no message from `{id}` back to the first has a snapshot of files")]
     NoSnapshot { id: String },
-    #[error("the session changed no file, or more than one, whose path ends with `{path}`")]
+    #[error("the session changed no file whose path ends with `{path}`")]
     NoChangedFile { path: String },
+    #[error("the session changed {} files whose paths end with `{path}`", candidates.len())]
+    AmbiguousFile { path: String, candidates: Vec<String> },
     #[error("no version of {path} is recorded: Claude Code kept no backup of it")]
     NoVersion { path: String },
     #[error(
@@ -209,6 +215,14 @@ impl Error {
         )
     }
 
+    /// Returns the changed files that the end of a path may mean, if there are several.
+    pub fn changed_files(&self) -> &[String] {
+        match &*self.0 {
+            ErrorKind::AmbiguousFile { candidates, .. } => candidates,
+            _ => &[],
+        }
+    }
+
     /// Returns whether there is no such session.
     pub fn is_not_found(&self) -> bool {
         matches!(*self.0, ErrorKind::NotFound { .. })
@@ -254,9 +268,22 @@ impl Error {
         matches!(*self.0, ErrorKind::PathTaken { .. } | ErrorKind::PartlyRestored { .. })
     }
 
-    /// Returns whether there is no such entry.
+    /// Creates the error that not one but `found` entries have an id that begins with a text.
+    pub(crate) fn not_one_entry(beginning: &str, found: usize) -> Self {
+        let id = beginning.to_owned();
+        Self::new(if found == 0 {
+            ErrorKind::NoEntry { id }
+        } else {
+            ErrorKind::AmbiguousEntry { id, found }
+        })
+    }
+
+    /// Returns whether there is no such entry, or not only one.
     pub fn is_no_entry(&self) -> bool {
-        matches!(*self.0, ErrorKind::NoEntry { .. })
+        matches!(
+            *self.0,
+            ErrorKind::NoEntry { .. } | ErrorKind::AmbiguousEntry { .. } | ErrorKind::NotAMessage { .. }
+        )
     }
 
     /// Returns whether a given folder is not a config folder of Claude Code.

@@ -86,7 +86,7 @@ impl FileHistory {
         self.files.iter().filter(|file| file.is_changed())
     }
 
-    /// Returns the version of a file that held when a message was sent: before everything that was changed in answer to it.
+    /// Returns the version that a file had when a message was sent: before everything that was changed in answer to it.
     ///
     /// The message is named by its uuid or the beginning of it. Its own snapshot counts, or else that of the closest message
     /// before it that has one: for a reply, that of its prompt. A file that this snapshot does not have was changed later for
@@ -136,20 +136,41 @@ impl FileHistory {
         if let Some((id, _)) = self.parents.get_key_value(beginning) {
             return Ok(id);
         }
-        let mut found = self.parents.keys().filter(|id| !beginning.is_empty() && id.starts_with(beginning));
-        match (found.next(), found.next()) {
-            (Some(id), None) => Ok(id),
-            _ => Err(Error::new(ErrorKind::NoEntry { id: beginning.to_owned() })),
+        let found = self.parents.keys().filter(|id| !beginning.is_empty() && id.starts_with(beginning));
+        match found.collect::<Vec<_>>()[..] {
+            [id] => Ok(id),
+            ref several => Err(Error::not_one_entry(beginning, several.len())),
         }
+    }
+
+    /// Returns the beginning of a message's id that names no other message, so that it can be typed. It has at least 8
+    /// characters, if the id has them.
+    pub fn short_id<'a>(&self, id: &'a str) -> &'a str {
+        const SHORTEST: usize = 8;
+        let others = || self.parents.keys().filter(|other| *other != id);
+        let common =
+            |other: &String| id.chars().zip(other.chars()).take_while(|(one, two)| one == two).count();
+        let length = others().map(|other| common(other) + 1).max().unwrap_or(0).max(SHORTEST);
+        id.char_indices().nth(length).map_or(id, |(end, _)| &id[..end])
+    }
+
+    /// Returns the changed files that a path, or the end of one, names.
+    pub fn named<'a>(&'a self, path: &str) -> impl Iterator<Item = &'a ChangedFile> + use<'a> {
+        let filter = FileFilter::new(path);
+        self.changed().filter(move |file| filter.is_file(&file.path))
     }
 
     fn index(&self, wanted: &str) -> Result<usize, Error> {
         let filter = FileFilter::new(wanted);
         let is_it = |file: &ChangedFile| filter.is_file(&file.path);
-        let mut found = self.files.iter().enumerate().filter(|(_, file)| is_it(file)).map(|(index, _)| index);
-        match (found.next(), found.next()) {
-            (Some(index), None) => Ok(index),
-            _ => Err(Error::new(ErrorKind::NoChangedFile { path: wanted.to_owned() })),
+        let found = self.files.iter().enumerate().filter(|(_, file)| is_it(file));
+        match found.collect::<Vec<_>>()[..] {
+            [(index, _)] => Ok(index),
+            [] => Err(Error::new(ErrorKind::NoChangedFile { path: wanted.to_owned() })),
+            ref several => {
+                let candidates = several.iter().map(|(_, file)| file.path.clone()).collect();
+                Err(Error::new(ErrorKind::AmbiguousFile { path: wanted.to_owned(), candidates }))
+            }
         }
     }
 
@@ -358,6 +379,10 @@ impl Records {
             .into_iter()
             .map(|(message, versions)| (message, versions.into_iter().map(moved).collect()))
             .collect();
+        // The message of a snapshot may not be in the transcript, but it names versions all the same.
+        for message in history.snapshots.keys() {
+            history.parents.entry(message.clone()).or_insert(None);
+        }
         history.look_for_backups();
         history
     }

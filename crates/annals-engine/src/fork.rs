@@ -177,13 +177,12 @@ fn file_history(file: &TranscriptFile, session: &str) -> Option<PathBuf> {
 /// Returns the line of the message that a copy ends with.
 fn last_line(snapshot: &Snapshot, id: &str) -> Result<u64, Error> {
     let session = snapshot.session();
-    let unknown = || Error::new(ErrorKind::NoEntry { id: id.to_owned() });
-    let [id] = session.ids_beginning(id)[..] else { return Err(unknown()) };
-    let node = session.nodes().iter().rev().find(|node| node.id == Some(id)).ok_or_else(unknown)?;
-    if !node.kind.is_message() || node.has(Flag::Sidechain) {
-        return Err(unknown());
-    }
-    Ok(node.at.line)
+    let found = session.ids_beginning(id);
+    let [only] = found[..] else { return Err(Error::not_one_entry(id, found.len())) };
+    let node = session.nodes().iter().rev().find(|node| node.id == Some(only));
+    let message = node.filter(|node| node.kind.is_message() && !node.has(Flag::Sidechain));
+    let message = message.ok_or_else(|| Error::new(ErrorKind::NotAMessage { id: id.to_owned() }))?;
+    Ok(message.at.line)
 }
 
 /// Returns whether an entry is copied to a fork: the conversation and its context, but no state of the original session

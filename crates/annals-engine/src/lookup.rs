@@ -43,7 +43,7 @@ pub(crate) fn transcript(engine: &Engine, selector: &OsStr) -> Result<Transcript
         Err(error) if error.is_not_found() => {
             let mut found = agents_named(engine, &selector.to_string_lossy());
             match found.len() {
-                0 => Err(error),
+                0 => Err(explain_remote_agent(engine, &selector.to_string_lossy(), error)),
                 1 => Ok(found.remove(0)),
                 _ => Err(Error::ambiguous_agents(&selector.to_string_lossy(), &found)),
             }
@@ -264,6 +264,19 @@ fn explain_agent(engine: &Engine, selector: &OsStr, error: Error) -> Error {
         Some(file) => Error::new(ErrorKind::IsAgent {
             agent: file.agent.clone().unwrap_or_default(),
             session: file.session.clone().unwrap_or_default(),
+        }),
+        None => error,
+    }
+}
+
+/// Says that an argument names an agent on another machine, if it does: `agents` lists it, but its transcript is not here.
+fn explain_remote_agent(engine: &Engine, agent: &str, error: Error) -> Error {
+    let is_it = |file: &TranscriptFile| remote_agents(file).iter().any(|(id, _)| id == agent);
+    match engine.sessions().into_iter().find(is_it) {
+        Some(file) => Error::new(ErrorKind::NoAgent {
+            session: file.session.unwrap_or_default(),
+            agent: agent.to_owned(),
+            is_remote: true,
         }),
         None => error,
     }

@@ -7,7 +7,7 @@ use annals_transcript::write::rewrite::{self, RemovalMethod};
 use annals_transcript::write::{Options, Target};
 
 use crate::engine::Engine;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::files::TranscriptFile;
 use crate::remote::Remote;
 use crate::snapshot::Snapshot;
@@ -35,7 +35,7 @@ pub(crate) fn entry_id(file: &TranscriptFile, beginning: &str) -> Result<String,
     let snapshot = Snapshot::take(file.clone())?;
     match snapshot.session().ids_beginning(beginning)[..] {
         [id] => Ok(snapshot.session().id_texts().get(id)),
-        _ => Err(Error::new(ErrorKind::NoEntry { id: beginning.to_owned() })),
+        ref several => Err(Error::not_one_entry(beginning, several.len())),
     }
 }
 

@@ -97,18 +97,20 @@ impl Snapshot {
     }
 
     /// Resolves the conversation that ends in the entry whose uuid begins with `leaf`, or the one that Claude Code would
-    /// resume. A turn after a pause of at least `pause_ms` is a resumption.
+    /// resume. A turn after a pause of more than `pause_ms` is a resumption.
     pub fn conversation(&self, leaf: Option<&str>, pause_ms: i64) -> Result<Conversation<'_>, Error> {
         let chain = match leaf {
-            Some(leaf) => self.chain_ending_in(leaf).ok_or_else(|| no_entry(leaf))?,
+            Some(leaf) => self.chain_ending_in(leaf)?,
             None => Chain::build(&self.session),
         };
         Conversation::along(self, chain, pause_ms)
     }
 
-    fn chain_ending_in(&self, leaf: &str) -> Option<Chain<'_>> {
-        let [id] = self.session.ids_beginning(leaf)[..] else { return None };
-        Chain::ending_in(&self.session, id)
+    fn chain_ending_in(&self, leaf: &str) -> Result<Chain<'_>, Error> {
+        let found = self.session.ids_beginning(leaf);
+        let [id] = found[..] else { return Err(Error::not_one_entry(leaf, found.len())) };
+        let chain = Chain::ending_in(&self.session, id);
+        chain.ok_or_else(|| Error::new(ErrorKind::NotAMessage { id: leaf.to_owned() }))
     }
 
     /// Returns the file with output that was too long for the transcript, if it still exists.
@@ -148,10 +150,6 @@ impl Snapshot {
         read_span(&mut *self.source.borrow_mut(), offset, length)
             .map_err(|source| Error::read(self.path(), source))
     }
-}
-
-fn no_entry(leaf: &str) -> Error {
-    Error::new(ErrorKind::NoEntry { id: leaf.to_owned() })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct Turn {
     pub prompt: String,
     /// When it started.
     pub started_at: Option<String>,
-    /// The time from its start to its last entry.
+    /// The time from its start to the end of its work.
     pub duration_ms: Option<u64>,
     /// How many user and assistant entries it has.
     pub messages: u64,

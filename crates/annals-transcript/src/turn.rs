@@ -13,14 +13,17 @@
 //! # Ok::<(), std::convert::Infallible>(())
 //! ```
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use crate::chain::NodeIndex;
-use crate::entry::view::{Assistant, User};
+use crate::content::Block;
+use crate::entry::view::{Assistant, System, SystemKind, User};
 use crate::entry::{Entry, Flag, Kind};
 use crate::history::Step;
 use crate::item::{Item, Part};
+use crate::model::Placeholder;
 use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
 
@@ -45,7 +48,7 @@ pub struct Turn {
     pub node: NodeIndex,
     /// When it started, in milliseconds since 1970.
     pub started_at: Option<i64>,
-    /// The time of its last entry, in milliseconds since 1970.
+    /// The time of the last entry that belongs to its work (CHAIN 11.1), in milliseconds since 1970.
     pub ended_at: Option<i64>,
     /// The number of user and assistant entries.
     pub messages: u64,
@@ -59,12 +62,12 @@ pub struct Turn {
     pub compacted: bool,
     /// The length of the pause before it, if it is a [`TurnKind::Resume`].
     pub resumed_after_ms: Option<i64>,
-    /// The time from the latest entry before it to its start; `None` if one of the two has no time.
+    /// The time from the end of the work before it (CHAIN 11.1) to its start; `None` if one of the two has no time.
     pub idle_ms: Option<i64>,
 }
 
 impl Turn {
-    /// Returns the time from its start to its last entry.
+    /// Returns the time from its start to its end.
     pub fn duration_ms(&self) -> Option<u64> {
         let (start, end) = self.started_at.zip(self.ended_at)?;
         u64::try_from(end - start).ok()
@@ -272,8 +275,8 @@ struct Divider<'s> {
 /// What the entries so far say about the start of the next turn.
 #[derive(Default)]
 struct TurnState {
-    /// The latest time.
-    time: Option<i64>,
+    /// The latest time of an entry that belongs to the work of a turn.
+    worked_at: Option<i64>,
     /// The prompt id of the last input.
     prompt_id: Option<String>,
     /// Whether the current turn has a reply.
@@ -283,9 +286,10 @@ struct TurnState {
 impl Divider<'_> {
     fn add(&mut self, index: NodeIndex, entry: &Entry<'_>) {
         let node = &self.session.nodes()[index];
-        if let Some(start) = turn_start(entry) {
-            let prompt_id =
-                entry.view::<User>().and_then(|user| user.prompt_id()).map(std::borrow::Cow::into_owned);
+        let start = turn_start(entry);
+        let is_work = start.is_some() || is_work(entry);
+        if let Some(start) = start {
+            let prompt_id = entry.view::<User>().and_then(|user| user.prompt_id()).map(Cow::into_owned);
             // Inputs with the same prompt id before the first reply belong to one turn, but typed text always starts a new
             // one.
             let is_typed = start.kind == InputKind::Prompt;
@@ -303,7 +307,11 @@ impl Divider<'_> {
             self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
         }
         self.count(node, entry);
-        self.state.time = self.state.time.max(node.time);
+        if is_work {
+            let ended_at = self.turns.last_mut().map(|turn| &mut turn.ended_at);
+            ended_at.into_iter().for_each(|time| *time = (*time).max(node.time));
+            self.state.worked_at = self.state.worked_at.max(node.time);
+        }
     }
 
     fn start(&mut self, index: NodeIndex, node: &Node, start: &Input<'_>) {
@@ -321,7 +329,7 @@ impl Divider<'_> {
             prompt_is_cut,
             node: index,
             started_at: node.time,
-            idle_ms: node.time.zip(self.state.time).map(|(now, before)| now - before),
+            idle_ms: node.time.zip(self.state.worked_at).map(|(now, before)| now - before),
             ..Turn::default()
         };
         self.turns.push(turn.with_pause(self.pause_ms));
@@ -330,7 +338,6 @@ impl Divider<'_> {
 
     fn count(&mut self, node: &Node, entry: &Entry<'_>) {
         let Some(turn) = self.turns.last_mut() else { return };
-        turn.ended_at = turn.ended_at.max(node.time);
         turn.compacted |= self.session.boundary(node).is_some() || node.has(Flag::CompactSummary);
         if !matches!(node.kind, Kind::User | Kind::Assistant) {
             return;
@@ -366,6 +373,35 @@ pub fn prompt_of(entry: &Entry<'_>) -> Option<String> {
 fn prompt_text(start: &Input<'_>) -> String {
     let command = start.command.as_deref().unwrap_or_default();
     format!("{command} {}", start.text).trim().to_owned()
+}
+
+/// Returns whether an entry that starts no turn belongs to the work of the turn that is running (CHAIN 11.1). Notices, hooks and
+/// injected entries may follow days later, when nobody has worked since.
+fn is_work(entry: &Entry<'_>) -> bool {
+    match entry.kind() {
+        Kind::Assistant => {
+            entry.has(Flag::ApiError) || !entry.view::<Assistant>().is_some_and(|reply| reply.is_synthetic())
+        }
+        Kind::User => {
+            let mut results = entry.content().blocks().filter_map(result_text).peekable();
+            if results.peek().is_none() {
+                return !entry.has(Flag::Meta);
+            }
+            // Claude Code writes this result when it resumes the session, for a call that was running when the session ended.
+            results.any(|text| text != Placeholder::Interrupted.text())
+        }
+        Kind::System => {
+            entry.view::<System>().is_some_and(|system| matches!(system.kind(), SystemKind::TurnDuration))
+        }
+        _ => false,
+    }
+}
+
+fn result_text<'a>(block: Block<'a>) -> Option<Cow<'a, str>> {
+    match block {
+        Block::ToolResult(result) => Some(result.content().text()),
+        _ => None,
+    }
 }
 
 /// Returns whether an input can start a turn. Other inputs belong to the turn that is running.
@@ -519,6 +555,70 @@ mod tests {
         );
         let news = of(&[user(0, 0, "\"one\""), user(1, 9, "\"<task-notification>x</task-notification>\"")]);
         assert_eq!((news[1].kind, news[1].resumed_after_ms), (TurnKind::Continue, None), "nobody came back");
+    }
+
+    #[test]
+    fn what_claude_code_writes_after_the_work_neither_extends_a_turn_nor_ends_the_pause() {
+        let system = |subtype: &str| {
+            entry(2, 30, "system", "").replace("\"uuid\"", &format!("\"subtype\":\"{subtype}\",\"uuid\""))
+        };
+        let made_up = |text: &str| {
+            let message = format!(r#""model":"<synthetic>","content":[{{"type":"text","text":"{text}"}}]"#);
+            entry(2, 30, "assistant", &message)
+        };
+        let meta = |line: String| line.replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
+        let result = |text: &str| {
+            user(
+                2,
+                30,
+                &format!(
+                    r#"[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{text}"}}]"#
+                ),
+            )
+        };
+        let hook = r#""uuid":"e2","attachment":{"type":"hook_success","content":"x"}"#;
+        let queued = r#""uuid":"e2","attachment":{"type":"queued_command","prompt":"also"}"#;
+        let attachment = |fields| entry(2, 30, "attachment", "").replace(r#""uuid":"e2""#, fields);
+        let ends = |third: &str| {
+            let reply = entry(1, 2, "assistant", "\"content\":[]");
+            let found = of(&[user(0, 0, "\"one\""), reply, third.to_owned(), user(3, 31, "\"two\"")]);
+            let last = &found[found.len() - 1];
+            (
+                found.iter().filter_map(Turn::duration_ms).sum::<u64>() / 60_000,
+                last.idle_ms.unwrap() / 60_000,
+                last.kind,
+            )
+        };
+        for after in [
+            system("away_summary"),
+            system("bridge_status"),
+            system("local_command"),
+            system("stop_hook_summary"),
+            system("compact_boundary"),
+            attachment(hook),
+            meta(user(2, 30, "\"<local-command-caveat>Caveat</local-command-caveat>\"")),
+            meta(user(2, 30, "\"Continue from where you left off.\"")),
+            made_up(Placeholder::NoResponse.text()),
+            result(Placeholder::Interrupted.text()),
+        ] {
+            assert_eq!(ends(&after), (2, 29, TurnKind::Resume), "{after}");
+        }
+        for work in [
+            system("turn_duration"),
+            entry(2, 30, "assistant", "\"content\":[]"),
+            made_up("API Error").replace("\"uuid\"", "\"isApiErrorMessage\":true,\"uuid\""),
+            result("done"),
+            meta(result("done")),
+            user(2, 30, "\"<local-command-stdout>42</local-command-stdout>\""),
+            user(2, 30, "\"[Request interrupted by user]\""),
+        ] {
+            assert_eq!(ends(&work), (30, 1, TurnKind::NewRound), "{work}");
+        }
+        assert_eq!(
+            ends(&attachment(queued)),
+            (2, 1, TurnKind::NewRound),
+            "a queued prompt is a turn of its own"
+        );
     }
 
     #[test]

@@ -208,10 +208,13 @@ pub(crate) struct Serve {
 }
 
 const FILES_HELP: &str = "\
-Claude Code copies a file before it changes it, and records at each prompt which copy held then. `--at UUID` names a prompt, or \
-any message that answers it: the version that held when the prompt was sent, before everything that was changed in answer to it.
+Claude Code copies a file before it changes it, and records at each prompt which copy is the current version of the file. `--at UUID` \
+names a prompt, or any message that answers it, and means the versions at the time of the prompt, before everything that was changed in answer \
+to it. `annals files SESSION --file PATH` lists the versions of a file, each with the beginning of such a UUID; `annals show SESSION --json` \
+prints the UUIDs of all messages.
 
   annals files latest
+  annals files latest --file src/main.rs
   annals files latest --at 7fa65b3b
   annals files latest --at 7fa65b3b --restore src/main.rs -o old-main.rs
   annals files --file src/main.rs";
@@ -221,13 +224,14 @@ pub(crate) struct Files {
     /// A session
     #[arg(value_name = "SESSION", required_unless_present = "file")]
     pub(crate) session: Option<OsString>,
-    /// List the sessions that changed this file; a path that is not from the root may be the end of a longer one
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["session", "at", "restore"])]
+    /// List the versions of this file in SESSION, or without SESSION the sessions that changed it; a path that is not from the
+    /// root may be the end of a longer one
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["at", "restore"])]
     pub(crate) file: Option<String>,
-    /// A message: its uuid, or the beginning of it. Lists the version of each file that held then
+    /// A message: its uuid, or the beginning of it. Lists the version of each file at that time
     #[arg(long, value_name = "UUID")]
     pub(crate) at: Option<String>,
-    /// Restore the version of this file that held then
+    /// Restore the version of this file at that time
     #[arg(long, value_name = "PATH", requires = "at")]
     pub(crate) restore: Option<String>,
     /// Where to write the restored file; `-` is standard output [default: where the file was]
@@ -793,7 +797,7 @@ pub(crate) struct Lineage {
 /// How long a pause makes a turn a resumption.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Pause {
-    /// A turn after a pause of at least N minutes counts as a resumption
+    /// A turn after a pause of more than so many minutes counts as a resumption
     #[arg(long, value_name = "MINUTES", default_value_t = 5)]
     pause: u32,
 }

@@ -205,8 +205,12 @@ const MAX_CANDIDATES: usize = 10;
 
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
-        let nothing =
-            error.is_not_found() || error.is_not_in_trash() || error.is_no_entry() || error.is_no_version();
+        let nothing = error.is_not_found()
+            || error.is_no_agent()
+            || error.is_not_in_trash()
+            || error.is_no_entry()
+            || error.is_no_version()
+            || !error.changed_files().is_empty();
         let code = if nothing { FOUND_NOTHING } else { FAILED };
         let candidates = error.candidates();
         let mut hints: Vec<_> = candidates
@@ -227,7 +231,8 @@ impl From<annals_engine::Error> for Failure {
         if error.is_not_found() {
             hints.push(
                 "a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of \
-                 its transcript; `annals restore` lists deleted ones"
+                 its transcript; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted \
+                 sessions"
                     .into(),
             );
         }
@@ -251,6 +256,10 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_no_entry() {
             hints.push("`annals show SESSION --json` prints the uuids of entries".into());
+        }
+        hints.extend(error.changed_files().iter().take(MAX_CANDIDATES).map(|path| clean(path).into_owned()));
+        if !error.changed_files().is_empty() {
+            hints.push("give more of the path".into());
         }
         if error.is_no_version() {
             hints.push("`annals files SESSION` lists the files with their versions".into());

@@ -49,7 +49,7 @@ fn print(out: &mut impl Write, agents: &[Agent]) -> Result<(), Failure> {
         "???~started by",
         "??>entries",
         "?>time",
-        "????>tokens",
+        "????>output",
         "?????~/worktree",
     ]);
     for agent in agents {

@@ -1,5 +1,6 @@
 //! `annals files`: the files that a session changed, their backups, and how a version is restored.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
@@ -12,17 +13,18 @@ use jiff::Timestamp;
 
 use crate::args::{Files, Global};
 use crate::failure::{FAILED, Failure};
-use crate::output::{self, Table, clean, diff};
+use crate::output::{self, Table, clean, clean_lines, diff};
 
 pub(crate) fn run(engine: &Engine, args: &Files, global: &Global) -> Result<ExitCode, Failure> {
     let Some(session) = &args.session else {
         return sessions(engine, args.file.as_deref().unwrap_or_default(), global);
     };
     let history = engine.file_history(&engine.session(session)?)?;
-    match (&args.at, &args.restore) {
-        (Some(at), Some(path)) => restore(engine, &history, at, path, args, global),
-        (Some(at), None) => list_at(&history, at, global),
-        _ => list(&history, global),
+    match (&args.at, &args.restore, &args.file) {
+        (Some(at), Some(path), _) => restore(engine, &history, at, path, args, global),
+        (Some(at), None, _) => list_at(&history, at, global),
+        (None, _, Some(path)) => list_versions(&history, path, global),
+        (None, _, None) => list(&history, global),
     }
 }
 
@@ -53,6 +55,47 @@ fn list(history: &FileHistory, global: &Global) -> Result<ExitCode, Failure> {
         table.print(&mut out)?;
     }
     out.flush()?;
+    if !global.json && history.changed().any(|file| !file.versions.is_empty()) {
+        output::note(
+            "`--file PATH` lists the versions of a file, and the message to give to `--at` for each",
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists the versions of the files that a path names.
+fn list_versions(history: &FileHistory, path: &str, global: &Global) -> Result<ExitCode, Failure> {
+    let mut out = output::stdout_for(global.json);
+    let mut table = Table::new(&["~/file", ">version", "at", ">size", "?state", "??recorded"]);
+    let mut is_empty = true;
+    for file in history.named(path) {
+        is_empty = false;
+        if global.json {
+            output::json_line(&mut out, &to_wire::changed_file(file))?;
+            continue;
+        }
+        for version in &file.versions {
+            let message = version.message.as_deref().map_or("-", |message| history.short_id(message));
+            table.row(&[
+                file.path.clone(),
+                version.number.to_string(),
+                message.to_owned(),
+                size(version),
+                state(version).to_owned(),
+                version.made_at.map_or_else(|| "-".to_owned(), output::time),
+            ]);
+        }
+    }
+    if is_empty {
+        return Err(Failure::without_hint("this session changed no such file".to_owned()));
+    }
+    if !global.json && table.is_empty() {
+        return Err(Failure::without_hint("no version is recorded: Claude Code kept no backup".to_owned()));
+    }
+    if !global.json {
+        table.print(&mut out)?;
+    }
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,7 +106,7 @@ fn backups(file: &ChangedFile) -> String {
     if kept == possible { output::number(kept as u64) } else { format!("{kept} of {possible}") }
 }
 
-/// Lists the version of each file that held when a message was sent.
+/// Lists the version that each file had when a message was sent.
 fn list_at(history: &FileHistory, at: &str, global: &Global) -> Result<ExitCode, Failure> {
     let mut out = output::stdout_for(global.json);
     let mut table = Table::new(&["~/file", ">version", ">size", "?state", "??recorded"]);
@@ -109,7 +152,7 @@ fn state(version: &FileVersion) -> &'static str {
     }
 }
 
-/// Restores the version of a file that held when a message was sent.
+/// Restores the version that a file had when a message was sent.
 fn restore(
     engine: &Engine,
     history: &FileHistory,
@@ -124,10 +167,7 @@ fn restore(
         return Err(Failure::without_hint(text.to_owned()));
     };
     if args.output.as_deref() == Some(Path::new("-")) {
-        let mut out = output::json_stdout();
-        out.write_all(&content)?;
-        out.flush()?;
-        return Ok(ExitCode::SUCCESS);
+        return write_to_stdout(&content);
     }
     let target = target(args.output.as_ref(), file)?;
     let there = engine.before_restoring(&target)?;
@@ -163,6 +203,32 @@ fn restore(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes a restored file to standard output: as it is to a file or a program, and as text that is safe to look at to a terminal.
+fn write_to_stdout(content: &[u8]) -> Result<ExitCode, Failure> {
+    let mut out = output::json_stdout();
+    if io::stdout().is_terminal() {
+        out.write_all(for_terminal(content)?.as_bytes())?;
+    } else {
+        out.write_all(content)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the content of a file for a terminal: secrets are masked and control characters replaced.
+fn for_terminal(content: &[u8]) -> Result<Cow<'_, str>, Failure> {
+    let text = diff::text(content).ok_or_else(|| {
+        Failure::usage(
+            "the file is not text, and standard output is a terminal",
+            "write it to a file with `-o OUT`",
+        )
+    })?;
+    Ok(match text.contains('\r') {
+        true => Cow::Owned(clean_lines(&text.replace("\r\n", "\n")).into_owned()),
+        false => clean_lines(text),
+    })
+}
+
 /// Returns where a file is restored: the given path, or else where the file was.
 fn target(given: Option<&PathBuf>, file: &ChangedFile) -> Result<PathBuf, Failure> {
     let hint = "name a file to write with `-o OUT`, or `-o -` for standard output";
@@ -186,21 +252,22 @@ fn target(given: Option<&PathBuf>, file: &ChangedFile) -> Result<PathBuf, Failur
 /// Shows what would change in an existing file and asks whether to write; without a terminal, only `--yes` confirms.
 fn confirm(target: &Path, there: Option<&[u8]>, content: &[u8]) -> Result<(), Failure> {
     let shown = target.display();
-    let (obstacle, question, hint) = match there {
+    let (refusal, question, hint) = match there {
         Some(there) => {
             let mut terminal = AutoStream::auto(io::stderr());
             diff::print(&mut terminal, there, content)?;
             terminal.flush()?;
             let hint = "`--yes` replaces it without asking; `-o OUT` writes to another file";
-            ("exists and is different", format!("replace {shown} by that version?"), hint)
+            (format!("{shown} exists and is different"), format!("replace {shown} by that version?"), hint)
         }
         None => {
-            let hint = "`--yes` writes it without asking; `-o OUT` writes to another file";
-            ("is where the file was", format!("write {shown}?"), hint)
+            let hint = "`--yes` writes to that path; `-o OUT` writes to another file";
+            let refusal = format!("the file would be written to {shown}, of which only the end was given");
+            (refusal, format!("write {shown}?"), hint)
         }
     };
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage(&format!("{shown} {obstacle}; nothing was written"), hint));
+        return Err(Failure::usage(&format!("{refusal}; nothing was written"), hint));
     }
     if output::ask(&question)? {
         return Ok(());
@@ -252,4 +319,18 @@ fn sessions(engine: &Engine, path: &str, global: &Global) -> Result<ExitCode, Fa
     }
     out.flush()?;
     Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_neither_escapes_nor_secrets_nor_bytes_that_are_no_text() {
+        let key = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0".repeat(2).chars().take(36).collect::<String>());
+        let content = format!("绿茶\t3\r\n\u{1b}[31mred\n{key}\n");
+        let Ok(shown) = for_terminal(content.as_bytes()) else { panic!("it is text") };
+        assert!(shown.starts_with("绿茶\t3\n\u{fffd}[31mred\n") && !shown.contains(&key), "{shown}");
+        assert!(for_terminal(b"a\0b").is_err() && for_terminal(b"\xff").is_err());
+    }
 }

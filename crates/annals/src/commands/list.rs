@@ -42,6 +42,7 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         out.flush()?;
     }
     if !global.json {
+        note_partial(&listing.sessions);
         note_left_out(&listing, args.limit.is_some());
     }
     match (listing.errors.is_empty(), is_empty) {
@@ -63,6 +64,17 @@ pub(super) fn read(engine: &Engine, wanted: &ListOptions) -> Listing {
         output::complain(&error.to_string());
     }
     listing
+}
+
+/// Notes how many sessions of a list were not read completely.
+fn note_partial(sessions: &[SessionRow]) {
+    let partial = sessions.iter().filter(|listed| listed.facts.is_partial).count();
+    if partial > 0 {
+        let sessions = output::count(partial, "session");
+        output::note(&format!(
+            "partial: {sessions} so large that a part was not read, which may have another title or branch"
+        ));
+    }
 }
 
 /// Notes how many archived sessions and how many files without a conversation a list leaves out.
@@ -176,6 +188,9 @@ fn marks(listed: &SessionRow) -> String {
     }
     if listed.is_archived {
         marks.push("archived".to_owned());
+    }
+    if listed.facts.is_partial {
+        marks.push("partial".to_owned());
     }
     if let Some(tag) = &listed.facts.tag {
         marks.push(format!("#{tag}"));

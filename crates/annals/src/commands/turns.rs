@@ -43,7 +43,7 @@ fn cause(turn: &Turn) -> String {
 
 fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
     let started = format!("?started ({})", output::zone());
-    let titles = [">turn", &started, "~by", "~prompt", "??>calls", "?>errors", "?>time", "???>tokens"];
+    let titles = [">turn", &started, "~by", "~prompt", "??>calls", "?>errors", "?>time", "???>output"];
     let mut table = Table::new(&titles);
     for turn in turns {
         let took = turn

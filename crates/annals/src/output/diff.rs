@@ -21,6 +21,15 @@ pub(crate) fn print(out: &mut impl Write, before: &[u8], after: &[u8]) -> Result
         writeln!(out, "the two are not text: {before} now, {after} then")?;
         return Ok(());
     };
+    let (old_ends, new_ends) = (line_ends(before), line_ends(after));
+    let (before, after) = (&before.replace("\r\n", "\n"), &after.replace("\r\n", "\n"));
+    if before == after {
+        writeln!(out, "only the line endings are different: {old_ends} now, {new_ends} then")?;
+        return Ok(());
+    }
+    if old_ends != new_ends {
+        writeln!(out, "the line endings are different too: {old_ends} now, {new_ends} then")?;
+    }
     let difference = TextDiff::configure().timeout(TIME).diff_lines(before, after);
     for hunk in difference.unified_diff().context_radius(CONTEXT).iter_hunks() {
         writeln!(out, "{CYAN}{}{CYAN:#}", hunk.header())?;
@@ -39,8 +48,18 @@ pub(crate) fn print(out: &mut impl Write, before: &[u8], after: &[u8]) -> Result
     Ok(())
 }
 
+/// Returns the name of the line endings of a text.
+fn line_ends(text: &str) -> &'static str {
+    let (all, with_return) = (text.matches('\n').count(), text.matches("\r\n").count());
+    match with_return {
+        0 => "LF",
+        _ if with_return == all => "CRLF",
+        _ => "CRLF and LF",
+    }
+}
+
 /// Returns content as text, if it is text.
-fn text(content: &[u8]) -> Option<&str> {
+pub(crate) fn text(content: &[u8]) -> Option<&str> {
     str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
 }
 
@@ -64,5 +83,22 @@ mod tests {
              @@ -17,3 +17,4 @@\n line 17\n line 18\n line 19\n+�[31mred\n\\ no newline at the end\n"
         );
         assert_eq!(printed(b"a\0b", b"text"), "the two are not text: 3 B now, 4 B then\n");
+    }
+
+    #[test]
+    fn line_endings_are_named_because_they_are_not_visible() {
+        assert_eq!(
+            printed(b"one\r\ntwo\r\n", b"one\ntwo\n"),
+            "only the line endings are different: CRLF now, LF then\n"
+        );
+        assert_eq!(
+            printed(b"one\r\ntwo\n", b"one\ntwo\r\n"),
+            "only the line endings are different: CRLF and LF now, CRLF and LF then\n"
+        );
+        assert_eq!(
+            printed(b"one\ntwo\n", b"one\r\nzwei\r\n"),
+            "the line endings are different too: LF now, CRLF then\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n"
+        );
+        assert_eq!(printed(b"one\r\n", b"two\r\n"), "@@ -1 +1 @@\n-one\n+two\n");
     }
 }

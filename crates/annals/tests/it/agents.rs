@@ -41,13 +41,20 @@ fn home_with_agents() -> Home {
 fn the_agents_of_a_session_are_a_table() {
     let home = home_with_agents();
     assert_snapshot!(annals(&home, &["agents", "latest"]).stdout, @"
-    agent              type             description                state    started by         entries   time  tokens  worktree
+    agent              type             description                state    started by         entries   time  output  worktree
     a52886dc180afb356  Explore          Find the leak in the 茶壶  failed   session                  4  3.0 s       0  /home/mia/tea-leak
     a5299999           general-purpose                             failed   a52886dc180afb356        4  3.0 s       0
     far                (remote)         Brew elsewhere             unknown  -                        -      -       -
     ");
     let none = annals(&small_home(), &["agents", "latest"]);
     assert_eq!((none.code, none.stderr.as_str()), (Some(1), "this session has no agents\n"));
+}
+
+#[test]
+fn an_agent_on_another_machine_is_named_as_one_without_a_transcript() {
+    let ran = annals(&home_with_agents(), &["show", "far"]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr, @"annals: session `3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55` has no transcript of an agent `far`: it runs on another machine, and only its metadata is here");
 }
 
 #[cfg(target_os = "linux")]

@@ -36,7 +36,7 @@ fn a_missing_session_is_named() {
     assert_eq!(codes, [1, 1, 1]);
     assert_snapshot!(message, @"
     annals: no session `ffff`
-    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript; `annals restore` lists deleted ones
+    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted sessions
     ");
 }
 

@@ -119,12 +119,24 @@ fn calls_in_full_show_changes_and_spilled_output() {
 }
 
 #[test]
+fn the_sample_has_a_file_to_restore() {
+    let versions = on_sample(&["files", "a6ad", "--file", "presets.ts"]).stdout;
+    assert!(
+        versions.lines().last().is_some_and(|row| row.contains("  32d39eb0  ") && row.contains("kept")),
+        "{versions}"
+    );
+    let restored =
+        on_sample(&["files", "a6ad", "--at", "32d39eb0", "--restore", "presets.ts", "-o", "-"]).stdout;
+    assert!(restored.contains("乌龙茶"), "{restored}");
+}
+
+#[test]
 fn turns_and_tools_are_tables() {
     assert_snapshot!(on_sample(&["turns", "50d5"]).stdout, @"
-    turn  started (UTC)     by                          prompt                                                                                                                                                                                                    calls  errors    time  tokens
+    turn  started (UTC)     by                          prompt                                                                                                                                                                                                    calls  errors    time  output
        1  2026-11-17 13:20  prompt                      Battery drains fast on phones. Find out why before you change anything.                                                                                                                                       2       0  39.6 s     546
        2  2026-11-17 13:22  prompt                      Makes sense. Slow the clock down to one tick a second.                                                                                                                                                        4       1  21.2 s   1,115
-       3  2026-11-17 13:25  prompt                      And the dial? 屏幕关着的时候不用画。                                                                                                                                                                          0       0   7.4 s     342
+       3  2026-11-17 13:25  prompt                      And the dial? 屏幕关着的时候不用画。                                                                                                                                                                          0       0   1.7 s     342
        4  2026-11-17 13:25  compact summary (continue)  This session is being continued from a previous conversation that ran out of context. Summary: The battery drains because `src/dial.ts` draws on every frame and `src/clock.ts` ticked every 50 ms. The…      0       0   7.6 s       0
        5  2026-11-17 13:26  prompt                      Yes, do that.                                                                                                                                                                                                 3       0  15.3 s     952
     ");
@@ -183,7 +195,7 @@ fn another_leaf_gives_another_conversation() {
     let unknown = crate::annals(&home, &["show", "s.jsonl", "--leaf", "zzz"]);
     assert_eq!(
         (unknown.code, unknown.stderr.lines().next()),
-        (Some(1), Some("annals: no entry, or more than one, begins with `zzz`"))
+        (Some(1), Some("annals: no entry begins with `zzz`"))
     );
 }
 
@@ -518,6 +530,24 @@ fn a_long_result_is_cut() {
         .result("r1", "t", long);
     let full = shown(&lines, &["--tools", "full"]);
     assert!(full.ends_with("\n      40\n      … 2 lines more\n"), "{full}");
+}
+
+#[test]
+fn an_argument_that_the_line_of_its_call_cuts_is_printed_in_full() {
+    let command = format!("for f in {}; do make $f; done # 到此为止", "one two three ".repeat(10).trim_end());
+    let query = format!("{} the end of the query", "tea ".repeat(40));
+    let path = format!("/home/mia/{}/tea.rs", "deep/".repeat(30));
+    let edit = json!({"file_path": path, "old_string": "a", "new_string": "b"});
+    let lines = Transcript::session("s")
+        .assistant("a1", |reply| reply.tool("t1", "Bash", json!({"command": command})))
+        .assistant("a2", |reply| reply.tool("t2", "mcp__tea__search", json!({"query": query})))
+        .assistant("a3", |reply| reply.tool("t3", "Edit", edit))
+        .assistant("a4", |reply| reply.tool("t4", "Bash", json!({"command": "ls"})));
+    let full = shown(&lines, &["--tools", "full"]);
+    assert!(full.contains(&format!("\n      command: {command}\n")), "{full}");
+    assert!(full.contains(&format!("\n      query: {query}\n")), "{full}");
+    assert!(full.contains(&format!("\n      {path}\n")), "{full}");
+    assert!(!full.contains("command: ls"), "what is on the line already is not repeated: {full}");
 }
 
 #[test]

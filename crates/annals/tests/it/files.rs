@@ -127,7 +127,11 @@ fn the_version_that_held_at_a_message_is_restored() {
     assert!(ran.stderr.contains("did not exist when that message was sent"), "{}", ran.stderr);
     // Where the file was, if nothing else is said. The transcript says where, so the path is confirmed.
     let ran = restore("p2", &[]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("nothing was written"), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(2));
+    assert_snapshot!(ran.stderr, @"
+    annals: the file would be written to [home]/work/notes.txt, of which only the end was given; nothing was written
+    hint: `--yes` writes to that path; `-o OUT` writes to another file
+    ");
     let ran = restore("p2", &["--yes"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(read(&home, "work/notes.txt"), "one\ntwo\n");
@@ -205,12 +209,54 @@ fn the_versions_at_a_message_and_the_sessions_of_a_file_are_listed() {
     assert_eq!((&sessions[0]["session"], &sessions[0]["title"]), (&json!(SESSION), &json!("Write notes")));
     assert_eq!(annals(&home, &["files", "--file", "secret"]).code, Some(1));
     for (args, message) in [
-        (&["files", SESSION, "--at", "nothing"][..], "no entry, or more than one"),
-        (&["files", SESSION, "--at", "p2", "--restore", "none.txt"], "changed no file, or more than one"),
+        (&["files", SESSION, "--at", "nothing"][..], "no entry begins with `nothing`"),
+        (&["files", SESSION, "--at", "p"], "3 entries begin with `p`"),
+        (&["files", SESSION, "--at", "p2", "--restore", "none.txt"], "changed no file whose path ends with"),
     ] {
         let ran = annals(&home, args);
         assert!(ran.code == Some(1) && ran.stderr.contains(message), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn the_versions_of_a_file_are_listed_with_the_messages_that_name_them() {
+    let home = home_with_session();
+    let rows = annals(&home, &["files", SESSION, "--file", "notes.txt"]).stdout;
+    let rows: Vec<_> = rows.lines().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_snapshot!(rows.join("\n"), @"
+    file version at size state recorded
+    [home]/work/notes.txt 1 p1 - did not exist 2025-06-01 10:02 +00:00
+    [home]/work/notes.txt 2 p2 8 B backup kept 2025-06-01 10:04 +00:00
+    [home]/work/notes.txt 3 p3 9 B backup kept 2025-06-01 10:07 +00:00
+    ");
+    assert_eq!(listed(&home, &[SESSION, "--file", "notes.txt"]).len(), 1);
+    let none = annals(&home, &["files", SESSION, "--file", "secret"]);
+    assert_eq!((none.code, &*none.stderr), (Some(1), "annals: this session changed no such file\n"));
+    let note = annals(&home, &["files", SESSION]).stderr;
+    assert!(note.contains("`--file PATH` lists the versions"), "{note}");
+}
+
+#[test]
+fn a_path_that_means_several_files_is_answered_with_these() {
+    let home = Home::new();
+    let backup = |name: &str| json!({"backupFileName": name, "version": 1});
+    let lines = [
+        json!({"type": "file-history-snapshot", "messageId": "p1", "snapshot": {"messageId": "p1", "trackedFileBackups":
+            {"/a/notes.txt": backup("a@v1"), "/b/notes.txt": backup("b@v1")}}}),
+        json!({"type": "user", "uuid": "p1", "parentUuid": null, "cwd": "/", "sessionId": SESSION, "message": {"role": "user", "content": "x"}}),
+    ];
+    home.write(
+        format!(".claude/projects/-work/{SESSION}.jsonl"),
+        lines.map(|line| line.to_string() + "\n").concat(),
+    );
+    let ran = annals(&home, &["files", SESSION, "--at", "p1", "--restore", "notes.txt", "-o", "-"]);
+    assert_eq!(ran.code, Some(1));
+    assert_snapshot!(ran.stderr, @"
+    annals: the session changed 2 files whose paths end with `notes.txt`
+    hint: /a/notes.txt
+    hint: /b/notes.txt
+    hint: give more of the path
+    ");
 }
 
 /// The records that Claude Code 2.1.325 wrote in a terminal, with its backups; not everyone has them.

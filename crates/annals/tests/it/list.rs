@@ -868,4 +868,12 @@ fn only_a_session_that_is_too_long_to_read_is_marked_as_partial() {
         let of = |title: &str, partial| (Value::from(title), partial);
         assert_eq!(shown, [of("Long", Some(Value::from(true))), of("Hidden", None), of("At the end", None)]);
     }
+    let table = annals(&home, &["list"]);
+    let marked: Vec<_> = table.stdout.lines().map(|row| row.ends_with("partial")).collect();
+    assert_eq!(marked, [false, true, false, false], "{}", table.stdout);
+    assert!(
+        table.stderr.contains("partial: 1 session so large that a part was not read"),
+        "{}",
+        table.stderr
+    );
 }

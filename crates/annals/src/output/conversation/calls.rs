@@ -39,14 +39,14 @@ impl Printer<'_> {
         let name = clean(&name);
         let taken = format!("  ▸ {name}  → {}{took}", state.name()).width();
         let room = self.room_beside(taken).unwrap_or(SUBJECT).min(SUBJECT);
-        let subject = Some(subject_line(&tool::subject(block), room)).filter(|subject| !subject.is_empty());
-        let subject = subject.map_or_else(String::new, |subject| format!(" {subject}"));
+        let shown = subject_line(&tool::subject(block), room);
+        let subject = if shown.is_empty() { String::new() } else { format!(" {shown}") };
         self.flush_context()?;
         let state = state.name();
         writeln!(self.out, "  ▸ {BOLD}{name}{BOLD:#}{subject} {style}→ {state}{took}{style:#}")?;
         self.todos(block)?;
         if self.detail.tools == Tools::Full {
-            self.call_in_full(block, &call)?;
+            self.call_in_full(block, &call, &shown)?;
         }
         Ok(())
     }
@@ -61,10 +61,10 @@ impl Printer<'_> {
         let name = call.name().unwrap_or_default();
         let name = clean(&name);
         let room = self.room_beside(format!("  ▸ {name}").width()).unwrap_or(SUBJECT).min(SUBJECT);
-        let subject = subject_line(&tool::subject(&call), room);
+        let shown = subject_line(&tool::subject(&call), room);
         self.flush_context()?;
-        writeln!(self.out, "{}", format!("  ▸ {BOLD}{name}{BOLD:#} {subject}").trim_end())?;
-        Ok(())
+        writeln!(self.out, "{}", format!("  ▸ {BOLD}{name}{BOLD:#} {shown}").trim_end())?;
+        if self.detail.tools == Tools::Full { self.arguments(&call, &shown) } else { Ok(()) }
     }
 
     /// Prints the result of such a call; whether it failed, if calls are printed in short.
@@ -99,10 +99,14 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Prints a call with its diff or its arguments, and its result.
-    fn call_in_full(&mut self, block: &ToolUse<'_>, call: &Call) -> Result<(), Failure> {
+    /// Prints a call with its diff or its arguments, and its result. `shown` is what its line shows of its subject.
+    fn call_in_full(&mut self, block: &ToolUse<'_>, call: &Call, shown: &str) -> Result<(), Failure> {
         let input = block.input();
-        match block.name().as_deref() {
+        let name = block.name();
+        if matches!(name.as_deref(), Some("Edit" | "MultiEdit" | "Write")) && tool::subject(block) != shown {
+            self.block(&tool::subject(block))?;
+        }
+        match name.as_deref() {
             Some("Edit") => input.into_iter().try_for_each(|edit| self.edit(edit))?,
             Some("MultiEdit") => {
                 let mut edits = input.and_then(|input| input.get("edits")).into_iter().flat_map(Value::items);
@@ -111,7 +115,7 @@ impl Printer<'_> {
             Some("Write") => {
                 self.diff('+', &input.and_then(|input| input.text("content")).unwrap_or_default())?;
             }
-            _ => self.arguments(block)?,
+            _ => self.arguments(block, shown)?,
         }
         self.result_in_full(call)
     }
@@ -122,11 +126,10 @@ impl Printer<'_> {
         self.diff('+', &edit.text("new_string").unwrap_or_default())
     }
 
-    /// Prints the arguments of a call, except those that are already visible on its line.
-    fn arguments(&mut self, block: &ToolUse<'_>) -> Result<(), Failure> {
-        let subject = tool::subject(block);
+    /// Prints the arguments of a call, except the one that its line shows uncut.
+    fn arguments(&mut self, block: &ToolUse<'_>, shown: &str) -> Result<(), Failure> {
         for (key, value) in block.input().into_iter().flat_map(Value::members) {
-            if key == *"todos" || is_on_line_above(value, &subject) {
+            if key == *"todos" || value.as_text().is_some_and(|text| text == shown) {
                 continue;
             }
             let value = value.as_text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes()));
@@ -193,9 +196,4 @@ impl Printer<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns whether an argument of a call is its subject, and all of it is on the line of the call.
-fn is_on_line_above(argument: Value<'_>, subject: &str) -> bool {
-    argument.as_text().is_some_and(|text| text == subject && text.lines().count() <= 1)
 }
