@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use annals_engine::{ArchiveFilter, Engine, Home, ListOptions, Roots};
 use annals_transcript::write;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -547,7 +548,7 @@ pub(crate) struct List {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {
     /// Only sessions of this working directory and its worktrees
-    #[arg(long, value_name = "PATH", conflicts_with = "here")]
+    #[arg(long, value_name = "PATH", conflicts_with = "here", value_parser = PathBufValueParser::new().try_map(folder))]
     pub(crate) project: Option<PathBuf>,
     /// Only sessions of the current directory and its worktrees
     #[arg(long)]
@@ -559,17 +560,17 @@ pub(crate) struct Filters {
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
     /// Only sessions whose title contains TEXT, in any case
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = text)]
     pub(crate) title: Option<String>,
     /// Only sessions on this branch
-    #[arg(long)]
+    #[arg(long, value_parser = text)]
     pub(crate) branch: Option<String>,
     /// Only sessions that used this tool, subagents included; in any case
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = text)]
     pub(crate) tool: Option<String>,
     /// Only sessions that touched this file or folder, subagents included; a relative path such as `src/main.rs` matches in
     /// any project
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = file)]
     pub(crate) file: Option<String>,
     /// Only archived sessions, which are left out otherwise
     #[arg(long)]
@@ -649,6 +650,28 @@ pub(crate) enum SortBy {
     Created,
     /// Largest first
     Size,
+}
+
+/// Parses the text of a filter. An empty one would select every session, which nobody means who gives a filter: a script does
+/// that whose variable is not set.
+fn text(value: &str) -> Result<String, String> {
+    if value.trim().is_empty() {
+        return Err("it is empty; leave the option out to select without it".to_owned());
+    }
+    Ok(value.to_owned())
+}
+
+/// Parses the path of a filter; for the same reason, it names more than the root of the disk.
+fn file(path: &str) -> Result<String, String> {
+    if !path.trim().is_empty() && path.trim().trim_matches(['/', '\\']).is_empty() {
+        return Err("it names the whole disk; name a file or a folder".to_owned());
+    }
+    text(path)
+}
+
+/// Checks the path of a project, which need not be valid Unicode.
+fn folder(path: PathBuf) -> Result<PathBuf, String> {
+    text(&path.to_string_lossy()).map(|_| path)
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

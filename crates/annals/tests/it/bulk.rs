@@ -247,6 +247,37 @@ fn what_selects_nothing_or_is_ambiguous_changes_nothing() {
     assert_eq!(on_disk(&home), before);
 }
 
+/// A script whose variable is not set gives an empty text.
+#[test]
+fn a_filter_without_text_is_refused_and_selects_nothing() {
+    let home = home();
+    let before = on_disk(&home);
+    for filter in ["--title", "--branch", "--tool", "--file", "--project"] {
+        for value in ["", " ", "\t", "\u{3000}"] {
+            for command in
+                [&["delete", "--yes"][..], &["archive", "--yes"], &["tag", "x", "--yes"], &["list"]]
+            {
+                let (joined, separate) = (format!("{filter}={value}"), [filter, value]);
+                for ran in [
+                    run(&home, &[command, &separate[..]].concat()),
+                    run(&home, &[command, &[joined.as_str()][..]].concat()),
+                ] {
+                    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command:?} {joined}");
+                    let said = &ran.stderr;
+                    let is_clear = said.contains("it is empty") || said.contains("a value is required");
+                    assert!(is_clear || value == "\t", "{said}");
+                }
+            }
+        }
+    }
+    for disk in ["/", "//", "\\"] {
+        let ran = run(&home, &["delete", "--file", disk, "--yes"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("the whole disk"), "{}", ran.stderr);
+    }
+    assert_eq!(on_disk(&home), before);
+    assert_eq!(run(&home, &["delete", "", "--yes"]).code, Some(1), "no session has an empty name");
+}
+
 /// While annals asks, a session is added that the filters would select.
 #[cfg(target_os = "linux")]
 #[test]
