@@ -41,9 +41,7 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         print(&mut out, &listing.sessions)?;
         out.flush()?;
     }
-    if !global.json {
-        note_left_out(&listing, args.limit.is_some());
-    }
+    note_left_out(&listing, args.limit.is_some());
     match (listing.errors.is_empty(), is_empty) {
         (false, _) => Ok(ExitCode::from(FAILED)),
         (true, true) => Err(nothing(engine, &args.filters, &listing)),
