@@ -128,7 +128,12 @@ fn filtered(engine: &Engine, plan: &Plan<'_>) -> Result<Vec<SessionRow>, Failure
         let hint = "name the sessions instead";
         return Err(Failure::usage("nothing was changed, because not everything could be read", hint));
     }
-    list::note_left_out(&listing, false);
+    if plan.is_archive_fixed {
+        // No option would add the others, and nothing is to be done with them.
+        list::note_without_conversation(&listing);
+    } else {
+        list::note_left_out(&listing, false);
+    }
     if listing.sessions.is_empty() {
         return Err(list::nothing(engine, plan.filters, &listing));
     }

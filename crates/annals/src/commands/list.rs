@@ -65,6 +65,11 @@ pub(super) fn read(engine: &Engine, wanted: &ListOptions) -> Listing {
 
 /// Notes how many archived sessions and how many files without a conversation a list leaves out.
 pub(super) fn note_left_out(listing: &Listing, is_limited: bool) {
+    note_archived(listing, is_limited);
+    note_without_conversation(listing);
+}
+
+fn note_archived(listing: &Listing, is_limited: bool) {
     if listing.archived_left_out > 0 {
         // A list with a limit does not read all files.
         let at_least = if is_limited { "at least " } else { "" };
@@ -73,6 +78,10 @@ pub(super) fn note_left_out(listing: &Listing, is_limited: bool) {
             "{at_least}{left_out} left out; `--archived` selects these, `--all` everything"
         ));
     }
+}
+
+/// Notes how many files without a conversation a list leaves out.
+pub(super) fn note_without_conversation(listing: &Listing) {
     if listing.without_conversation > 0 {
         let left_out = output::count(listing.without_conversation, "file");
         output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));

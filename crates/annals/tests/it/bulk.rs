@@ -98,6 +98,8 @@ fn archived_sessions_are_left_out_of_lists_and_counted() {
     assert_eq!(ids(&[]), [row("2", false), row("1", false)]);
     assert_eq!(ids(&["--archived"]), [row("3", true)]);
     assert_eq!(ids(&["--all"]).len(), 4);
+    let ran = run(&home, &["archive", "--title", "e", "--dry-run"]);
+    assert!(ran.code == Some(0) && !ran.stderr.contains("--archived"), "{}", ran.stderr);
     let ran = run(&home, &["list", "--limit", "1"]);
     assert!(ran.stderr.starts_with("at least 1 archived session left out"), "{}", ran.stderr);
     let ran = run(&home, &["list", "--project", r"C:\wei"]);
