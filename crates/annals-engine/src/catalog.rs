@@ -49,6 +49,8 @@ pub struct ListOptions {
     pub since: Option<Timestamp>,
     /// Only sessions that began before this time.
     pub until: Option<Timestamp>,
+    /// Only sessions with nothing said at this time or later.
+    pub inactive_since: Option<Timestamp>,
     /// Only sessions whose title has this text in it, whatever its case.
     pub title: Option<String>,
     /// Only sessions whose title or first prompt has this text in it, whatever its case.
@@ -451,6 +453,9 @@ impl Listing {
             && options.text.as_ref().is_none_or(has_text)
             && options.since.is_none_or(|since| row.updated() >= Some(since))
             && options.until.is_none_or(|until| row.created().is_some_and(|created| created < until))
+            && options
+                .inactive_since
+                .is_none_or(|since| row.updated().is_some_and(|updated| updated < since))
             && options.title.as_ref().is_none_or(has_title)
             && options.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
         if fits && facts.kind != TranscriptKind::Conversation && !options.all {

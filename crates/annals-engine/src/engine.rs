@@ -151,6 +151,11 @@ impl Engine {
         lookup::sessions_with_id(self, id)
     }
 
+    /// Returns whether a text is the id of a session or the beginning of one, at least 4 characters of it.
+    pub fn is_session_prefix(&self, text: &str) -> bool {
+        lookup::is_session_prefix(self, text)
+    }
+
     /// Returns the session that an operation is to change. If restoring it was interrupted, that is finished first.
     pub fn session_to_change(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
         lookup::session_to_change(self, selector)

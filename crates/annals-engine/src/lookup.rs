@@ -179,6 +179,12 @@ fn session_named(engine: &Engine, selector: &str) -> Result<TranscriptFile, Erro
     }
 }
 
+pub(crate) fn is_session_prefix(engine: &Engine, text: &str) -> bool {
+    let is_hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let is_beginning = |file: TranscriptFile| file.session.is_some_and(|id| id.starts_with(text));
+    text.len() >= SHORTEST_PREFIX && is_hexadecimal && engine.sessions().into_iter().any(is_beginning)
+}
+
 /// Returns the session that was active last. An archived session is returned only if all are archived, and a file without a
 /// conversation only if no file has one.
 fn latest_session(engine: &Engine) -> Option<TranscriptFile> {

@@ -159,6 +159,7 @@ impl Ghost {
         project.is_none_or(|project| self.project.as_deref().is_some_and(|path| project.matches(path)))
             && options.since.is_none_or(|since| self.last_at >= Some(since))
             && options.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
+            && options.inactive_since.is_none_or(|since| self.last_at.is_some_and(|last| last < since))
             && options.title.as_ref().is_none_or(has_words)
             && options.branch.is_none()
     }

@@ -3,12 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use regex::bytes::Captures;
+
 use crate::boundary::{starts_word, whole_escapes};
 use crate::pattern::Pattern;
 use crate::{entropy, mark};
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
 const LONGEST_PLACEHOLDER: usize = 256;
+
+/// How many bytes of a match may precede the keyword of a rule that does not say how many.
+const FARTHEST_BEFORE: usize = 256;
 
 /// A rule as it is applied; `rules.toml` documents the fields.
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub(crate) struct Rule {
     pub(crate) keywords: Vec<String>,
     /// Matches at the beginning of what it is given only.
     pub(crate) pattern: Pattern,
+    /// The same pattern, matching anywhere: for a user's rule that does not say how much of a match precedes the keyword.
+    pub(crate) around: Option<Pattern>,
     pub(crate) ignore_case: bool,
     pub(crate) inside_word: bool,
     /// How many bytes of a match precede the keyword, at least and at most.
@@ -66,12 +73,28 @@ impl Match {
 impl Rule {
     /// Tries the pattern around the keyword at `offset`. The work is bounded by `reach`, whatever the text is.
     pub(crate) fn match_keyword(&self, text: &str, offset: usize) -> Option<Match> {
+        if let Some(found) = self.match_around(text, offset) {
+            return Some(found);
+        }
         let (min, max) = self.before;
         (min..=max.min(offset))
             .rev()
             .map(|before| offset - before)
             .filter(|&start| self.inside_word || starts_word(text.as_bytes(), start))
             .find_map(|start| self.match_at(text, start))
+    }
+
+    /// Searches the line of the keyword for a match that begins before it and contains it.
+    fn match_around(&self, text: &str, offset: usize) -> Option<Match> {
+        let regex = self.around.as_ref()?.regex();
+        let start = start_of_line(text, offset);
+        let end = text.len().min(offset + self.reach);
+        let near = &text.as_bytes()[start..end];
+        let keyword = offset - start;
+        let mut before = regex.find_iter(near).take_while(|found| found.start() < keyword);
+        let found = before.find(|found| found.end() > keyword)?;
+        let captures = regex.captures_at(near, found.start())?;
+        Some(self.found(text, start..end, &captures))
     }
 
     fn match_at(&self, text: &str, start: usize) -> Option<Match> {
@@ -84,16 +107,22 @@ impl Rule {
             return None;
         }
         let captures = regex.captures(near)?;
-        let whole = captures.get(0)?;
+        Some(self.found(text, start..end, &captures))
+    }
+
+    /// Returns what was matched in a part of a text.
+    fn found(&self, text: &str, part: Range<usize>, captures: &Captures<'_>) -> Match {
+        let bytes = text.as_bytes();
+        let whole = captures.get_match();
         let secret = captures.name("secret").unwrap_or(whole);
-        let mut secret = start + secret.start()..start + secret.end();
-        if secret.end == end {
-            secret.end = end_of_token(bytes, end);
+        let mut secret = part.start + secret.start()..part.start + secret.end();
+        if secret.end == part.end {
+            secret.end = end_of_token(bytes, part.end);
         }
-        let matched = start..(start + whole.end()).max(secret.end);
+        let matched = part.start + whole.start()..(part.start + whole.end()).max(secret.end);
         let secret = whole_escapes(text, secret);
         let accepted = self.accepts(&bytes[secret.clone()]) && !mark::touches(bytes, &matched);
-        Some(Match { matched, secret, accepted })
+        Match { matched, secret, accepted }
     }
 
     /// Returns whether a text that the pattern matched is a secret.
@@ -103,6 +132,16 @@ impl Rule {
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
             && (secret.len() > LONGEST_PLACEHOLDER || !self.allow.iter().any(is_allowed))
     }
+}
+
+/// Returns where the line of a keyword starts, or what is near it of a long line.
+fn start_of_line(text: &str, keyword: usize) -> usize {
+    let first = keyword.saturating_sub(FARTHEST_BEFORE);
+    let first = (first..keyword).find(|&at| text.is_char_boundary(at)).unwrap_or(keyword);
+    text.as_bytes()[first..keyword]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(first, |line_end| first + line_end + 1)
 }
 
 /// Returns where a token ends that goes on behind the reach of its rule.

@@ -57,7 +57,7 @@ impl std::error::Error for RuleError {}
 pub(crate) fn built_in() -> Vec<Rule> {
     let file = parse_built_in();
     let allow = Arc::new(any_of(&file.allow, &file.parts));
-    file.rules.iter().map(|rule| rule.build(&file.parts, &allow)).collect()
+    file.rules.iter().map(|rule| rule.build(&file.parts, &allow, Author::Annals)).collect()
 }
 
 /// Returns the rules of `toml`, then the built-in rules that they do not replace.
@@ -73,7 +73,16 @@ pub(crate) fn with_built_in(toml: &str) -> Result<Vec<Rule>, RuleError> {
     }
     let is_replaced = |rule: &&RuleSource| added.rules.iter().any(|added| added.name == rule.name);
     let kept = rules.iter().filter(|rule| !is_replaced(rule));
-    Ok(added.rules.iter().chain(kept).map(|rule| rule.build(&parts, &allow)).collect())
+    let added = added.rules.iter().map(|rule| rule.build(&parts, &allow, Author::User));
+    Ok(added.chain(kept.map(|rule| rule.build(&parts, &allow, Author::Annals))).collect())
+}
+
+/// Who wrote a rule. Rules of annals say in `before` how much of a match precedes the keyword. A rule of a user that does not
+/// say it must not silently match nothing, so its line is searched.
+#[derive(Clone, Copy, PartialEq)]
+enum Author {
+    Annals,
+    User,
 }
 
 /// Parts of patterns, by name.
@@ -102,8 +111,7 @@ struct RuleSource {
     ignore_case: bool,
     #[serde(default)]
     inside_word: bool,
-    #[serde(default)]
-    before: (usize, usize),
+    before: Option<(usize, usize)>,
     #[serde(default = "default_reach")]
     reach: usize,
     #[serde(default)]
@@ -146,15 +154,17 @@ impl RuleSource {
         check_allow(toml, &self.allow, parts)
     }
 
-    fn build(&self, parts: &Parts, shared_allow: &Arc<Pattern>) -> Rule {
+    fn build(&self, parts: &Parts, shared_allow: &Arc<Pattern>, author: Author) -> Rule {
+        let is_searched = author == Author::User && self.before.is_none();
         let own_allow = (!self.allow.is_empty()).then(|| Arc::new(any_of(&self.allow, parts)));
         Rule {
             name: self.name.get_ref().clone(),
             keywords: self.keywords.get_ref().clone(),
             pattern: self.pattern(parts),
+            around: is_searched.then(|| Pattern::new(self.expanded(parts), self.ignore_case)),
             ignore_case: self.ignore_case,
             inside_word: self.inside_word,
-            before: self.before,
+            before: self.before.unwrap_or_default(),
             reach: self.reach,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
@@ -164,8 +174,12 @@ impl RuleSource {
 
     /// Returns the pattern, tied to the beginning of what it is given.
     fn pattern(&self, parts: &Parts) -> Pattern {
-        let pattern = expand(self.pattern.get_ref(), parts, DEEPEST_PART);
-        Pattern::new(format!("^(?:{pattern})"), self.ignore_case)
+        Pattern::new(format!("^{}", self.expanded(parts)), self.ignore_case)
+    }
+
+    /// Returns the pattern with its parts, as one group.
+    fn expanded(&self, parts: &Parts) -> String {
+        format!("(?:{})", expand(self.pattern.get_ref(), parts, DEEPEST_PART))
     }
 }
 

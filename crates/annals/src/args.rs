@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use annals_engine::{ArchiveFilter, Engine, Home, ListOptions, Roots};
 use annals_transcript::write;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Arg, Parser, Subcommand, ValueEnum};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -39,7 +40,24 @@ listed first, and changed after a confirmation: on a terminal, or with `--yes`. 
 the exit code is 2.
 
   annals delete --project ~/old --all --dry-run
-  annals archive --here --until 30d --yes";
+  annals archive --here --inactive 30d --yes";
+
+const UNARCHIVE_HELP: &str = "\
+Several sessions are named one after the other, or selected with filters among the archived ones; `annals list --archived` with the \
+same filters shows them. They are listed first, and changed after a confirmation: on a terminal, or with `--yes`. If one of them cannot \
+be changed, the others are, and the exit code is 2.
+
+  annals unarchive --here --since 7d --dry-run";
+
+/// Hides an option that has no effect in a command.
+fn hidden(arg: Arg) -> Arg {
+    arg.hide(true)
+}
+
+/// Describes `--all` of a command that selects only archived sessions, or only others.
+fn all_of_them(arg: Arg) -> Arg {
+    arg.help("All of them, also files without a conversation (empty ones, only titles, only messages of subagents)")
+}
 
 /// Options that every command has.
 #[derive(Debug, clap::Args)]
@@ -141,10 +159,10 @@ pub(crate) enum Command {
     /// Restore a session from the trash, or list the trash
     Restore(Restore),
     /// Archive sessions, as Claude Code does; lists leave them out
-    #[command(after_help = BULK_HELP)]
+    #[command(after_help = BULK_HELP, mut_arg("archived", hidden), mut_arg("all", all_of_them))]
     Archive(Archive),
     /// Take sessions out of the archive
-    #[command(after_help = BULK_HELP)]
+    #[command(after_help = UNARCHIVE_HELP, mut_arg("archived", hidden), mut_arg("all", all_of_them))]
     Unarchive(Archive),
     /// Remove one entry from a session and link its children to its parent; this cannot be undone
     Tombstone(Tombstone),
@@ -199,6 +217,9 @@ pub(crate) struct Serve {
     /// Send keys, tokens and passwords as they are to those who ask for it with `reveal`; otherwise they are masked for all
     #[arg(long)]
     pub(crate) allow_reveal: bool,
+    /// Replaces the option of all commands, which would not say who is meant; it is refused
+    #[arg(long, hide = true)]
+    pub(crate) reveal: bool,
     /// Check all files twice a second instead of waiting for notifications of the system: for network drives
     #[arg(long)]
     pub(crate) poll: bool,
@@ -296,7 +317,7 @@ pub(crate) struct Tag {
     /// Print what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Change several sessions without asking
+    /// Change several sessions without asking; also if the tag could be the id of a session
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -551,7 +572,7 @@ pub(crate) struct List {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {
     /// Only sessions of this working directory and its worktrees
-    #[arg(long, value_name = "PATH", conflicts_with = "here")]
+    #[arg(long, value_name = "PATH", conflicts_with = "here", value_parser = PathBufValueParser::new().try_map(folder))]
     pub(crate) project: Option<PathBuf>,
     /// Only sessions of the current directory and its worktrees
     #[arg(long)]
@@ -559,21 +580,24 @@ pub(crate) struct Filters {
     /// Only sessions active since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only sessions that began before then; with a date, those of that day too
+    /// Only sessions that began before then, also those that are still active; with a date, those of that day too
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
+    /// Only sessions without activity since then: how long ago (90d, 12h, 2w), a date or a time
+    #[arg(long, value_name = "AGE", value_parser = moment)]
+    pub(crate) inactive: Option<Timestamp>,
     /// Only sessions whose title contains TEXT, in any case
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = text)]
     pub(crate) title: Option<String>,
     /// Only sessions on this branch
-    #[arg(long)]
+    #[arg(long, value_parser = text)]
     pub(crate) branch: Option<String>,
     /// Only sessions that used this tool, subagents included; in any case
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = text)]
     pub(crate) tool: Option<String>,
     /// Only sessions that touched this file or folder, subagents included; a relative path such as `src/main.rs` matches in
     /// any project
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = file)]
     pub(crate) file: Option<String>,
     /// Only archived sessions, which are left out otherwise
     #[arg(long)]
@@ -597,6 +621,7 @@ impl Filters {
             project: self.project.clone().or(here),
             since: self.since,
             until: self.until,
+            inactive_since: self.inactive,
             title: self.title.clone(),
             branch: self.branch.clone(),
             tool: self.tool.clone(),
@@ -613,6 +638,7 @@ impl Filters {
             || self.here
             || self.since.is_some()
             || self.until.is_some()
+            || self.inactive.is_some()
             || self.title.is_some()
             || self.branch.is_some()
             || self.tool.is_some()
@@ -653,6 +679,28 @@ pub(crate) enum SortBy {
     Created,
     /// Largest first
     Size,
+}
+
+/// Parses the text of a filter. An empty one would select every session, which nobody means who gives a filter: a script does
+/// that whose variable is not set.
+fn text(value: &str) -> Result<String, String> {
+    if value.trim().is_empty() {
+        return Err("it is empty; leave the option out to select without it".to_owned());
+    }
+    Ok(value.to_owned())
+}
+
+/// Parses the path of a filter; for the same reason, it names more than the root of the disk.
+fn file(path: &str) -> Result<String, String> {
+    if !path.trim().is_empty() && path.trim().trim_matches(['/', '\\']).is_empty() {
+        return Err("it names the whole disk; name a file or a folder".to_owned());
+    }
+    text(path)
+}
+
+/// Checks the path of a project, which need not be valid Unicode.
+fn folder(path: PathBuf) -> Result<PathBuf, String> {
+    text(&path.to_string_lossy()).map(|_| path)
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

@@ -55,6 +55,11 @@ impl Failure {
         Failure::Message { text: text.to_owned(), hints: vec![hint.to_owned()], code: FAILED }
     }
 
+    /// The user was asked and said no.
+    pub(crate) fn declined() -> Self {
+        Failure::Message { text: "nothing was changed".to_owned(), hints: Vec::new(), code: FAILED }
+    }
+
     /// Returns the failure with one more hint, which comes first.
     pub(crate) fn with_hint(mut self, hint: String) -> Self {
         if let Failure::Message { hints, .. } = &mut self {

@@ -43,9 +43,9 @@ fn parse() -> Result<Args, Failure> {
 /// Returns how secrets are masked in what the command prints; `None` if everything is printed as it is.
 fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
     match &args.command {
-        Command::Serve(_) if args.global.reveal => Err(Failure::usage(
-            "a server does not decide for those who ask",
-            "`annals serve --allow-reveal` lets requests ask with `reveal`",
+        Command::Serve(serve) if args.global.reveal || serve.reveal => Err(Failure::usage(
+            "a server masks keys, tokens and passwords unless a request asks for them; it has no `--reveal`",
+            "`annals serve --allow-reveal` lets requests ask, with the parameter `reveal`",
         )),
         command if args.global.reveal || command.prints_as_is() => Ok(None),
         command if command.only_writes() => Ok(Some(Masking::default())),

@@ -130,6 +130,47 @@ fn users_can_allow_values_and_use_parts() {
     assert_eq!(masker.mask(text).text, "badge: '[masked: badge]' PASSWORD=sw0rdfish-training");
 }
 
+/// A match may begin before the keyword, whether or not the rule says how far.
+#[test]
+fn rules_of_users_match_around_the_keyword() {
+    let rule = |pattern: &str, more: &str| {
+        let rule =
+            format!("[[rule]]\nname = 'host'\nkeywords = ['.corp.tea']\npattern = '{pattern}'\n{more}");
+        Masker::with_rules(&rule).unwrap()
+    };
+    for pattern in [r"[a-z]+\.corp\.tea", r"[a-z]*\.corp\.tea", r"[a-z]+\.corp\.tea(?::[0-9]+)?"] {
+        let masker = rule(pattern, "");
+        for (text, masked) in [
+            ("kettle.corp.tea", "[masked: host]"),
+            ("ssh kettle.corp.tea, pot.corp.tea!", "ssh [masked: host], [masked: host]!"),
+            ("水 kettle.corp.tea 水\npot.corp.tea", "水 [masked: host] 水\n[masked: host]"),
+            (r"a\nkettle.corp.tea\n", r"a\n[masked: host]\n"),
+            ("KETTLEkettle.corp.tea", "KETTLE[masked: host]"),
+        ] {
+            assert_eq!(masker.mask(text).text, masked, "{pattern}");
+        }
+    }
+    let named = rule(r"(?<secret>[^ ]+)\.corp\.tea", "");
+    let long = "茶".repeat(300);
+    for (text, masked) in [
+        ("at kettle.corp.tea".to_owned(), "at [masked: host].corp.tea"),
+        ("水.corp.tea".to_owned(), "[masked: host].corp.tea"),
+        (format!("x\n{long} kettle.corp.tea"), " [masked: host].corp.tea"),
+        (format!("{long}.corp.tea"), "[masked: host].corp.tea"),
+    ] {
+        assert!(named.mask(&text).text.ends_with(masked), "{text}");
+    }
+    // `[^ ]` would also match the end of the line before.
+    assert_eq!(named.mask("one\ntwo.corp.tea").text, "one\n[masked: host].corp.tea");
+    assert_eq!(
+        rule(r"pot)(\.corp\.tea", "").mask("a pot.corp.tea").text,
+        "a [masked: host]",
+        "odd, but no error"
+    );
+    let exact = rule(r"[a-z]+\.corp\.tea", "before = [3, 3]");
+    assert_eq!(exact.mask("kettle.corp.tea pot.corp.tea").text, "kettle.corp.tea [masked: host]");
+}
+
 #[test]
 fn a_masker_is_shared_by_threads() {
     fn check<T: Send + Sync>(_: &T) {}

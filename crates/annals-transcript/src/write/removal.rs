@@ -1,7 +1,8 @@
 //! Removes an entry from a transcript and relinks the entries that refer to it.
 
 use std::borrow::Cow;
-use std::io::{self, Read, Write};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use serde_json::{Map, Value as Json};
 
@@ -17,8 +18,8 @@ pub(super) struct Removal<'i> {
     parent: Option<String>,
     /// If a compaction keeps the entry: the line of that compaction, and the message that comes before the entry after it.
     preserved_after: Option<(u64, String)>,
-    /// The ids of its children.
-    children: Vec<String>,
+    /// The segments of compactions that begin with it, by their tails: the message that follows it in each.
+    followers: BTreeMap<String, Option<String>>,
     /// Whether another entry refers to it.
     is_referenced: bool,
     /// Its offset, if it is the last line of the file and the only one with its id.
@@ -29,17 +30,17 @@ pub(super) struct Removal<'i> {
 
 impl<'i> Removal<'i> {
     /// Finds the entry in a transcript.
-    pub(super) fn find(source: impl Read, id: &'i str) -> io::Result<Option<Self>> {
+    pub(super) fn find(mut source: impl Read + Seek, id: &'i str) -> io::Result<Option<Self>> {
         let mut removal = Self {
             id,
             parent: None,
             preserved_after: None,
-            children: Vec::new(),
+            followers: BTreeMap::new(),
             is_referenced: false,
             last_line_at: None,
             is_boundary: false,
         };
-        let mut reader = Reader::new(source);
+        let mut reader = Reader::new(&mut source);
         let (mut found, mut is_behind_newline) = (0, true);
         while let Some(entry) = reader.read()? {
             let begins_line = std::mem::replace(&mut is_behind_newline, entry.ends_in_newline());
@@ -54,14 +55,33 @@ impl<'i> Removal<'i> {
                 removal.is_referenced = true;
                 let behind = removal.predecessor_in(&entry).map(|id| (entry.at().line, id));
                 removal.preserved_after = behind.or(removal.preserved_after);
-                let is_child = entry.head().parent.is_some_and(|parent| parent == *id);
-                let child = entry.head().id.filter(|_| is_child);
-                removal.children.extend(child.map(|child| child.decode().into_owned()));
+                removal.followers.extend(removal.tail_of_segment_in(&entry).map(|tail| (tail, None)));
             }
         }
         // In a damaged file an entry may be its own parent.
         removal.parent = removal.parent.filter(|parent| parent != id);
+        if !removal.followers.is_empty() {
+            source.seek(SeekFrom::Start(0))?;
+            removal.find_followers(&parents(source)?);
+        }
         Ok((found > 0).then_some(removal))
+    }
+
+    /// Finds the message that follows the entry in each segment. The entry may have other children, such as an attachment or
+    /// the first message of another branch, so this follows the parents from the tail.
+    fn find_followers(&mut self, parents: &HashMap<String, String>) {
+        for (tail, follower) in &mut self.followers {
+            let mut id = tail;
+            // In a damaged file parents may form a circle.
+            for _ in 0..parents.len() {
+                let Some(parent) = parents.get(id) else { break };
+                if parent == self.id {
+                    *follower = Some(id.clone());
+                    break;
+                }
+                id = parent;
+            }
+        }
     }
 
     /// Returns the offset at which the file can be truncated to remove the entry, if nothing depends on it.
@@ -120,6 +140,16 @@ impl<'i> Removal<'i> {
         before.or_else(|| kept.text("anchorUuid").map(Cow::into_owned))
     }
 
+    /// Returns the tail of the segment that a compaction keeps, if the segment begins with the entry and its messages are not
+    /// listed.
+    fn tail_of_segment_in(&self, entry: &Entry<'_>) -> Option<String> {
+        let metadata = entry.body()?.get("compactMetadata")?;
+        let segment =
+            metadata.get("preservedSegment").filter(|_| metadata.get("preservedMessages").is_none())?;
+        segment.text("headUuid").filter(|head| head == self.id)?;
+        segment.text("tailUuid").map(Cow::into_owned)
+    }
+
     /// Returns the id that an entry should name instead of the removed one.
     fn replacement(&self, for_entry: &Entry<'_>) -> Option<&str> {
         match &self.preserved_after {
@@ -176,10 +206,10 @@ impl<'i> Removal<'i> {
         }
         let is_only = kept.as_ref().map_or_else(|| self.is_whole_segment(&metadata), Vec::is_empty);
         if let Some(segment) = metadata.get_mut("preservedSegment") {
-            // Without a list, the child of the entry is the next message of the segment.
+            let tail = segment.get("tailUuid").and_then(Json::as_str);
             let (first, last) = match &kept {
                 Some(kept) => (kept.first(), kept.last()),
-                None => (self.children.first(), self.parent.as_ref()),
+                None => (tail.and_then(|tail| self.followers.get(tail)?.as_ref()), self.parent.as_ref()),
             };
             self.replace(segment.get_mut("headUuid"), first.map(String::as_str));
             self.replace(segment.get_mut("tailUuid"), last.map(String::as_str));
@@ -203,4 +233,16 @@ impl<'i> Removal<'i> {
             *value = by.into();
         }
     }
+}
+
+/// Returns the parents of all entries of a transcript that have one. Of entries with one id, the last counts.
+fn parents(source: impl Read) -> io::Result<HashMap<String, String>> {
+    let mut parents = HashMap::new();
+    let mut reader = Reader::new(source);
+    while let Some(entry) = reader.read()? {
+        if let (Some(id), Some(parent)) = (entry.head().id, entry.head().parent) {
+            parents.insert(id.decode().into_owned(), parent.decode().into_owned());
+        }
+    }
+    Ok(parents)
 }

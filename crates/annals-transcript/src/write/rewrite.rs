@@ -256,7 +256,7 @@ fn has_other_names(path: &Path) -> bool {
 }
 
 fn plan_removal<'i>(
-    source: impl Read,
+    source: impl Read + Seek,
     path: &Path,
     id: &'i str,
     length: u64,

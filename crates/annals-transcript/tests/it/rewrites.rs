@@ -9,7 +9,9 @@ use std::time::Duration;
 use annals_transcript::write::Error;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::rewrite::{self, REWRITE_LIMIT, RemovalMethod};
+use serde_json::json;
 use testkit::faults::every_moment;
+use testkit::naive;
 
 const PATIENCE: Duration = Duration::from_millis(50);
 
@@ -97,7 +99,7 @@ fn what_named_the_entry_names_what_takes_its_place() {
         (
             message("b", "\"a\"") + &a + &boundary(r#"{"preservedSegment":{"headUuid":"a","tailUuid":"z"}}"#),
             "a",
-            message("b", "null") + &boundary(r#"{"preservedSegment":{"headUuid":"b","tailUuid":"z"}}"#),
+            message("b", "null") + &boundary(r#"{"preservedSegment":{"headUuid":null,"tailUuid":"z"}}"#),
         ),
         // The only message of a segment goes, and the segment with it.
         (
@@ -118,6 +120,48 @@ fn what_named_the_entry_names_what_takes_its_place() {
         let (_folder, path) = file(&before);
         rewrite::remove_entry(&RealDisk, &path, id, REWRITE_LIMIT, PATIENCE).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), after);
+    }
+}
+
+/// The first message of a segment has another child, which is not part of the segment and stands before the one that is.
+#[test]
+fn a_segment_that_loses_its_first_message_begins_with_the_next_one() {
+    let line = |kind: &str, id: &str, parent: Option<&str>, content: serde_json::Value| {
+        let message = json!({"role": kind, "id": format!("msg_{id}"), "content": content});
+        let line = json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-03-01T10:00:00.000Z", "sessionId": "s", "message": message, "attachment": {"type": "todo"}});
+        format!("{line}\n")
+    };
+    let text = |id: &str| json!([{"type": "text", "text": id}]);
+    let call = json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]);
+    let kept = json!({"preservedSegment": {"headUuid": "a2", "anchorUuid": "sum", "tailUuid": "a4"}});
+    let boundary = json!({"type": "system", "subtype": "compact_boundary", "uuid": "B", "parentUuid": null, "timestamp": "2026-03-01T10:00:00.000Z", "sessionId": "s", "compactMetadata": kept});
+    for (first, other) in [
+        (line("user", "a2", Some("a1"), text("a2")), line("assistant", "x", Some("a2"), text("x"))),
+        (line("user", "a2", Some("a1"), text("a2")), line("attachment", "x", Some("a2"), text("x"))),
+        (line("assistant", "a2", Some("a1"), call), line("user", "x", Some("a2"), result)),
+    ] {
+        let before = line("user", "a1", None, text("a1"))
+            + &first
+            + &other
+            + &line("assistant", "a3", Some("a2"), text("a3"))
+            + &line("user", "a4", Some("a3"), text("a4"))
+            + &format!("{boundary}\n")
+            + &line("user", "sum", Some("B"), text("sum"))
+            + &line("assistant", "c1", Some("a4"), text("c1"));
+        let (_folder, path) = file(&before);
+        // Messages of one side that follow each other are joined by a line end.
+        let said = |file: &[u8]| -> Vec<String> {
+            let parts = naive::model(file).unwrap().into_iter().flat_map(|message| message.parts);
+            parts.filter(|part| part.starts_with("text")).map(|part| part.trim_end().to_owned()).collect()
+        };
+        let mut expected = said(before.as_bytes());
+        expected.retain(|part| part != "text a2");
+        rewrite::remove_entry(&RealDisk, &path, "a2", REWRITE_LIMIT, PATIENCE).unwrap();
+        let after = fs::read(&path).unwrap();
+        assert_eq!(said(&after), expected, "{other}");
+        assert_eq!(expected, ["text sum", "text a3", "text a4", "text c1"]);
+        assert!(String::from_utf8(after).unwrap().contains(r#""headUuid":"a3""#));
     }
 }
 

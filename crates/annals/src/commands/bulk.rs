@@ -61,7 +61,7 @@ pub(crate) fn run(
             return report(&changed, &text, global);
         }
         (names, false) => named(engine, names),
-        ([], true) => (filtered(engine, plan, global)?, Failures::default()),
+        ([], true) => (filtered(engine, plan)?, Failures::default()),
         (_, true) => {
             let hint = "`annals list` with the same filters shows what they select";
             return Err(Failure::usage("sessions are named or selected with filters, not both", hint));
@@ -118,7 +118,7 @@ fn is_same(one: &PathBuf, other: &PathBuf) -> bool {
 }
 
 /// Returns the sessions that the filters select. Fails if there are none, or if some folder cannot be read.
-fn filtered(engine: &Engine, plan: &Plan<'_>, global: &Global) -> Result<Vec<SessionRow>, Failure> {
+fn filtered(engine: &Engine, plan: &Plan<'_>) -> Result<Vec<SessionRow>, Failure> {
     let mut options = plan.filters.options(plan.archived)?;
     if plan.is_archive_fixed && !plan.filters.archived {
         options.archived = plan.archived;
@@ -128,7 +128,10 @@ fn filtered(engine: &Engine, plan: &Plan<'_>, global: &Global) -> Result<Vec<Ses
         let hint = "name the sessions instead";
         return Err(Failure::usage("nothing was changed, because not everything could be read", hint));
     }
-    if !global.json {
+    if plan.is_archive_fixed {
+        // No option would add the others, and nothing is to be done with them.
+        list::note_without_conversation(&listing);
+    } else {
         list::note_left_out(&listing, false);
     }
     if listing.sessions.is_empty() {
@@ -145,7 +148,7 @@ fn announce(plan: &Plan<'_>, rows: &[SessionRow], global: &Global) -> Result<(),
     if !global.json {
         let mut out = output::stdout();
         let will = if plan.dry_run { "would" } else { "will" };
-        writeln!(out, "{will} {} ({size}):", output::clean(&what))?;
+        writeln!(out, "{will} {} (transcripts: {size}):", output::clean(&what))?;
         list::print(&mut out, rows)?;
         out.flush()?;
     } else if is_asked && io::stdin().is_terminal() {
@@ -155,12 +158,11 @@ fn announce(plan: &Plan<'_>, rows: &[SessionRow], global: &Global) -> Result<(),
     if !is_asked {
         return Ok(());
     }
-    let hint = "`--yes` confirms it, `--dry-run` changes nothing";
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("to change several sessions needs a confirmation", hint));
+        let hint = "`--yes` confirms it, `--dry-run` changes nothing";
+        return Err(Failure::usage("changing several sessions needs a confirmation", hint));
     }
-    let question = format!("{what}?");
-    if output::ask(&question)? { Ok(()) } else { Err(Failure::usage("nothing was changed", hint)) }
+    if output::ask(&format!("{what}?"))? { Ok(()) } else { Err(Failure::declined()) }
 }
 
 /// Changes every session and prints the results. A failure does not stop the others.

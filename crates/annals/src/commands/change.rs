@@ -31,6 +31,15 @@ pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<
 
 pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
     let (names, tag) = sessions_and_tag(args)?;
+    if !args.remove && !args.yes && engine.is_session_prefix(&tag) {
+        return Err(Failure::usage(
+            &format!(
+                "`{}`, the last argument, is the id of a session or the beginning of it, and would be the tag",
+                clean(&tag)
+            ),
+            "give the tag as the last argument; `--yes` uses this one",
+        ));
+    }
     let describe = |sessions: &str| match &tag[..] {
         "" => format!("remove the tag of {sessions}"),
         tag => format!("tag {sessions} “{}”", clean(tag)),
@@ -71,6 +80,9 @@ fn sessions_and_tag(args: &Tag) -> Result<(&[OsString], String), Failure> {
         return Err(missing());
     }
     let tag = tag.to_str().ok_or_else(|| Failure::usage("the tag is not valid Unicode", hint))?;
+    if tag.trim().is_empty() {
+        return Err(Failure::usage("the tag is empty", "`--remove` removes the tag of a session"));
+    }
     Ok((names, tag.trim().to_owned()))
 }
 

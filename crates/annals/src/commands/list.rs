@@ -43,8 +43,8 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
     }
     if !global.json {
         note_partial(&listing.sessions);
-        note_left_out(&listing, args.limit.is_some());
     }
+    note_left_out(&listing, args.limit.is_some());
     match (listing.errors.is_empty(), is_empty) {
         (false, _) => Ok(ExitCode::from(FAILED)),
         (true, true) => Err(nothing(engine, &args.filters, &listing)),
@@ -79,6 +79,11 @@ fn note_partial(sessions: &[SessionRow]) {
 
 /// Notes how many archived sessions and how many files without a conversation a list leaves out.
 pub(super) fn note_left_out(listing: &Listing, is_limited: bool) {
+    note_archived(listing, is_limited);
+    note_without_conversation(listing);
+}
+
+fn note_archived(listing: &Listing, is_limited: bool) {
     if listing.archived_left_out > 0 {
         // A list with a limit does not read all files.
         let at_least = if is_limited { "at least " } else { "" };
@@ -87,6 +92,10 @@ pub(super) fn note_left_out(listing: &Listing, is_limited: bool) {
             "{at_least}{left_out} left out; `--archived` selects these, `--all` everything"
         ));
     }
+}
+
+/// Notes how many files without a conversation a list leaves out.
+pub(super) fn note_without_conversation(listing: &Listing) {
     if listing.without_conversation > 0 {
         let left_out = output::count(listing.without_conversation, "file");
         output::note(&format!("{left_out} without a conversation left out; `--all` lists them"));

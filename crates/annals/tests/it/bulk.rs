@@ -81,6 +81,7 @@ fn archived_sessions_are_left_out_of_lists_and_counted() {
     1 archived session left out; `--archived` selects these, `--all` everything
     1 file without a conversation left out; `--all` lists them
     ");
+    assert_eq!(run(&home, &["list", "--json"]).stderr, ran.stderr, "programs are told as well");
     let ran = run(&home, &["list", "--archived"]);
     assert_snapshot!(ran.stdout, @r"
     session   title    project  active       size
@@ -97,6 +98,8 @@ fn archived_sessions_are_left_out_of_lists_and_counted() {
     assert_eq!(ids(&[]), [row("2", false), row("1", false)]);
     assert_eq!(ids(&["--archived"]), [row("3", true)]);
     assert_eq!(ids(&["--all"]).len(), 4);
+    let ran = run(&home, &["archive", "--title", "e", "--dry-run"]);
+    assert!(ran.code == Some(0) && !ran.stderr.contains("--archived"), "{}", ran.stderr);
     let ran = run(&home, &["list", "--limit", "1"]);
     assert!(ran.stderr.starts_with("at least 1 archived session left out"), "{}", ran.stderr);
     let ran = run(&home, &["list", "--project", r"C:\wei"]);
@@ -125,13 +128,13 @@ fn several_sessions_are_listed_and_changed_with_a_confirmation() {
     let ran = run(&home, &args);
     assert_eq!((ran.code, on_disk(&home).len()), (Some(2), 4));
     assert_snapshot!(ran.stdout, @"
-    will move 2 sessions to the trash (527 B):
+    will move 2 sessions to the trash (transcripts: 527 B):
     session   title           project        active       size
     00000001  Boil the water  /home/mia/tea  2025-06-01  270 B
     00000003  Weather         C:/wei         2025-06-03  257 B
     ");
     assert_snapshot!(ran.stderr, @"
-    annals: to change several sessions needs a confirmation
+    annals: changing several sessions needs a confirmation
     hint: `--yes` confirms it, `--dry-run` changes nothing
     ");
     let ran = run(&home, &[&args[..], &["--yes"]].concat());
@@ -150,7 +153,7 @@ fn on_a_terminal_the_user_is_asked() {
     let home = home();
     let (code, said) = run_on_terminal(&home, "archive --project /home/mia/tea", "n\n");
     assert!(code == Some(2) && said.contains("archive 2 sessions? [y/N]"), "{code:?} {said}");
-    assert!(said.contains("nothing was changed"), "{said}");
+    assert!(said.contains("nothing was changed") && !said.contains("hint"), "{said}");
     let (code, said) = run_on_terminal(&home, "archive --project /home/mia/tea", "y\n");
     assert!(code == Some(0) && said.contains(&format!("archived {}", id(1))), "{code:?} {said}");
     let ran = run(&home, &["list", "--archived", "--json"]);
@@ -189,6 +192,69 @@ fn filters_select_what_a_list_shows() {
     assert_eq!(on_disk(&home).len(), 4, "nothing was changed");
 }
 
+/// A session that began long ago may still be in use: `--until` selects it, `--inactive` does not.
+#[test]
+fn inactive_sessions_are_selected_by_their_last_activity() {
+    let home = home();
+    let (hour, day) = (jiff::SignedDuration::from_hours(1), jiff::SignedDuration::from_hours(24));
+    let old = Transcript::session(&id(5)).cwd("/home/mia/tea").at("2025-01-01T10:00:00Z").user("u5", "Long");
+    let recent = (jiff::Timestamp::now() - hour).to_string();
+    rest(&home.write(
+        format!(".claude/projects/-home-mia-tea/{}.jsonl", id(5)),
+        old.at(&recent).user("u6", "Still here").to_string(),
+    ));
+    let selected = |args: &[&str]| {
+        let ran = run(&home, &[args, &["--json"]].concat());
+        let id = |row: Value| row["session"].as_str().or(row["id"].as_str()).unwrap()[7..8].to_owned();
+        ran.stdout.lines().map(|line| id(json(line))).collect::<Vec<_>>()
+    };
+    assert_eq!(selected(&["list", "--until", "90d"]), ["5", "3", "2", "1"]);
+    assert_eq!(selected(&["list", "--inactive", "90d"]), ["3", "2", "1"]);
+    assert_eq!(selected(&["list", "--inactive", "0h"]), ["5", "3", "2", "1"]);
+    assert_eq!(selected(&["list", "--inactive", "2025-06-02"]), ["1"]);
+    assert_eq!(selected(&["list", "--inactive", &(jiff::Timestamp::now() - day).to_string()]).len(), 3);
+    for command in [&["delete"][..], &["archive"], &["tag", "old"]] {
+        let args = [command, &["--inactive", "90d", "--project", "/home/mia/tea", "--dry-run"]].concat();
+        assert_eq!(selected(&args), ["2", "1"], "{command:?}");
+    }
+}
+
+#[test]
+fn a_forgotten_tag_and_an_empty_one_are_refused() {
+    let home = home();
+    for args in [
+        &["tag", "00000001", "00000002"][..],
+        &["tag", "00000001", "0000"],
+        &["tag", "Weather", &id(2)],
+        &["tag", "--title", "weather", "00000002"],
+    ] {
+        let ran = run(&home, args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(ran.stderr.contains("the last argument, is the id of a session"), "{}", ran.stderr);
+    }
+    for args in [&["tag", "--all", "", "--yes"][..], &["tag", &id(1), " "], &["tag", &id(1), "", "--yes"]] {
+        let ran = run(&home, args);
+        assert!(ran.code == Some(2) && ran.stderr.contains("`--remove` removes the tag"), "{}", ran.stderr);
+    }
+    assert_eq!(run(&home, &["tag", &id(1), "beef"]).code, Some(0), "no session has this id");
+    assert_eq!(run(&home, &["tag", &id(1), "00000002", "--yes"]).code, Some(0));
+    let tags: Vec<_> =
+        run(&home, &["list", "--json"]).stdout.lines().map(|line| json(line)["tag"].clone()).collect();
+    assert_eq!(tags, [Value::Null, Value::Null, "00000002".into()]);
+    assert_eq!(run(&home, &["tag", &id(2), &id(1), "--remove", "--yes"]).code, Some(0));
+}
+
+#[test]
+fn the_help_of_unarchive_says_which_sessions_it_selects() {
+    let help = |command: &str| run(&Home::new(), &[command, "--help"]).stdout;
+    for command in ["archive", "unarchive"] {
+        assert!(!help(command).contains("--archived  "), "{}", help(command));
+        assert!(!help(command).contains("Everything: archived"), "{}", help(command));
+    }
+    assert!(help("unarchive").contains("among the archived ones"), "{}", help("unarchive"));
+    assert!(help("delete").contains("Everything: archived"), "{}", help("delete"));
+}
+
 #[test]
 fn a_dry_run_prints_the_table_alone() {
     let home = home();
@@ -197,7 +263,7 @@ fn a_dry_run_prints_the_table_alone() {
     let ran = run(&home, &["tag", "--title", "weather", "alt", "--dry-run"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert_snapshot!(ran.stdout, @r"
-    would tag 1 session “alt” (257 B):
+    would tag 1 session “alt” (transcripts: 257 B):
     session   title    project  active       size
     00000003  Weather  C:/wei   2025-06-03  257 B
     ");
@@ -245,6 +311,37 @@ fn what_selects_nothing_or_is_ambiguous_changes_nothing() {
         assert!(ran.stderr.contains(said), "{args:?} {}", ran.stderr);
     }
     assert_eq!(on_disk(&home), before);
+}
+
+/// A script whose variable is not set gives an empty text.
+#[test]
+fn a_filter_without_text_is_refused_and_selects_nothing() {
+    let home = home();
+    let before = on_disk(&home);
+    for filter in ["--title", "--branch", "--tool", "--file", "--project"] {
+        for value in ["", " ", "\t", "\u{3000}"] {
+            for command in
+                [&["delete", "--yes"][..], &["archive", "--yes"], &["tag", "x", "--yes"], &["list"]]
+            {
+                let (joined, separate) = (format!("{filter}={value}"), [filter, value]);
+                for ran in [
+                    run(&home, &[command, &separate[..]].concat()),
+                    run(&home, &[command, &[joined.as_str()][..]].concat()),
+                ] {
+                    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command:?} {joined}");
+                    let said = &ran.stderr;
+                    let is_clear = said.contains("it is empty") || said.contains("a value is required");
+                    assert!(is_clear || value == "\t", "{said}");
+                }
+            }
+        }
+    }
+    for disk in ["/", "//", "\\"] {
+        let ran = run(&home, &["delete", "--file", disk, "--yes"]);
+        assert!(ran.code == Some(2) && ran.stderr.contains("the whole disk"), "{}", ran.stderr);
+    }
+    assert_eq!(on_disk(&home), before);
+    assert_eq!(run(&home, &["delete", "", "--yes"]).code, Some(1), "no session has an empty name");
 }
 
 /// While annals asks, a session is added that the filters would select.

@@ -298,6 +298,11 @@ fn rules_of_the_user_are_added_and_broken_ones_print_nothing() {
 #[test]
 fn serve_has_no_reveal_of_its_own() {
     let home = Home::new();
-    let refused = annals(&home, &["serve", "--stdio", "--reveal"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("--allow-reveal"), "{}", refused.stderr);
+    for args in [["serve", "--stdio", "--reveal"], ["--reveal", "serve", "--stdio"]] {
+        let refused = annals(&home, &args);
+        assert!(refused.code == Some(2) && refused.stderr.contains("--allow-reveal"), "{}", refused.stderr);
+    }
+    let help = annals(&home, &["serve", "--help"]).stdout;
+    assert!(help.contains("--allow-reveal") && !help.contains("--reveal"), "{help}");
+    assert!(annals(&home, &["list", "--help"]).stdout.contains("--reveal"));
 }

@@ -159,7 +159,7 @@ async function show(id) {
   if (!id) return;
   showFacts();
   try {
-    const result = await ask('history/read', { sessionId: id, last: true, limit: ITEMS_PAGE_SIZE, ...workspace() });
+    const result = await ask('history/read', { sessionId: id, last: true, limit: ITEMS_PAGE_SIZE, ...workspace(open.session) });
     if (open.id !== id) return;
     open.offset = result.offset;
     open.before = result.previousCursor ?? null;
@@ -172,15 +172,19 @@ async function show(id) {
   }
 }
 
-/** Returns the parameter that names the project of the open session, if the list has several sessions with its id. */
-function workspace() {
-  const same = list.sessions.filter((session) => session.id === open.id);
-  return same.length > 1 ? { workspacePath: text(same[0].projectPath) } : {};
+/** Returns the parameter that selects a session among several with its id: the path of its transcript. */
+function workspace(session) {
+  return typeof session?.path === 'string' ? { workspacePath: session.path } : {};
+}
+
+/** Returns whether a session of a list is the open one: several may have its id. */
+function isOpen(session) {
+  return session.id === open.id && (!open.session || text(session.path) === text(open.session.path));
 }
 
 function showFacts() {
   // A filtered list may not contain the open session.
-  open.session = list.sessions.find((session) => session.id === open.id) ?? open.session;
+  open.session = list.sessions.find(isOpen) ?? open.session;
   const session = open.session;
   const title = text(session?.title) || 'Untitled';
   $('about').hidden = false;
@@ -248,7 +252,7 @@ async function setArchived(archived) {
     : `Take ${quoted(session)} out of the archive?`;
   if (!await confirmed(question, archived ? 'Archive' : 'Unarchive')) return;
   try {
-    await ask(archived ? 'history/archive' : 'history/unarchive', { sessionId: id, ...workspace() });
+    await ask(archived ? 'history/archive' : 'history/unarchive', { sessionId: id, ...workspace(session) });
     if (open.id === id) open.session = { ...session, archived };
     load();
   } catch (error) {
@@ -261,7 +265,7 @@ async function deleteSession() {
   const question = `Move ${quoted(session)} with all its files to the trash of annals? It can be restored from there.`;
   if (!await confirmed(question, 'Move to the trash')) return;
   try {
-    await ask('history/delete', { sessionId: id, ...workspace() });
+    await ask('history/delete', { sessionId: id, ...workspace(session) });
     location.hash = '';
     await load();
     showNotice(`${quoted(session)} is in the trash.`, button('Undo', () => restore(id)));
@@ -290,7 +294,7 @@ function showNotice(words, ...buttons) {
 async function showEarlier() {
   const id = open.id;
   try {
-    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS_PAGE_SIZE, ...workspace() });
+    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS_PAGE_SIZE, ...workspace(open.session) });
     if (open.id !== id) return;
     open.before = result.previousCursor ?? null;
     const page = document.querySelector('main');
@@ -564,7 +568,7 @@ function followAll() {
     changed: (event) => {
       // A filtered list may not contain the open session.
       const { added, updated } = JSON.parse(event.data);
-      open.session = [...added, ...updated].find((session) => session.id === open.id) ?? open.session;
+      open.session = [...added, ...updated].find(isOpen) ?? open.session;
       waiting ??= setTimeout(() => { waiting = null; load(); }, 300);
     },
     open: () => showStatus('on', 'live'),
@@ -577,8 +581,7 @@ function follow() {
   sessionStream?.close();
   sessionStream = null;
   if (!open.id || open.offset === null || document.hidden) return;
-  const { workspacePath } = workspace();
-  const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...(workspacePath && { workspacePath }) });
+  const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...workspace(open.session) });
   sessionStream = listen(`/events?${query}`, {
     appended: (event) => {
       const isAtEnd = atEnd();
