@@ -152,6 +152,7 @@ impl RuleSource {
             name: self.name.get_ref().clone(),
             keywords: self.keywords.get_ref().clone(),
             pattern: self.pattern(parts),
+            cut_pattern: self.cut_pattern(parts),
             ignore_case: self.ignore_case,
             inside_word: self.inside_word,
             before: self.before,
@@ -166,6 +167,13 @@ impl RuleSource {
     fn pattern(&self, parts: &Parts) -> Pattern {
         let pattern = expand(self.pattern.get_ref(), parts, DEEPEST_PART);
         Pattern::new(format!("^(?:{pattern})"), self.ignore_case)
+    }
+
+    /// Returns the pattern for texts that are cut: a token of a fixed length need not end there.
+    fn cut_pattern(&self, parts: &Parts) -> Pattern {
+        let pattern = self.pattern.get_ref();
+        let open = pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\')).unwrap_or(pattern);
+        Pattern::new(format!("^(?:{})", expand(open, parts, DEEPEST_PART)), self.ignore_case)
     }
 }
 
