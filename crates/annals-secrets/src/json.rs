@@ -165,6 +165,7 @@ fn apply(json: &[u8], edits: Vec<Edit>) -> Cow<'_, [u8]> {
 
 /// An object or an array that is open.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Frame {
     is_object: bool,
     /// The key that it stands under; an array passes its own on to its elements.
