@@ -75,7 +75,7 @@ const KEEP: &[&str] = &[
 const KEEP_BASE64: &[&str] = &["signature", "data"];
 
 /// Values whose members anybody may have named, such as the arguments of tools: below these, every string is masked.
-const FREE: &[&str] = &["input", "rawInput", "rawOutput", "toolUseResult", "result", "attachment"];
+const FREE: &[&str] = &["input", "rawInput", "rawOutput", "toolUseResult", "result", "attachment", "record"];
 
 /// Texts that may have been cut after so many characters (LISTS 2.7), and may end inside a secret.
 const CUT: &[(&str, usize)] = &[("title", 300), ("firstPrompt", 300), ("beginning", 0)];
@@ -215,6 +215,8 @@ mod tests {
             Masking::default().line(format!(r#"{{"parts":[{{"id":"a","input":{{"id":"{}"}}}}]}}"#, token()));
         assert!(!line.contains(&token()), "{line}");
         assert_eq!(count, 1);
+        let record = format!(r#"{{"parts":[{{"record":{{"path":"/a/{0}","id":"{0}"}}}}]}}"#, token());
+        assert!(!Masking::default().line(record).0.contains(&token()));
     }
 
     #[test]

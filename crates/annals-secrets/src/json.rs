@@ -64,7 +64,8 @@ impl Masker {
     pub fn mask_json<'t>(&self, json: &'t [u8], form: &JsonForm) -> MaskedJson<'t> {
         let found = self.secrets_in_bytes(json);
         let has_key = |key: &str| memmem::find(json, format!("\"{key}\":").as_bytes()).is_some();
-        let may_be_hidden = || memmem::find(json, BYTES_MEMBER).is_some();
+        let may_be_hidden =
+            || [BYTES_MEMBER, KEY_LINE].iter().any(|hidden| memmem::find(json, hidden).is_some());
         if found.is_empty() && !may_be_hidden() && !form.cut.iter().any(|(key, _)| has_key(key)) {
             return MaskedJson { json: Cow::Borrowed(json), count: 0 };
         }
@@ -131,6 +132,14 @@ fn masked_text(text: &[u8], edits: Vec<Edit>) -> MaskedJson<'_> {
 const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
 const BYTES: &[u8] = b"bytes";
 
+/// What the first and the last line of a private key have.
+const KEY_BEGINS: &[u8] = b"-----BEGIN ";
+const KEY_LINE: &[u8] = b"PRIVATE KEY";
+const KEY_ENDS: &[u8] = b"-----END ";
+
+/// The rule that masks private keys.
+const KEY_RULE: &str = "private-key";
+
 /// A replacement of some bytes; an empty range inserts.
 #[derive(Debug)]
 struct Edit {
@@ -156,6 +165,7 @@ fn apply(json: &[u8], edits: Vec<Edit>) -> Cow<'_, [u8]> {
 
 /// An object or an array that is open.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Frame {
     is_object: bool,
     /// The key that it stands under; an array passes its own on to its elements.
@@ -163,6 +173,10 @@ struct Frame {
     /// The key of the next value of an object.
     member: Range<usize>,
     expects_key: bool,
+    /// Whether it stands below a key of [`JsonForm::free`].
+    is_free: bool,
+    /// Whether the strings of an array are lines, of which the last ones are the beginning of a private key.
+    in_private_key: bool,
     /// The values that were masked in it, if it is an item.
     masked: Vec<Range<usize>>,
     /// Whether it says already how many values were masked before.
@@ -222,11 +236,15 @@ impl Rewrite<'_> {
 
     fn open(&mut self, is_object: bool) {
         let key = self.key();
+        let is_free = self.stack.last().is_some_and(|frame| frame.is_free)
+            || self.form.free.iter().any(|free| free.as_bytes() == &self.json[key.clone()]);
         self.stack.push(Frame {
             is_object,
             member: 0..0,
             key,
             expects_key: is_object,
+            is_free,
+            in_private_key: false,
             masked: Vec::new(),
             says_count: false,
         });
@@ -268,16 +286,37 @@ impl Rewrite<'_> {
         if !is_key && (self.is_kept(&range) || self.bytes_member(&range)) {
             return;
         }
-        let mut end = range.start;
+        let mut end = self.line_of_private_key(&range);
         for secret in &found {
-            let masked = secret.secret.start.max(range.start)..secret.secret.end.min(range.end);
-            end = masked.end;
+            let masked = secret.secret.start.max(end)..secret.secret.end.min(range.end);
+            end = masked.end.max(end);
             let text = self.masker.mark(secret.rule);
             self.mask(masked, text);
         }
         if !is_key {
             self.cut_end(range, end);
         }
+    }
+
+    /// Masks the lines of a private key that stand in strings of their own in an array. Returns the end of what was
+    /// masked in this string, or its start.
+    fn line_of_private_key(&mut self, range: &Range<usize>) -> usize {
+        let json = self.json;
+        let line = &json[range.clone()];
+        let Some(array) = self.stack.last_mut().filter(|frame| !frame.is_object) else { return range.start };
+        let was_open = array.in_private_key;
+        array.in_private_key = leaves_key_open(line, was_open);
+        let rule = self.masker.rules.iter().position(|rule| rule.name == KEY_RULE);
+        let Some(rule) = rule.filter(|_| was_open) else { return range.start };
+        // A line of a patch keeps its sign.
+        let sign = usize::from(matches!(line, [b' ' | b'+' | b'-', _, ..]) && !line.starts_with(KEY_ENDS));
+        let length = memmem::find(line, KEY_ENDS).unwrap_or(line.len());
+        let masked = range.start + sign..range.start + length.max(sign);
+        if json[masked.clone()] != *self.masker.mark(rule).as_bytes() {
+            let text = self.masker.mark(rule);
+            self.mask(masked.clone(), text);
+        }
+        masked.end
     }
 
     /// Masks a number or a word that a rule found: it becomes a string.
@@ -314,13 +353,8 @@ impl Rewrite<'_> {
     fn is_kept(&self, value: &Range<usize>) -> bool {
         let key = &self.json[self.key()];
         let is = |keys: &[&str]| keys.iter().any(|other| other.as_bytes() == key);
-        let is_free = || {
-            self.stack.iter().any(|frame| {
-                self.form.free.iter().any(|free| free.as_bytes() == &self.json[frame.key.clone()])
-            })
-        };
-        let kept = is(self.form.keep) || is(self.form.keep_base64) && is_base64(&self.json[value.clone()]);
-        kept && !is_free()
+        let is_free = self.stack.last().is_some_and(|frame| frame.is_free);
+        !is_free && (is(self.form.keep) || is(self.form.keep_base64) && is_base64(&self.json[value.clone()]))
     }
 
     /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
@@ -356,6 +390,15 @@ impl Rewrite<'_> {
 /// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
 fn is_element(stack: &[Frame]) -> bool {
     matches!(stack, [outer, list, element, ..] if outer.is_object && !list.is_object && element.is_object)
+}
+
+/// Returns whether a private key is open behind a line, that is, begins and does not end.
+fn leaves_key_open(line: &[u8], was_open: bool) -> bool {
+    let Some(begin) = memmem::rfind(line, KEY_BEGINS) else {
+        return was_open && memmem::find(line, KEY_ENDS).is_none();
+    };
+    let behind = &line[begin..];
+    memmem::find(behind, KEY_LINE).is_some() && memmem::find(behind, KEY_ENDS).is_none()
 }
 
 fn is_base64(text: &[u8]) -> bool {

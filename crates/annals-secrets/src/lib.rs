@@ -33,6 +33,7 @@ mod mark;
 mod masker;
 mod overlap;
 mod pattern;
+mod plain;
 mod prefilter;
 mod rule;
 mod rules;

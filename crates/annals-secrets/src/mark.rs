@@ -7,9 +7,11 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use crate::rule::Rule;
+
 const OPEN: &str = "[masked: ";
 
-/// No name of a rule is longer, so a mark that covers an offset starts at most this many bytes before it.
+/// No name of a rule is longer.
 pub(crate) const LONGEST_NAME: usize = 64;
 
 /// Appends the mark for a secret that the rule `name` found.
@@ -19,34 +21,39 @@ pub(crate) fn push(out: &mut String, name: &str) {
     out.push(']');
 }
 
-/// Returns whether a mark overlaps or touches `range`.
-///
-/// What touches a mark was looked at when the mark was made; taking its remains for another secret would mask a little
-/// more each time.
-pub(crate) fn touches(text: &[u8], range: &Range<usize>) -> bool {
-    let first = range.start.saturating_sub(OPEN.len() + LONGEST_NAME + 1);
-    let last = text.len().min(range.end + OPEN.len());
-    memmem::find_iter(&text[first..last], OPEN).any(|at| end_of_mark(text, first + at) >= range.start)
+/// A mark in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) range: Range<usize>,
+    /// The index of the rule that it names.
+    pub(crate) rule: usize,
 }
 
-/// Returns the offset behind the mark that opens at `start`.
-fn end_of_mark(text: &[u8], start: usize) -> usize {
+/// Returns the marks of a text, in order. Brackets with something else than the name of a rule are no mark: anybody
+/// may have written them around a secret.
+pub(crate) fn marks(text: &[u8], rules: &[Rule]) -> Vec<Mark> {
+    memmem::find_iter(text, OPEN).filter_map(|start| mark_at(text, start, rules)).collect()
+}
+
+fn mark_at(text: &[u8], start: usize, rules: &[Rule]) -> Option<Mark> {
     let name = start + OPEN.len();
-    let end = text.len().min(name + LONGEST_NAME + 1);
-    memchr::memchr(b']', &text[name..end]).map_or(name, |close| name + close + 1)
+    let near = &text[name..text.len().min(name + LONGEST_NAME + 1)];
+    let length = memchr::memchr(b']', near)?;
+    let rule = rules.iter().position(|rule| rule.name.as_bytes() == &near[..length])?;
+    Some(Mark { range: start..name + length + 1, rule })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules;
 
     #[test]
-    fn marks_are_seen_where_they_overlap_or_touch() {
-        let text = b"ab [masked: jwt] cd";
-        for (range, expected) in
-            [(0..2, false), (0..3, true), (0..19, true), (12..15, true), (16..19, true), (17..19, false)]
-        {
-            assert_eq!(touches(text, &range), expected, "{range:?}");
-        }
+    fn only_the_name_of_a_rule_makes_a_mark() {
+        let rules = rules::built_in();
+        let text = "ab [masked: jwt] [masked: [masked: password][masked: sk-0123456789] [masked: jwt";
+        let found: Vec<_> =
+            marks(text.as_bytes(), &rules).into_iter().map(|mark| &text[mark.range]).collect();
+        assert_eq!(found, ["[masked: jwt]", "[masked: password]"]);
     }
 }

@@ -1,12 +1,18 @@
 //! The masker: a prefilter over all keywords, and the rules behind it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
+use crate::mark::Mark;
+use crate::plain::Plain;
 use crate::prefilter::{Hit, Prefilter};
-use crate::rule::{Candidate, Rule};
+use crate::rule::{Candidate, Match, Rule};
 use crate::rules::{self, RuleError};
 use crate::{mark, overlap};
+
+/// How many secrets that were found last may end where another word starts. Rules look few bytes back.
+const RECENT: usize = 4;
 
 /// Finds and masks secrets. It is built once and shared by threads; it remembers nothing of the texts it has seen.
 #[derive(Debug)]
@@ -102,14 +108,35 @@ impl Masker {
 
     /// Finds the secrets of a whole text, in order and without overlaps.
     pub(crate) fn secrets(&self, text: &str) -> Vec<Candidate> {
-        let mut found = Vec::new();
+        let mut found = self.candidates(text, |_| false);
+        // Both forms count: what a program reads from the text, and what a person sees.
+        if let Some(plain) = Plain::of(text) {
+            let hidden = self.candidates(plain.text(), |at| plain.is_behind_sequence(at)).into_iter();
+            found.extend(hidden.map(|candidate| Candidate {
+                matched: plain.written(candidate.matched),
+                secret: plain.written(candidate.secret),
+                rule: candidate.rule,
+            }));
+        }
+        overlap::resolve(found)
+    }
+
+    /// Finds all that the rules match in a text, in order of their keywords. A word can also start where `starts_word`
+    /// says so.
+    fn candidates(&self, text: &str, starts_word: impl Fn(usize) -> bool) -> Vec<Candidate> {
+        let mut found: Vec<Candidate> = Vec::new();
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();
+        let marks = OnceCell::new();
         self.prefilter.for_each_hit(text.as_bytes(), |Hit { offset, rule }| {
             if resume.get(rule).is_some_and(|&from| offset < from) {
                 return;
             }
-            let Some(attempt) = self.rules[rule].match_keyword(text, offset) else { return };
+            let ends_secret = |at| found.iter().rev().take(RECENT).any(|other| other.secret.end == at);
+            let starts_word = |at| starts_word(at) || ends_secret(at);
+            let Some(mut attempt) = self.rules[rule].match_keyword(text, offset, starts_word) else { return };
+            let marks = || marks.get_or_init(|| mark::marks(text.as_bytes(), &self.rules));
+            attempt.accepted = attempt.accepted && !self.is_marked(text, marks(), &attempt, rule);
             if attempt.resume() > 0 {
                 resume.resize(self.rules.len(), 0);
                 resume[rule] = attempt.resume();
@@ -118,6 +145,15 @@ impl Masker {
                 found.push(Candidate { matched: attempt.matched, secret: attempt.secret, rule });
             }
         });
-        overlap::resolve(found)
+        found
+    }
+
+    /// Returns whether what a rule found is a mark, or what a more specific rule left readable before its mark.
+    pub(crate) fn is_marked(&self, text: &str, marks: &[Mark], found: &Match, rule: usize) -> bool {
+        let first = marks.partition_point(|mark| mark.range.end <= found.matched.start);
+        let Some(mark) = marks.get(first) else { return false };
+        let is_prefix =
+            || mark.rule < rule && self.rules[mark.rule].has_keyword(&text.as_bytes()[found.secret.clone()]);
+        mark.range.start < found.matched.end || mark.range.start == found.matched.end && is_prefix()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use regex::bytes::Captures;
 
 use crate::boundary::{starts_word, whole_escapes};
+use crate::entropy;
 use crate::pattern::Pattern;
-use crate::{entropy, mark};
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
 const LONGEST_PLACEHOLDER: usize = 256;
@@ -24,6 +24,8 @@ pub(crate) struct Rule {
     pub(crate) pattern: Pattern,
     /// The same pattern, matching anywhere: for a user's rule that does not say how much of a match precedes the keyword.
     pub(crate) around: Option<Pattern>,
+    /// The same without conditions on what follows the secret.
+    pub(crate) cut_pattern: Pattern,
     pub(crate) ignore_case: bool,
     pub(crate) inside_word: bool,
     /// How many bytes of a match precede the keyword, at least and at most.
@@ -72,16 +74,18 @@ impl Match {
 
 impl Rule {
     /// Tries the pattern around the keyword at `offset`. The work is bounded by `reach`, whatever the text is.
-    pub(crate) fn match_keyword(&self, text: &str, offset: usize) -> Option<Match> {
-        if let Some(found) = self.match_around(text, offset) {
-            return Some(found);
-        }
-        let (min, max) = self.before;
-        (min..=max.min(offset))
-            .rev()
-            .map(|before| offset - before)
-            .filter(|&start| self.inside_word || starts_word(text.as_bytes(), start))
-            .find_map(|start| self.match_at(text, start))
+    ///
+    /// `also_starts_word` says where a word can start besides the places that the text shows.
+    pub(crate) fn match_keyword(
+        &self,
+        text: &str,
+        offset: usize,
+        also_starts_word: impl Fn(usize) -> bool,
+    ) -> Option<Match> {
+        self.match_around(text, offset).or_else(|| {
+            self.starts(text, offset, also_starts_word)
+                .find_map(|start| self.match_at(&self.pattern, text, start))
+        })
     }
 
     /// Searches the line of the keyword for a match that begins before it and contains it.
@@ -97,11 +101,32 @@ impl Rule {
         Some(self.found(text, start..end, &captures))
     }
 
-    fn match_at(&self, text: &str, start: usize) -> Option<Match> {
+    /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
+    pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
+        self.starts(text, offset, |_| false).find_map(|start| self.match_at(&self.cut_pattern, text, start))
+    }
+
+    /// Returns where a match can start whose keyword stands at `offset`.
+    fn starts(
+        &self,
+        text: &str,
+        offset: usize,
+        also_starts_word: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = usize> {
+        let (min, max) = self.before;
+        let can_start =
+            move |at: usize| self.inside_word || starts_word(text.as_bytes(), at) || also_starts_word(at);
+        (min..=max.min(offset))
+            .rev()
+            .map(move |before| offset - before)
+            .filter(move |&start| can_start(start))
+    }
+
+    fn match_at(&self, pattern: &Pattern, text: &str, start: usize) -> Option<Match> {
         let bytes = text.as_bytes();
         let end = bytes.len().min(start + self.reach);
         let near = &bytes[start..end];
-        let regex = self.pattern.regex();
+        let regex = pattern.regex();
         // Most attempts fail, and this one allocates nothing.
         if !regex.is_match(near) {
             return None;
@@ -121,8 +146,21 @@ impl Rule {
         }
         let matched = part.start + whole.start()..(part.start + whole.end()).max(secret.end);
         let secret = whole_escapes(text, secret);
-        let accepted = self.accepts(&bytes[secret.clone()]) && !mark::touches(bytes, &matched);
+        let accepted = self.accepts(&bytes[secret.clone()]);
         Match { matched, secret, accepted }
+    }
+
+    /// Returns whether a text has a keyword of this rule.
+    pub(crate) fn has_keyword(&self, text: &[u8]) -> bool {
+        self.keywords.iter().any(|keyword| {
+            text.windows(keyword.len()).any(|window| {
+                if self.ignore_case {
+                    window.eq_ignore_ascii_case(keyword.as_bytes())
+                } else {
+                    window == keyword.as_bytes()
+                }
+            })
+        })
     }
 
     /// Returns whether a text that the pattern matched is a secret.

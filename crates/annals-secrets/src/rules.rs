@@ -162,6 +162,7 @@ impl RuleSource {
             keywords: self.keywords.get_ref().clone(),
             pattern: self.pattern(parts),
             around: is_searched.then(|| Pattern::new(self.expanded(parts), self.ignore_case)),
+            cut_pattern: self.cut_pattern(parts),
             ignore_case: self.ignore_case,
             inside_word: self.inside_word,
             before: self.before.unwrap_or_default(),
@@ -180,6 +181,13 @@ impl RuleSource {
     /// Returns the pattern with its parts, as one group.
     fn expanded(&self, parts: &Parts) -> String {
         format!("(?:{})", expand(self.pattern.get_ref(), parts, DEEPEST_PART))
+    }
+
+    /// Returns the pattern for texts that are cut: a token of a fixed length need not end there.
+    fn cut_pattern(&self, parts: &Parts) -> Pattern {
+        let pattern = self.pattern.get_ref();
+        let open = pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\')).unwrap_or(pattern);
+        Pattern::new(format!("^(?:{})", expand(open, parts, DEEPEST_PART)), self.ignore_case)
     }
 }
 

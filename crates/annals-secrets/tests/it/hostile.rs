@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use annals_secrets::Masker;
 
+use crate::json::FORM;
+
 /// Pieces that, repeated, make some rule start again and again.
 const PIECES: [&str; 20] = [
     "=",
@@ -46,4 +48,21 @@ fn time(masker: &Masker, text: &str) -> Duration {
     let start = Instant::now();
     black_box(masker.mask(text));
     start.elapsed()
+}
+
+/// The same for JSON that is deep and has many strings.
+#[test]
+fn time_is_linear_in_the_depth_of_json() {
+    let masker = Masker::new();
+    let json = |size: usize| {
+        let strings = vec!["\"a\""; size].join(",");
+        format!(r#"{{"title":"","id":{}{strings}{}}}"#, "[".repeat(size), "]".repeat(size))
+    };
+    let (short, long) = (json(1_000), json(16_000));
+    let time = |json: &str| {
+        let start = Instant::now();
+        black_box(masker.mask_json(json.as_bytes(), &FORM));
+        start.elapsed()
+    };
+    assert!((0..20).any(|_| time(&long) < time(&short) * 80));
 }

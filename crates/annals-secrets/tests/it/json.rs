@@ -88,6 +88,42 @@ fn text_that_is_not_utf8_is_masked_in_its_base64() {
 }
 
 #[test]
+fn a_private_key_goes_on_through_the_strings_of_an_array() {
+    let begin = "-----BEGIN RSA PRIVATE KEY-----";
+    let end = "-----END RSA PRIVATE KEY-----";
+    let mask = "[masked: private-key]";
+    check(
+        &FORM,
+        &format!(r#"{{"lines":[" a","+{begin}","+<base64:64>","-<base64:11>=","","-{end}","+b"],"c":"d"}}"#),
+        &format!(r#"{{"lines":[" a","+{begin}","+{mask}","-{mask}","","-{end}","+b"],"c":"d","masked":2}}"#),
+    );
+    check(
+        &FORM,
+        &format!(r#"[["{begin}","<base64:9>"],["{begin}","a {end} b","c"],["{begin} {end}","d"]]"#),
+        &format!(r#"[["{begin}","{mask}"],["{begin}","{mask}{end} b","c"],["{begin} {end}","d"]]"#),
+    );
+    let certificate = r#"{"lines":["-----BEGIN CERTIFICATE-----","abc","no PRIVATE KEY"]}"#;
+    check(&FORM, certificate, certificate);
+    // Masking again changes nothing.
+    let masked = format!(r#"{{"lines":["+{begin}","+{mask}","{mask}","+{end}"]}}"#);
+    check(&FORM, &masked, &masked);
+}
+
+#[test]
+fn colours_and_escaped_letters_hide_nothing() {
+    check(
+        &FORM,
+        r#"{"a":"b \u001b[01;31m\u001b[Kghp_\u001b[m\u001b[K<alnum:36>"}"#,
+        r#"{"a":"b \u001b[01;31m\u001b[Kghp_\u001b[m\u001b[K[masked: github-token]","masked":1}"#,
+    );
+    check(
+        &FORM,
+        r#"{"a":"g\u0068p_<alnum:18>\u0041<alnum:18>"}"#,
+        r#"{"a":"g\u0068p_[masked: github-token]","masked":1}"#,
+    );
+}
+
+#[test]
 fn lines_that_are_broken_or_not_utf8_are_masked_too() {
     let secret = fill("ghp_<alnum:36>", &mut Rng::with_seed(7)).text;
     for (before, behind) in [

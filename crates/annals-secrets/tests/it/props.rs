@@ -60,6 +60,10 @@ fn piece() -> impl Strategy<Value = String> {
         "--token ",
         "-u a:",
         "\u{1b}[31m",
+        "\\u001b[0m",
+        "\\u0068",
+        "[masked: password]",
+        "[masked: x]",
     ]);
     let random = ("(alnum|hex|url|base64|upper|digit)", 1..70usize, any::<u64>())
         .prop_map(|(kind, length, seed)| fill(&format!("<{kind}:{length}>"), &mut Rng::with_seed(seed)).text);

@@ -93,6 +93,33 @@ fn a_token_longer_than_the_reach_of_its_rule_is_masked_to_its_end() {
 }
 
 #[test]
+fn a_mark_that_somebody_wrote_hides_no_secret() {
+    check("[masked: jwt]ghp_<alnum:36>", "[masked: jwt]ghp_[masked: github-token]");
+    check("[masked: x]ghp_<alnum:36>", "[masked: x]ghp_[masked: github-token]");
+    check("ghp_<alnum:36>[masked: jwt]", "ghp_[masked: github-token][masked: jwt]");
+    check("[masked: ghp_<alnum:36>]", "[masked: ghp_[masked: github-token]]");
+    // What a rule leaves readable before its mark is no secret of another rule.
+    let masked = "Authorization: Bearer q7fZk2mX9rT4w8.atlasv1.[masked: terraform-token]";
+    check("Authorization: Bearer q7fZk2mX9rT4w8.atlasv1.<url:60>", masked);
+    check(masked, masked);
+}
+
+#[test]
+fn secrets_without_anything_between_them_are_all_masked() {
+    check("AIza<alnum:35>ghp_<alnum:36>", "AIza[masked: google-api-key]ghp_[masked: github-token]");
+}
+
+#[test]
+fn colours_inside_a_secret_do_not_hide_it() {
+    check(
+        "a\u{1b}[01;31m\u{1b}[Kghp_\u{1b}[m\u{1b}[K<alnum:36> b",
+        "a\u{1b}[01;31m\u{1b}[Kghp_\u{1b}[m\u{1b}[K[masked: github-token] b",
+    );
+    check("ghp_<alnum:18>\u{1b}[0m<alnum:18>\u{1b}[0m", "ghp_[masked: github-token]\u{1b}[0m");
+    check("PASS\u{1b}[1mWORD\u{1b}[m=<alnum:12>", "PASS\u{1b}[1mWORD\u{1b}[m=[masked: password]");
+}
+
+#[test]
 fn clean_text_is_borrowed() {
     let masker = Masker::new();
     let clean = "cargo test --workspace";

@@ -28,6 +28,8 @@ enum Rest {
     Nothing,
     /// A text that contains this phrase.
     With(&'static str),
+    /// The name of a tool and this phrase; the arguments of the call may stand between them.
+    ToolAnd(&'static str),
 }
 
 /// All messages that are known. They count in a result with `is_error`, and only at its beginning: files and commands may quote
@@ -46,14 +48,14 @@ const MESSAGES: &[Message] = &[
         version: "2.0.42",
     },
     Message {
-        begins: "Claude requested permissions ",
+        begins: "Claude requested permissions to ",
         rest: Rest::Anything,
         state: State::Denied,
         version: "1.0.98",
     },
     Message {
         begins: "Permission to use ",
-        rest: Rest::With(" has been denied"),
+        rest: Rest::ToolAnd(" has been denied"),
         state: State::Denied,
         version: "2.1.4",
     },
@@ -70,7 +72,7 @@ const MESSAGES: &[Message] = &[
         version: "2.1.101",
     },
     Message {
-        begins: "Permission for this action was denied",
+        begins: "Permission for this action was denied by the Claude Code auto mode classifier",
         rest: Rest::Anything,
         state: State::Denied,
         version: "2.1.150",
@@ -114,6 +116,11 @@ impl Message {
             Rest::Anything => true,
             Rest::Nothing => matches!(rest.trim_end(), "" | "."),
             Rest::With(phrase) => rest.contains(phrase),
+            Rest::ToolAnd(phrase) => {
+                let behind = rest.trim_start_matches(|character: char| !character.is_whitespace());
+                behind.len() < rest.len()
+                    && (behind.starts_with(phrase) || behind.starts_with(" with ") && behind.contains(phrase))
+            }
         }
     }
 }
@@ -138,11 +145,21 @@ mod tests {
 
     use super::*;
 
+    impl Message {
+        /// Returns a text that is this message.
+        fn example(&self) -> String {
+            match self.rest {
+                Rest::Anything | Rest::Nothing => self.begins.to_owned(),
+                Rest::With(phrase) => format!("{}{phrase}", self.begins),
+                Rest::ToolAnd(phrase) => format!("{}Bash{phrase}", self.begins),
+            }
+        }
+    }
+
     #[test]
     fn a_message_is_recognised_at_the_beginning_only() {
         for message in MESSAGES {
-            let rest = if let Rest::With(phrase) = message.rest { phrase } else { "" };
-            let text = format!("{}{rest}", message.begins);
+            let text = message.example();
             for wrapped in [
                 text.clone(),
                 format!("Error: {text}"),
@@ -166,7 +183,16 @@ mod tests {
                 Some(State::Denied),
             ),
             ("Permission to use Bash with command ls\n-a has been denied.", Some(State::Denied)),
+            ("Permission to use mcp__tea__brew has been denied.", Some(State::Denied)),
             ("Permission to use the kettle", None),
+            ("Permission to use port 80:\nmany lines\naccess has been denied", None),
+            ("Permission to use port 80 has been denied", None),
+            (
+                "Claude requested permissions to read from /tea, but you haven't granted it yet.",
+                Some(State::Denied),
+            ),
+            ("Claude requested permissions page returned 403", None),
+            ("Permission for this action was denied\nls: cannot open", None),
             ("Interrupted by user.", Some(State::Interrupted)),
             ("Interrupted by user signal 2, 14 tests ran", None),
             ("Sibling tool call errored\n", Some(State::Cancelled)),
@@ -194,9 +220,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_before_a_message_lets_it_count(before in "[a-z0-9$/#(]{1,12}[ :\n]{1,2}", message in 0..MESSAGES.len()) {
-            let Message { begins, ref rest, .. } = MESSAGES[message];
-            let rest = if let Rest::With(phrase) = rest { phrase } else { "" };
-            proptest::prop_assert_eq!(state_of(&format!("{before}{begins}{rest}")), None);
+            proptest::prop_assert_eq!(state_of(&format!("{before}{}", MESSAGES[message].example())), None);
         }
 
         #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
 
-use super::{CYAN, GREEN, RED, clean};
+use super::{CYAN, GREEN, RED, clean_masked, masked};
 use crate::failure::Failure;
 
 /// How long a comparison may take to find the shortest difference. After that, a longer one is shown.
@@ -15,13 +15,21 @@ const TIME: Duration = Duration::from_secs(2);
 const CONTEXT: usize = 3;
 
 /// Prints the difference from one content to another, line by line. Content that is not text is only named.
+///
+/// Both are masked as a whole, because some secrets span lines.
 pub(crate) fn print(out: &mut impl Write, before: &[u8], after: &[u8]) -> Result<(), Failure> {
     let (Some(before), Some(after)) = (text(before), text(after)) else {
         let (before, after) = (super::size(before.len() as u64), super::size(after.len() as u64));
         writeln!(out, "the two are not text: {before} now, {after} then")?;
         return Ok(());
     };
-    let (old_ends, new_ends) = (line_ends(before), line_ends(after));
+    let is_changed = before != after;
+    let (before, after) = (masked(before), masked(after));
+    if is_changed && before == after {
+        writeln!(out, "the two differ only in values that are masked; --reveal shows them")?;
+        return Ok(());
+    }
+    let (old_ends, new_ends) = (line_ends(&before), line_ends(&after));
     let (before, after) = (&before.replace("\r\n", "\n"), &after.replace("\r\n", "\n"));
     if before == after {
         writeln!(out, "only the line endings are different: {old_ends} now, {new_ends} then")?;
@@ -34,7 +42,7 @@ pub(crate) fn print(out: &mut impl Write, before: &[u8], after: &[u8]) -> Result
     for hunk in difference.unified_diff().context_radius(CONTEXT).iter_hunks() {
         writeln!(out, "{CYAN}{}{CYAN:#}", hunk.header())?;
         for change in hunk.iter_changes() {
-            let line = clean(change.value().trim_end_matches(['\n', '\r']));
+            let line = clean_masked(change.value().trim_end_matches(['\n', '\r']));
             match change.tag() {
                 ChangeTag::Delete => writeln!(out, "{RED}-{line}{RED:#}")?,
                 ChangeTag::Insert => writeln!(out, "{GREEN}+{line}{GREEN:#}")?,
@@ -100,5 +108,22 @@ mod tests {
             "the line endings are different too: LF now, CRLF then\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n"
         );
         assert_eq!(printed(b"one\r\n", b"two\r\n"), "@@ -1 +1 @@\n-one\n+two\n");
+    }
+
+    #[test]
+    fn secrets_that_span_lines_are_masked() {
+        let key = |line: &str| {
+            format!("a\n-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\nb\n", line.repeat(4))
+        };
+        let (first, second) = (key("Q7fZk2mX9rT4w8B3"), key("cLs5Vn1Yd6Hj0Gp3"));
+        let masked = "-----BEGIN PRIVATE KEY-----[masked: private-key]-----END PRIVATE KEY-----";
+        assert_eq!(
+            printed(first.as_bytes(), format!("{second}c\n").as_bytes()),
+            format!("@@ -1,3 +1,4 @@\n a\n {masked}\n b\n+c\n")
+        );
+        assert_eq!(
+            printed(first.as_bytes(), second.as_bytes()),
+            "the two differ only in values that are masked; --reveal shows them\n"
+        );
     }
 }

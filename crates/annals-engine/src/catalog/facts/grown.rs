@@ -10,7 +10,8 @@ use super::super::folder::Candidate;
 use super::{Facts, Title, TitleSource, TranscriptKind};
 
 /// Returns the facts of all of a transcript, from the facts of its beginning and from what was appended. Returns `None` if
-/// the appended part removes a title, since an earlier title may count then (LISTS 1.9).
+/// all of it must be read: the appended part removes a title, since an earlier title may count then (LISTS 1.9), or takes a
+/// prompt from the queue, whose text is not known (LISTS 2.11).
 pub(super) fn with(
     known: &Facts,
     mut since: Lite,
@@ -26,6 +27,9 @@ pub(super) fn with(
     let tells_branch = since.git_branch.is_some();
     let names_again = known.title.as_ref().is_some_and(|title| has_title(&since, title.source));
     let queued = since.queued_after(known.queued);
+    if queued.is_none() && !known.is_partial {
+        return Ok(None);
+    }
     let mut facts = Facts::of(since, file, transcript, bound)?;
     let title = counts(known.title.as_ref(), facts.title.as_ref()).cloned();
     if names_again && title != facts.title {
