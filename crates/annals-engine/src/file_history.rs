@@ -313,6 +313,8 @@ impl Records {
             versions.len() - 1
         });
         self.snapshots.entry(message.to_owned()).or_default().insert(file, version);
+        // The message may not be in the transcript, but it names versions all the same.
+        self.parents.entry(message.to_owned()).or_insert(None);
     }
 
     fn add_calls(&mut self, entry: &Entry<'_>) {
@@ -379,10 +381,6 @@ impl Records {
             .into_iter()
             .map(|(message, versions)| (message, versions.into_iter().map(moved).collect()))
             .collect();
-        // The message of a snapshot may not be in the transcript, but it names versions all the same.
-        for message in history.snapshots.keys() {
-            history.parents.entry(message.clone()).or_insert(None);
-        }
         history.look_for_backups();
         history
     }

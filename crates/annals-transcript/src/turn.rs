@@ -308,8 +308,9 @@ impl Divider<'_> {
         }
         self.count(node, entry);
         if is_work {
-            let ended_at = self.turns.last_mut().map(|turn| &mut turn.ended_at);
-            ended_at.into_iter().for_each(|time| *time = (*time).max(node.time));
+            if let Some(turn) = self.turns.last_mut() {
+                turn.ended_at = turn.ended_at.max(node.time);
+            }
             self.state.worked_at = self.state.worked_at.max(node.time);
         }
     }
@@ -397,7 +398,7 @@ fn is_work(entry: &Entry<'_>) -> bool {
     }
 }
 
-fn result_text<'a>(block: Block<'a>) -> Option<Cow<'a, str>> {
+fn result_text(block: Block<'_>) -> Option<Cow<'_, str>> {
     match block {
         Block::ToolResult(result) => Some(result.content().text()),
         _ => None,
