@@ -577,6 +577,7 @@ struct Long {
 }
 
 impl Read for Long {
+    #[expect(clippy::cast_possible_truncation, reason = "each offset is one inside a vector")]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let middle_end = self.length - self.end.len() as u64;
         let rest: &[u8] = match self.at {
