@@ -182,9 +182,10 @@ fn restore(
         engine.write_restored(&target, there.as_deref(), &content, backup.as_deref())?;
     }
     let shown = target.display().to_string();
-    let text = match is_new {
-        true => format!("restored version {} to {}", version.number, clean(&shown)),
-        false => format!("{} is version {} already", clean(&shown), version.number),
+    let text = if is_new {
+        format!("restored version {} to {}", version.number, clean(&shown))
+    } else {
+        format!("{} is version {} already", clean(&shown), version.number)
     };
     if global.json {
         let restored = RestoredFile {
@@ -223,10 +224,10 @@ fn for_terminal(content: &[u8]) -> Result<Cow<'_, str>, Failure> {
             "write it to a file with `-o OUT`",
         )
     })?;
-    Ok(match text.contains('\r') {
-        true => Cow::Owned(clean_lines(&text.replace("\r\n", "\n")).into_owned()),
-        false => clean_lines(text),
-    })
+    if !text.contains('\r') {
+        return Ok(clean_lines(text));
+    }
+    Ok(Cow::Owned(clean_lines(&text.replace("\r\n", "\n")).into_owned()))
 }
 
 /// Returns where a file is restored: the given path, or else where the file was.
@@ -252,19 +253,16 @@ fn target(given: Option<&PathBuf>, file: &ChangedFile) -> Result<PathBuf, Failur
 /// Shows what would change in an existing file and asks whether to write; without a terminal, only `--yes` confirms.
 fn confirm(target: &Path, there: Option<&[u8]>, content: &[u8]) -> Result<(), Failure> {
     let shown = target.display();
-    let (refusal, question, hint) = match there {
-        Some(there) => {
-            let mut terminal = AutoStream::auto(io::stderr());
-            diff::print(&mut terminal, there, content)?;
-            terminal.flush()?;
-            let hint = "`--yes` replaces it without asking; `-o OUT` writes to another file";
-            (format!("{shown} exists and is different"), format!("replace {shown} by that version?"), hint)
-        }
-        None => {
-            let hint = "`--yes` writes to that path; `-o OUT` writes to another file";
-            let refusal = format!("the file would be written to {shown}, of which only the end was given");
-            (refusal, format!("write {shown}?"), hint)
-        }
+    let (refusal, question, hint) = if let Some(there) = there {
+        let mut terminal = AutoStream::auto(io::stderr());
+        diff::print(&mut terminal, there, content)?;
+        terminal.flush()?;
+        let hint = "`--yes` replaces it without asking; `-o OUT` writes to another file";
+        (format!("{shown} exists and is different"), format!("replace {shown} by that version?"), hint)
+    } else {
+        let hint = "`--yes` writes to that path; `-o OUT` writes to another file";
+        let refusal = format!("the file would be written to {shown}, of which only the end was given");
+        (refusal, format!("write {shown}?"), hint)
     };
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(&format!("{refusal}; nothing was written"), hint));
