@@ -39,9 +39,9 @@ impl Plain {
             return None;
         }
         let mut plain = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
-        let mut rest = 0;
+        let (mut rest, mut next) = (0, 0);
         for at in memchr2_iter(0x1b, b'\\', bytes) {
-            if at < rest {
+            if at < rest.max(next) {
                 continue;
             }
             match special_at(&bytes[at..]) {
@@ -54,7 +54,8 @@ impl Plain {
                     plain.push_escape(character, at..at + length);
                     rest = at + length;
                 }
-                None => {}
+                // Each backslash is looked at once, however many stand together.
+                None => next = at + backslashes(&bytes[at..]),
             }
         }
         if rest == 0 {
@@ -106,11 +107,16 @@ impl Plain {
     }
 }
 
+/// Returns how many backslashes a text begins with.
+fn backslashes(text: &[u8]) -> usize {
+    text.iter().take_while(|&&byte| byte == b'\\').count()
+}
+
 fn special_at(text: &[u8]) -> Option<Special> {
     if text[0] == 0x1b {
         return Some(Special::Terminal(1 + terminal_sequence(&text[1..])?));
     }
-    let backslashes = text.iter().take_while(|&&byte| byte == b'\\').count();
+    let backslashes = backslashes(text);
     let [b'u', b'0', b'0', high, low, behind @ ..] = &text[backslashes..] else { return None };
     let code = char::from(*high).to_digit(16)? * 16 + char::from(*low).to_digit(16)?;
     let character = char::from_u32(code)?;
