@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn changed_lines_are_shown_with_their_surroundings_and_without_escapes() {
-        let before: String = (1..20).map(|line| format!("line {line}\n")).collect();
+        let before = (1..20).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n") + "\n";
         let after = before.replace("line 10\n", "第十行 🎋\n") + "\u{1b}[31mred";
         assert_eq!(
             printed(before.as_bytes(), after.as_bytes()),
