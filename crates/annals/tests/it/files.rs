@@ -232,8 +232,8 @@ fn the_versions_of_a_file_are_listed_with_the_messages_that_name_them() {
     assert_eq!(listed(&home, &[SESSION, "--file", "notes.txt"]).len(), 1);
     let none = annals(&home, &["files", SESSION, "--file", "secret"]);
     assert_eq!((none.code, &*none.stderr), (Some(1), "annals: this session changed no such file\n"));
-    let note = annals(&home, &["files", SESSION]).stderr;
-    assert!(note.contains("`--file PATH` lists the versions"), "{note}");
+    let hint = annals(&home, &["files", SESSION]).stderr;
+    assert!(hint.contains("`--file PATH` lists the versions"), "{hint}");
 }
 
 #[test]
