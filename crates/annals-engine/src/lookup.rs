@@ -99,8 +99,13 @@ pub(crate) fn session_with_id(
         return Err(not_found(id));
     }
     let mut paths = distinct_transcripts(engine, id);
-    if let (Some(project), 2..) = (project, paths.len()) {
-        prefer_project(engine, &mut paths, project);
+    match (project, paths.len()) {
+        // Who names a transcript means no other one, even if that one is gone.
+        (Some(transcript), _) if transcript.extension().is_some_and(|extension| extension == "jsonl") => {
+            paths.retain(|path| is_same_file(path, transcript));
+        }
+        (Some(project), 2..) => prefer_project(engine, &mut paths, project),
+        _ => {}
     }
     match &paths[..] {
         [] => Err(not_found(id)),
@@ -122,12 +127,12 @@ fn distinct_transcripts(engine: &Engine, id: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Keeps the transcript at a path, or else those of the project at that path; all of them if there is none such.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// Keeps the transcripts of the project at a path; all of them if there is none such.
 fn prefer_project(engine: &Engine, paths: &mut Vec<PathBuf>, project: &Path) {
-    if paths.iter().any(|path| path == project) {
-        paths.retain(|path| path == project);
-        return;
-    }
     let folders = engine.folders_of(project, &mut Vec::new());
     let is_of_project =
         |path: &PathBuf| path.parent().is_some_and(|own| folders.iter().any(|one| one == own));

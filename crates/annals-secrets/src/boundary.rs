@@ -38,6 +38,10 @@ fn ends_colour(text: &[u8]) -> bool {
 pub(crate) fn whole_escapes(text: &str, range: Range<usize>) -> Range<usize> {
     let bytes = text.as_bytes();
     let Range { mut start, mut end } = range;
+    // A rule of a user that searches bytes can match from inside a character on.
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
     if start > 0 && bytes[start - 1] == b'\\' {
         start = next_character(text, start + if bytes[start..].starts_with(b"u") { 5 } else { 1 });
     }

@@ -304,7 +304,7 @@ impl Rewrite<'_> {
         let json = self.json;
         let line = &json[range.clone()];
         let Some(array) = self.stack.last_mut().filter(|frame| !frame.is_object) else { return range.start };
-        let was_open = array.in_private_key;
+        let was_open = array.in_private_key && can_be_in_private_key(line);
         array.in_private_key = leaves_key_open(line, was_open);
         let rule = self.masker.rules.iter().position(|rule| rule.name == KEY_RULE);
         let Some(rule) = rule.filter(|_| was_open) else { return range.start };
@@ -399,6 +399,27 @@ fn leaves_key_open(line: &[u8], was_open: bool) -> bool {
     };
     let behind = &line[begin..];
     memmem::find(behind, KEY_LINE).is_some() && memmem::find(behind, KEY_ENDS).is_none()
+}
+
+/// Returns whether a line can stand between the first and the last line of a private key: it ends the key, is blank, is a header
+/// such as `Proc-Type: 4,ENCRYPTED`, a mark, or has a run of base64.
+fn can_be_in_private_key(line: &[u8]) -> bool {
+    /// A shorter run may be a word or a path.
+    const SHORTEST_RUN: usize = 16;
+    let ends_key = memmem::find(line, KEY_ENDS).is_some();
+    // A line of a patch has a sign.
+    let line = if let [b' ' | b'+' | b'-', rest @ ..] = line { rest } else { line };
+    let line = line.trim_ascii();
+    let header = memmem::find(line, b": ").map(|colon| &line[..colon]);
+    let is_name = |name: &[u8]| name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+    let is_last_line = line.len() >= SHORTEST_RUN / 2 || line.ends_with(b"=");
+    let mut runs = line.split(|byte| !is_base64(std::slice::from_ref(byte)));
+    ends_key
+        || line.is_empty()
+        || line.starts_with(b"[masked: ")
+        || header.is_some_and(is_name)
+        || (is_base64(line) && is_last_line)
+        || runs.any(|run| run.len() >= SHORTEST_RUN)
 }
 
 fn is_base64(text: &[u8]) -> bool {

@@ -135,10 +135,11 @@ fn special_at(text: &[u8]) -> Option<Special> {
 fn terminal_sequence(text: &[u8]) -> Option<usize> {
     match text {
         [b'[', rest @ ..] => {
-            let parameters =
-                rest.iter().take(LONGEST_SEQUENCE).take_while(|byte| (b' '..=b'?').contains(byte));
-            let length = parameters.count();
-            rest.get(length).filter(|last| (b'@'..=b'~').contains(last)).map(|_| length + 2)
+            // In JSON a quote ends the string, and a backslash begins an escape.
+            let is_parameter = |byte: &&u8| (b' '..=b'?').contains(*byte) && **byte != b'"';
+            let is_last = |byte: &&u8| (b'@'..=b'~').contains(*byte) && **byte != b'\\';
+            let length = rest.iter().take(LONGEST_SEQUENCE).take_while(is_parameter).count();
+            rest.get(length).filter(is_last).map(|_| length + 2)
         }
         [b'(' | b')', b'0' | b'A' | b'B', ..] => Some(2),
         _ => None,

@@ -82,10 +82,13 @@ impl Rule {
         offset: usize,
         also_starts_word: impl Fn(usize) -> bool,
     ) -> Option<Match> {
-        self.match_around(text, offset).or_else(|| {
-            self.starts(text, offset, also_starts_word)
-                .find_map(|start| self.match_at(&self.pattern, text, start))
-        })
+        let around = self.match_around(text, offset);
+        if around.as_ref().is_some_and(|found| found.accepted) {
+            return around;
+        }
+        self.starts(text, offset, also_starts_word)
+            .find_map(|start| self.match_at(&self.pattern, text, start))
+            .or(around)
     }
 
     /// Searches the line of the keyword for a match that begins before it and contains it.

@@ -138,6 +138,17 @@ fn write_agents(home: &Path) {
 }
 
 #[test]
+fn a_session_that_is_named_by_its_transcript_is_no_other_one() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    let path = engine.session_with_id(FIRST, None).unwrap().path;
+    assert_eq!(engine.session_with_id(FIRST, Some(&path)).unwrap().path, path);
+    let elsewhere = home.path().join("elsewhere").join(path.file_name().unwrap());
+    assert!(engine.session_with_id(FIRST, Some(&elsewhere)).unwrap_err().is_not_found());
+    assert_eq!(engine.session_with_id(FIRST, Some("/another/project".as_ref())).unwrap().path, path);
+}
+
+#[test]
 fn an_agent_is_found_like_a_session_and_sessions_come_first() {
     let home = tempfile::tempdir().unwrap();
     let engine = engine(home.path());

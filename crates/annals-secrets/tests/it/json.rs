@@ -104,6 +104,9 @@ fn a_private_key_goes_on_through_the_strings_of_an_array() {
     );
     let certificate = r#"{"lines":["-----BEGIN CERTIFICATE-----","abc","no PRIVATE KEY"]}"#;
     check(&FORM, certificate, certificate);
+    // What a command looks for is no key.
+    let search = format!(r#"{{"args":["grep","-rn","{begin}","src/main.rs","docs/a.md"]}}"#);
+    check(&FORM, &search, &search);
     // Masking again changes nothing.
     let masked = format!(r#"{{"lines":["+{begin}","+{mask}","{mask}","+{end}"]}}"#);
     check(&FORM, &masked, &masked);
@@ -111,6 +114,12 @@ fn a_private_key_goes_on_through_the_strings_of_an_array() {
 
 #[test]
 fn colours_and_escaped_letters_hide_nothing() {
+    // A sequence ends neither in an escape of JSON nor behind the string.
+    check(
+        &FORM,
+        r#"{"a":"password=\u001b[\nfoobar1234Zq9","b":"\u001b[0","c":"d"}"#,
+        r#"{"a":"password=\u001b[\nfoobar1234Zq9","b":"\u001b[0","c":"d"}"#,
+    );
     check(
         &FORM,
         r#"{"a":"b \u001b[01;31m\u001b[Kghp_\u001b[m\u001b[K<alnum:36>"}"#,

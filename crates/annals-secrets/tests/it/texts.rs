@@ -177,6 +177,13 @@ fn rules_of_users_match_around_the_keyword() {
             assert_eq!(masker.mask(text).text, masked, "{pattern}");
         }
     }
+    let any = rule(r".{1,5}\.corp\.tea", "");
+    assert!(any.mask("hi 密密密.corp.tea").text.ends_with("密[masked: host]"));
+    let value = Masker::with_rules(
+        "[[rule]]\nname = 'acme'\nkeywords = ['acmekey=']\npattern = 'acmekey=(?<secret>.+)'\nallow = ['^example.*']",
+    );
+    let value = value.unwrap();
+    assert!(value.mask("acmekey=example then acmekey=Zr8Qw41LmX").text.ends_with("acmekey=[masked: acme]"));
     let named = rule(r"(?<secret>[^ ]+)\.corp\.tea", "");
     let long = "茶".repeat(300);
     for (text, masked) in [
