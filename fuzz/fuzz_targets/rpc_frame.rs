@@ -24,7 +24,7 @@ static SERVER: LazyLock<Arc<Server>> = LazyLock::new(|| {
     let line = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"content":"Hello"},"timestamp":"2026-03-01T10:00:00Z"}"#;
     fs::write(folder.join(format!("{SESSION}.jsonl")), format!("{line}\n")).expect("a file can be written");
     let roots = Roots::given(vec![FOLDER.join(".claude")]).expect("it is a config folder");
-    Server::new(Engine::open(roots, Home::at(FOLDER.join("annals"))), Options { read_only: true, poll: false })
+    Server::new(Engine::open(roots, Home::at(FOLDER.join("annals"))), Options { read_only: true, ..Options::default() })
 });
 
 fuzz_target!(|input: &[u8]| {
