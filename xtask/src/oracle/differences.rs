@@ -169,14 +169,14 @@ pub(crate) const NAMED: &[Named] = &[
         },
     },
     Named {
-        name: "a slash command stands for the first prompt where there is none; its name says nothing of the session",
+        name: "a slash command stands for the first prompt where there is none; its name says nothing of the session, which annals calls by its first reply",
         fields: PROMPT,
         sdks: BOTH,
         by_claude_code: false,
         explains: |seen| {
             let named = format!("<command-name>{}</command-name>", seen.theirs.as_str().unwrap_or_default());
             let mut texts = seen.transcript.user_texts();
-            seen.ours.is_null() && texts.all(|text| text.contains(&named))
+            (seen.ours.is_null() || seen.field == "title") && texts.all(|text| text.contains(&named))
         },
     },
     Named {

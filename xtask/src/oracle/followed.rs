@@ -175,7 +175,10 @@ impl Tail {
             };
             let spelled =
                 spell(&text(&event["event"]), &text(&event["session"]), &text(&event["agentId"]), &said);
-            reported.entry(text(&event["path"]).into()).or_default().push(spelled);
+            // When Claude Code opens and closes a session is not in the transcript.
+            if !matches!(&*text(&event["event"]), "opened" | "closed") {
+                reported.entry(text(&event["path"]).into()).or_default().push(spelled);
+            }
         }
         reported.remove(&self.sign);
         Ok(reported)
