@@ -104,6 +104,13 @@ fn compare(meant: &Events, reported: &Events) -> Outcome {
     for path in meant.keys().chain(reported.keys()) {
         let none = Vec::new();
         let (meant, reported) = (meant.get(path).unwrap_or(&none), reported.get(path).unwrap_or(&none));
+        // A title also stands in a file beside the transcript, which is seen before the line or after it.
+        let titles_last = |events: &Vec<String>| {
+            let (titles, others): (Vec<_>, Vec<_>) =
+                events.iter().cloned().partition(|event| event.starts_with("title "));
+            [others, titles].concat()
+        };
+        let (meant, reported) = (&titles_last(meant), &titles_last(reported));
         let differs = |index: &usize| meant.get(*index) != reported.get(*index);
         if let Some(index) = (0..meant.len().max(reported.len())).find(differs) {
             let short = |event: Option<&String>| {
