@@ -221,7 +221,7 @@ fn sessions_of_one_id_are_told_apart_by_their_working_directory() {
     let titles = ids(world.get("history/list", &json!({}))["sessions"].as_array().unwrap(), "title");
     assert_eq!(titles.iter().filter(|title| *title == "A copy").count(), 1);
     let elsewhere = json!({"sessionId": TEA, "workspacePath": world.session(WEATHER)});
-    assert_eq!(world.refusal("history/load", &elsewhere), ErrorCode::Ambiguous);
+    assert_eq!(world.refusal("history/load", &elsewhere), ErrorCode::NotFound);
     let params = json!({"sessionId": TEA, "workspacePath": "/home/mia/tea"});
     assert_eq!(world.get("history/load", &params)["messages"].as_array().unwrap().len(), 3);
     // Where only one has it, the directory need not be right.
