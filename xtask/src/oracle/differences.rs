@@ -176,7 +176,8 @@ pub(crate) const NAMED: &[Named] = &[
         explains: |seen| {
             let named = format!("<command-name>{}</command-name>", seen.theirs.as_str().unwrap_or_default());
             let mut texts = seen.transcript.user_texts();
-            (seen.ours.is_null() || seen.field == "title") && texts.all(|text| text.contains(&named))
+            let is_reply = seen.field == "title" && seen.listed["titleSource"] == "reply";
+            (seen.ours.is_null() || is_reply) && texts.all(|text| text.contains(&named))
         },
     },
     Named {

@@ -104,13 +104,12 @@ fn compare(meant: &Events, reported: &Events) -> Outcome {
     for path in meant.keys().chain(reported.keys()) {
         let none = Vec::new();
         let (meant, reported) = (meant.get(path).unwrap_or(&none), reported.get(path).unwrap_or(&none));
-        // A title also stands in a file beside the transcript, which is seen before the line or after it.
-        let titles_last = |events: &Vec<String>| {
-            let (titles, others): (Vec<_>, Vec<_>) =
-                events.iter().cloned().partition(|event| event.starts_with("title "));
-            [others, titles].concat()
-        };
-        let (meant, reported) = (&titles_last(meant), &titles_last(reported));
+        let (opened, reported): (Vec<_>, Vec<_>) =
+            reported.iter().cloned().partition(|event| is_opening(event));
+        if !alternate(&opened) {
+            return Err(format!("{}: opened and closed do not alternate: {opened:?}", path.display()).into());
+        }
+        let (meant, reported) = (&titles_last(meant), &titles_last(&reported));
         let differs = |index: &usize| meant.get(*index) != reported.get(*index);
         if let Some(index) = (0..meant.len().max(reported.len())).find(differs) {
             let short = |event: Option<&String>| {
@@ -122,6 +121,25 @@ fn compare(meant: &Events, reported: &Events) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Returns whether an event says that Claude Code opened or closed a session, which no transcript says.
+fn is_opening(event: &str) -> bool {
+    event.starts_with("opened ") || event.starts_with("closed ")
+}
+
+/// Returns whether a session is opened first, and then closed and opened in turn.
+fn alternate(events: &[String]) -> bool {
+    let expected = ["opened ", "closed "].into_iter().cycle();
+    events.iter().zip(expected).all(|(event, expected)| event.starts_with(expected))
+}
+
+/// Puts titles behind all other events, each in their order. A title also stands in a file beside the transcript, which is
+/// seen before the line or after it.
+fn titles_last(events: &[String]) -> Vec<String> {
+    let (titles, others): (Vec<_>, Vec<_>) =
+        events.iter().cloned().partition(|event| event.starts_with("title "));
+    [others, titles].concat()
 }
 
 /// A running `annals tail --all --json`. It is ended when this is dropped.
@@ -182,10 +200,7 @@ impl Tail {
             };
             let spelled =
                 spell(&text(&event["event"]), &text(&event["session"]), &text(&event["agentId"]), &said);
-            // When Claude Code opens and closes a session is not in the transcript.
-            if !matches!(&*text(&event["event"]), "opened" | "closed") {
-                reported.entry(text(&event["path"]).into()).or_default().push(spelled);
-            }
+            reported.entry(text(&event["path"]).into()).or_default().push(spelled);
         }
         reported.remove(&self.sign);
         Ok(reported)
