@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use annals_transcript::chain::Chain;
 use annals_transcript::duplicate::Duplicates;
-use annals_transcript::history::{self, Step};
+use annals_transcript::full_view::{self, Step};
 use annals_transcript::session::Session;
 use annals_transcript::{model, tool, turn};
 use libfuzzer_sys::fuzz_target;
@@ -15,7 +15,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|file: &[u8]| {
     let session = Session::read(file).expect("a slice can be read");
     let chain = Chain::build(&session);
-    let steps = history::of(&chain);
+    let steps = full_view::of(&chain);
     let duplicates = Duplicates::of(&session);
     let mut shown: Vec<usize> = Vec::new();
     for step in &steps {

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use annals_transcript::chain::Chain;
 use annals_transcript::session::Session;
-use annals_transcript::{Entry, Reader, history, model};
+use annals_transcript::{Entry, Reader, full_view, model};
 use rayon::prelude::*;
 use testkit::generate;
 
@@ -213,7 +213,7 @@ fn print_conversation(path: &Path, entries: u64, each: f64, first: f64) -> Outco
 fn resolve(path: &Path) -> Result<Session, Box<dyn std::error::Error>> {
     let session = Session::read(File::open(path)?)?;
     let chain = Chain::build(&session);
-    black_box((model::messages(&chain).len(), history::of(&chain).len()));
+    black_box((model::messages(&chain).len(), full_view::of(&chain).len()));
     Ok(session)
 }
 

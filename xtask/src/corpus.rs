@@ -6,7 +6,7 @@ use std::path::Path;
 
 use annals_transcript::chain::Chain;
 use annals_transcript::duplicate::Duplicates;
-use annals_transcript::history::{self, Step};
+use annals_transcript::full_view::{self, Step};
 use annals_transcript::session::{Node, Session};
 use annals_transcript::turn::{self, Turn};
 use annals_transcript::{Entry, Reader};
@@ -62,7 +62,7 @@ fn history(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let file = fs::read(path)?;
     let session = Session::read(&file[..])?;
     let duplicates = Duplicates::of(&session);
-    let steps = history::of(&Chain::build(&session));
+    let steps = full_view::of(&Chain::build(&session));
     let mut text = String::new();
     for step in &steps {
         match *step {

@@ -2,8 +2,8 @@
 
 mod agents;
 mod change;
-pub(crate) mod chat;
 mod list;
+pub(crate) mod load;
 mod page;
 mod read;
 

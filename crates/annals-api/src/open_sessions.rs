@@ -17,7 +17,7 @@ use annals_transcript::file_state::FileState;
 
 use crate::cursor::{self, PageCursor};
 use crate::dispatch::LONGEST_ITEM;
-use crate::dispatch::chat::Chat;
+use crate::dispatch::load::Chat;
 use crate::rpc::Error;
 use crate::to_wire::ToWire;
 

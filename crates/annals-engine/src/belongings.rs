@@ -8,7 +8,7 @@ use annals_transcript::project::resolve;
 
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile, children, project_folders};
-use crate::title::own_target;
+use crate::labels::own_target;
 
 /// A file or folder that belongs to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

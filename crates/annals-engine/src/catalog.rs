@@ -33,7 +33,7 @@ pub(crate) use facts::listed_title;
 pub use facts::{Facts, Title, TitleSource, TranscriptKind};
 #[cfg(feature = "follow")]
 pub(crate) use facts::{is_archived, title_beside};
-use folder::{Candidate, Folder};
+use folder::{Folder, FoundTranscript};
 use loader::Loader;
 pub(crate) use project::projects;
 pub use project::{Project, ProjectFilter, Worktree, with_upper_drive};
@@ -224,34 +224,34 @@ pub(crate) fn list_with_progress(
         None => engine.project_folders(&mut listing.errors),
     };
     let is_whole = options.limit.is_none() && options.project.is_none();
-    let ((mut candidates, beside), mut loader) = rayon::join(
+    let ((mut transcripts, beside), mut loader) = rayon::join(
         || Folder::read_all(&folders, &mut listing.errors),
         || Loader::open(engine.home().path(), is_whole),
     );
     if options.inside {
         let mut guard = engine.symlink_guard();
-        candidates.retain(|candidate| guard.allows_file(&candidate.path, candidate.is_link));
+        transcripts.retain(|transcript| guard.allows_file(&transcript.path, transcript.is_link));
     }
     if options.may_stop_early() {
-        sort_candidates(&mut candidates, options.sort);
+        sort_transcripts(&mut transcripts, options.sort);
     }
     let mut agents = Agents::new(beside);
-    let total = candidates.iter().map(|candidate| candidate.state.length).sum();
+    let total = transcripts.iter().map(|transcript| transcript.state.length).sum();
     let mut done = 0;
     let batch_size = options.batch_size();
     let filter = options.project.as_deref().map(ProjectFilter::new);
-    let mut candidates = candidates.into_iter();
-    while let Some(next) = candidates.as_slice().first() {
+    let mut transcripts = transcripts.into_iter();
+    while let Some(next) = transcripts.as_slice().first() {
         if listing.is_complete(options, next) {
             break;
         }
-        let batch: Vec<_> = candidates.by_ref().take(batch_size).collect();
-        done += batch.iter().map(|candidate| candidate.state.length).sum::<u64>();
+        let batch: Vec<_> = transcripts.by_ref().take(batch_size).collect();
+        done += batch.iter().map(|transcript| transcript.state.length).sum::<u64>();
         let facts = loader.facts(&batch);
         let facts: Vec<_> =
             batch.iter().zip(facts).map(|(file, facts)| listing.noting(file, facts)).collect();
         let read =
-            batch.into_par_iter().zip(facts).map(|(candidate, facts)| SessionRow::new(candidate, facts));
+            batch.into_par_iter().zip(facts).map(|(transcript, facts)| SessionRow::new(transcript, facts));
         let mut rows: Vec<_> = read.collect();
         rows.retain(|row| {
             listing.includes(row, options) && filter.as_ref().is_none_or(|filter| filter.includes(row))
@@ -279,11 +279,11 @@ pub(crate) fn list_with_progress(
 pub(crate) fn session_row(engine: &Engine, file: &TranscriptFile) -> Result<SessionRow, Error> {
     let failed = |source| Error::read(&file.path, source);
     let missing = || failed(std::io::ErrorKind::NotFound.into());
-    let mut candidate = Candidate::of(&file.path).ok_or_else(missing)?;
-    candidate.has_folder = SessionPaths::of(&file.path).folder().is_dir();
+    let mut transcript = FoundTranscript::of(&file.path).ok_or_else(missing)?;
+    transcript.has_folder = SessionPaths::of(&file.path).folder().is_dir();
     let mut loader = Loader::open(engine.home().path(), false);
-    let facts = loader.facts(std::slice::from_ref(&candidate)).pop().ok_or_else(missing)?.map_err(failed)?;
-    let mut row = SessionRow::new(candidate, Ok(facts));
+    let facts = loader.facts(std::slice::from_ref(&transcript)).pop().ok_or_else(missing)?.map_err(failed)?;
+    let mut row = SessionRow::new(transcript, Ok(facts));
     let beside = file.path.parent().map(Folder::agents_in);
     row.subagents = Agents::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
     row.is_live = file.session.as_ref().is_some_and(|session| engine.live_sessions().contains(session));
@@ -299,8 +299,8 @@ impl Engine {
     /// Returns the transcripts of all sessions, without reading them.
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());
-        let (candidates, _) = Folder::read_all(&folders, &mut Vec::new());
-        candidates.into_iter().map(Candidate::into_transcript).collect()
+        let (transcripts, _) = Folder::read_all(&folders, &mut Vec::new());
+        transcripts.into_iter().map(FoundTranscript::into_transcript).collect()
     }
 
     /// Returns the folders of all projects.
@@ -317,27 +317,27 @@ impl Engine {
 }
 
 impl SessionRow {
-    fn new(candidate: Candidate, facts: Result<Box<Facts>, String>) -> Self {
-        let key = candidate.path.parent().and_then(Path::file_name).unwrap_or_default();
+    fn new(transcript: FoundTranscript, facts: Result<Box<Facts>, String>) -> Self {
+        let key = transcript.path.parent().and_then(Path::file_name).unwrap_or_default();
         let project_key = key.to_string_lossy().into_owned();
         let (mut facts, error) = match facts {
             Ok(facts) => (facts, None),
             Err(error) => (Box::default(), Some(error)),
         };
-        if candidate.has_folder {
-            facts.take_title_beside(&candidate.path);
+        if transcript.has_folder {
+            facts.take_title_beside(&transcript.path);
         }
         Self {
             project_key,
-            size: candidate.state.length,
-            modified: candidate.state.modified,
+            size: transcript.state.length,
+            modified: transcript.state.modified,
             facts,
             subagents: 0,
             is_live: false,
             is_archived: false,
             error,
-            has_folder: candidate.has_folder,
-            file: candidate.into_transcript(),
+            has_folder: transcript.has_folder,
+            file: transcript.into_transcript(),
         }
     }
 
@@ -386,10 +386,10 @@ impl SessionRow {
 }
 
 /// Sorts files so that a short list can stop early: those that may come first are read first.
-fn sort_candidates(candidates: &mut [Candidate], sort: Sort) {
+fn sort_transcripts(transcripts: &mut [FoundTranscript], sort: Sort) {
     match sort {
-        Sort::Updated => candidates.sort_by_key(|candidate| Reverse(candidate.state.modified)),
-        Sort::Size => candidates.sort_by_key(|candidate| Reverse(candidate.state.length)),
+        Sort::Updated => transcripts.sort_by_key(|transcript| Reverse(transcript.state.modified)),
+        Sort::Size => transcripts.sort_by_key(|transcript| Reverse(transcript.state.length)),
         Sort::Created => {}
     }
 }
@@ -405,7 +405,7 @@ fn filter_by_activity(
     let mut counts = Vec::new();
     for row in &sessions {
         let before = transcripts.len();
-        transcripts.extend(Candidate::of(&row.file.path));
+        transcripts.extend(FoundTranscript::of(&row.file.path));
         transcripts.extend(agents.of(row, loader));
         counts.push(transcripts.len() - before);
     }
@@ -429,7 +429,7 @@ impl ListPosition {
 
 impl Listing {
     /// Adds the reason why a file could not be read to the errors of the list.
-    fn noting<T>(&mut self, file: &Candidate, read: std::io::Result<T>) -> Result<T, String> {
+    fn noting<T>(&mut self, file: &FoundTranscript, read: std::io::Result<T>) -> Result<T, String> {
         read.map_err(|source| {
             let error = Error::read(&file.path, source);
             let text = error.to_string();
@@ -477,7 +477,7 @@ impl Listing {
     }
 
     /// Returns whether no file from `next` on can be among the first sessions that the limit allows (LISTS 6.4).
-    fn is_complete(&self, options: &ListOptions, next: &Candidate) -> bool {
+    fn is_complete(&self, options: &ListOptions, next: &FoundTranscript) -> bool {
         match options.sort {
             _ if !options.may_stop_early() => false,
             Sort::Created => false,

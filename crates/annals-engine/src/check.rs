@@ -1,6 +1,6 @@
 //! What is wrong with the lines of a transcript, and what the consequences are.
 
-use annals_transcript::root::{RootKind, roots};
+use annals_transcript::second_root::{RootKind, second_roots};
 use annals_transcript::session::Session;
 use annals_transcript::{Entry, Flag, Kind, Problem};
 
@@ -210,7 +210,7 @@ impl Checker {
     /// Reports messages in the middle of the file that have no parent. Such messages are normal after a compaction, after the
     /// context was cleared, and after a rewind to the start; these are not reported.
     pub(crate) fn add_roots(&mut self, session: &Session) {
-        for root in roots(session) {
+        for root in second_roots(session) {
             let node = &session.nodes()[root.node];
             let has_parent_field = node.parent.is_some() || node.has(Flag::NullParent);
             let is_normal =

@@ -21,12 +21,13 @@ use crate::files::{Selection, TranscriptFile};
 use crate::follow::{self, FollowOptions, Follower};
 use crate::fork::{self, Fork, ForkOptions};
 use crate::home::Home;
+use crate::labels;
 use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
 use crate::lookup;
 use crate::prompts::{self, Ghost, PromptHistory};
 use crate::push::{self, PushOptions, Pusher};
-use crate::record::{self, Recording};
+use crate::recording::{self, Recording};
 use crate::remote::Ingress;
 use crate::report::{self, Report};
 use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
@@ -34,7 +35,6 @@ use crate::roots::Roots;
 use crate::snapshot::Snapshot;
 use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
-use crate::title;
 use crate::trash::{self, TrashEntry};
 
 /// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
@@ -466,17 +466,17 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recorder(&self, recording: &Recording) -> Result<Recorder, Error> {
-        record::recorder(self, recording)
+        recording::recorder(self, recording)
     }
 
     /// Returns where a recording is written.
     pub fn target(&self, recording: &Recording) -> Result<Target, Error> {
-        record::target(self, recording)
+        recording::target(self, recording)
     }
 
     /// Writes metadata of a subagent beside its transcript. Existing fields stay unless `meta` has them.
     pub fn describe_agent(&self, target: &Target, meta: &Meta) -> Result<(), Error> {
-        record::describe_agent(self, target, meta)
+        recording::describe_agent(self, target, meta)
     }
 }
 
@@ -499,17 +499,17 @@ impl Engine {
     /// Gives a session a title. It is appended to the transcript and, so that no amount of later text hides it, written to
     /// a small file beside it, which Claude Code reads too (LISTS 3.2).
     pub fn rename(&self, file: &TranscriptFile, title: &str) -> Result<(), Error> {
-        title::rename(self, file, title)
+        labels::rename(self, file, title)
     }
 
     /// Gives a session a tag, or removes it.
     pub fn tag(&self, file: &TranscriptFile, tag: Option<&str>) -> Result<(), Error> {
-        title::tag(self, file, tag)
+        labels::tag(self, file, tag)
     }
 
     /// Puts a session into the archive of Claude Code, or takes it out.
     pub fn set_archived(&self, file: &TranscriptFile, archived: bool) -> Result<(), Error> {
-        title::set_archived(self, file, archived)
+        labels::set_archived(self, file, archived)
     }
 
     /// Copies a session. The copied entries get new ids and name the session and the entry that they come from.

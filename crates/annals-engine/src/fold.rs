@@ -31,12 +31,12 @@ pub struct FileFold<F> {
     /// What was accumulated.
     pub state: F,
     /// How far the file was read.
-    pub progress: Progress,
+    pub progress: FoldPosition,
 }
 
 /// How far a file was read for a fold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct FoldPosition {
     /// Behind the last entry that was added.
     pub checkpoint: Checkpoint,
     /// The number of lines that end before the checkpoint.
@@ -46,7 +46,7 @@ pub struct Progress {
 /// A [`FileFold`] of any fold, so that one pass over a file can feed different ones.
 pub trait AnyFold {
     /// Returns how far the file was read for this fold.
-    fn progress(&mut self) -> &mut Progress;
+    fn progress(&mut self) -> &mut FoldPosition;
 
     /// Adds the next entry.
     fn add(&mut self, entry: &Entry<'_>);
@@ -56,7 +56,7 @@ pub trait AnyFold {
 }
 
 impl<F: Fold> AnyFold for FileFold<F> {
-    fn progress(&mut self) -> &mut Progress {
+    fn progress(&mut self) -> &mut FoldPosition {
         &mut self.progress
     }
 
@@ -65,7 +65,7 @@ impl<F: Fold> AnyFold for FileFold<F> {
     }
 
     fn restart(&mut self) {
-        *self = Self { state: F::default(), progress: Progress::default() };
+        *self = Self { state: F::default(), progress: FoldPosition::default() };
     }
 }
 
@@ -128,7 +128,7 @@ fn feed(file: &mut (impl Read + Seek), state: &FileState, folds: &mut [&mut dyn 
     end = feed_up_to(file, end, state.length, LastLine::Leave, folds)?;
     let checkpoint = Checkpoint::at(file, state.identity, end.offset)?;
     for fold in folds {
-        *fold.progress() = Progress { checkpoint, lines: end.line - 1 };
+        *fold.progress() = FoldPosition { checkpoint, lines: end.line - 1 };
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ use crate::trash::observer::TrashObserver;
 use crate::trash::{TrashChange, TrashEntry};
 
 use beside::{Beside, described_transcript};
-use progress::Progress;
+use progress::ReportProgress;
 use registry::OpenSessions;
 use watcher::{ChangedPaths, FileWatcher};
 
@@ -92,7 +92,7 @@ type OnEvent<'a> = &'a mut dyn FnMut(&TranscriptFile, Event<'_>);
 #[derive(Debug)]
 pub struct Follower {
     target: Target,
-    files: BTreeMap<PathBuf, Progress>,
+    files: BTreeMap<PathBuf, ReportProgress>,
     /// What is followed besides transcripts; `None` if only one transcript is followed.
     around: Option<Around>,
     /// `None` where all files are checked periodically.
@@ -522,7 +522,7 @@ pub(crate) fn follow(engine: &Engine, options: &FollowOptions) -> Follower {
     let found = follower.find();
     for path in found.transcripts {
         if let PathState::File(state) = PathState::at(&path) {
-            let progress = Progress::at_end(&path, state);
+            let progress = ReportProgress::at_end(&path, state);
             follower.files.insert(path, progress);
         }
     }

@@ -17,8 +17,8 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
 use crate::index_file;
+use crate::labels::{own_target, side_folder};
 use crate::snapshot::Snapshot;
-use crate::title::{own_target, side_folder};
 
 /// How to fork a session.
 #[derive(Clone, Debug, Default)]

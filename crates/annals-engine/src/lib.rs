@@ -26,6 +26,7 @@ mod fork;
 mod git;
 mod home;
 mod index_file;
+mod labels;
 mod line_end;
 mod lineage;
 mod live;
@@ -33,7 +34,7 @@ mod lock;
 mod lookup;
 mod prompts;
 mod push;
-mod record;
+mod recording;
 mod remote;
 mod replaced;
 mod report;
@@ -45,7 +46,6 @@ mod subagent;
 mod symlink_guard;
 #[cfg(feature = "follow")]
 mod tail;
-mod title;
 mod trash;
 
 pub use belongings::Belonging;
@@ -69,7 +69,7 @@ pub use prompts::{Ghost, Paste, Prompt, PromptHistory};
 pub use push::{
     BackgroundPusher, PushError, PushOptions, PushOutcome, PushReport, Pusher, Retry, without_secrets,
 };
-pub use record::{FORMAT_VERSION, Recording};
+pub use recording::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};

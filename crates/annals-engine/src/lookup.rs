@@ -14,7 +14,7 @@ use crate::catalog::{ArchiveFilter, ListOptions};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile, agent_paths_beside, agents_below, children, remote_agents};
-use crate::title::own_target;
+use crate::labels::own_target;
 
 /// The shortest beginning of an id that names a session.
 pub(crate) const SHORTEST_PREFIX: usize = 4;

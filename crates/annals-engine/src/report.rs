@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 
-use annals_transcript::history::{Cause, Step};
+use annals_transcript::full_view::{Cause, Step};
 use annals_transcript::turn::Turn;
 use rayon::prelude::*;
 

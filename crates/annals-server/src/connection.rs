@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::acp::Acp;
 use crate::budget::{ByteBudget, Reservation};
-use crate::history::History;
+use crate::history_protocol::History;
 use crate::protocol::{Accepted, Answer, Peer, Protocol};
 use crate::server::Server;
 

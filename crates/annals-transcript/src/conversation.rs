@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use annals_transcript::conversation::{Conversation, TranscriptBytes};
-//! use annals_transcript::history::Step;
+//! use annals_transcript::full_view::Step;
 //! use annals_transcript::item::{Item, Part};
 //! use annals_transcript::{Entry, conversation::Transcript};
 //!
@@ -33,7 +33,7 @@ use std::convert::Infallible;
 
 use crate::chain::{Chain, NodeIndex};
 use crate::duplicate::{self, Duplicates};
-use crate::history::{self, Step};
+use crate::full_view::{self, Step};
 use crate::queue;
 use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
 use crate::tool::{self, Call, ResultStates, State};
@@ -110,7 +110,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
     /// resumption.
     pub fn along(transcript: &'s T, chain: Chain<'s>, pause_ms: i64) -> Result<Self, T::Error> {
         let session = transcript.session();
-        let steps = history::of(&chain);
+        let steps = full_view::of(&chain);
         let turns = turn::turns(session, &steps, pause_ms, |node| transcript.body(node))?;
         let duplicates = Duplicates::of(session);
         let turn_of = number_entries(session, &steps, &turns, &duplicates);

@@ -11,7 +11,7 @@ mod scan;
 use std::borrow::Cow;
 use std::fmt;
 
-pub(crate) use multiline::{MultilineObject, Progress};
+pub(crate) use multiline::{MultilineObject, ObjectState};
 pub(crate) use scan::{Step, Walk, skip_space, value_end, walk_object};
 
 /// One JSON value, as its bytes.

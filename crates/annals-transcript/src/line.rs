@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use crate::entry::{Entry, LineState, Problem};
-use crate::json::{MultilineObject, Progress, Value};
+use crate::json::{MultilineObject, ObjectState, Value};
 
 /// The start of an entry in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -320,15 +320,15 @@ fn spanned_lines(
     let (mut end, mut next) = (0, first);
     while next <= LONGEST_SPAN {
         match object.read(ahead.bytes(end..next)) {
-            Progress::Closed(length) if end > 0 && is_object(ahead.bytes(0..end + length)) => {
+            ObjectState::Closed(length) if end > 0 && is_object(ahead.bytes(0..end + length)) => {
                 return Ok(Some(next));
             }
-            Progress::Open => {
+            ObjectState::Open => {
                 end = next;
                 let Some(line_end) = ahead.line_end(end)? else { break };
                 next = line_end;
             }
-            Progress::Closed(_) | Progress::Broken => break,
+            ObjectState::Closed(_) | ObjectState::Broken => break,
         }
     }
     looked_ahead.wasted_bytes += next as u64;

@@ -15,7 +15,7 @@ use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemK
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
-use crate::root::Sign;
+use crate::second_root::Sign;
 use ids::IdInterner;
 
 /// The entries of one transcript, in file order.

@@ -21,7 +21,7 @@ use crate::chain::NodeIndex;
 use crate::content::Block;
 use crate::entry::view::{Assistant, System, SystemKind, User};
 use crate::entry::{Entry, Flag, Kind};
-use crate::history::Step;
+use crate::full_view::Step;
 use crate::item::{Item, Part};
 use crate::model::Placeholder;
 use crate::prompt::{Input, InputKind};
@@ -460,7 +460,7 @@ fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
 mod tests {
     use super::*;
     use crate::chain::Chain;
-    use crate::history;
+    use crate::full_view;
 
     fn of(lines: &[String]) -> Vec<Turn> {
         let file = lines.join("\n");
@@ -471,7 +471,7 @@ mod tests {
                 (usize::try_from(node.at.offset).unwrap(), usize::try_from(node.length).unwrap());
             Ok(file.as_bytes()[start..start + length].to_vec())
         };
-        turns(&session, &history::of(&chain), PAUSE_MS, body).unwrap()
+        turns(&session, &full_view::of(&chain), PAUSE_MS, body).unwrap()
     }
 
     fn user(n: usize, minute: usize, content: &str) -> String {

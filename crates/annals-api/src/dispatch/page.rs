@@ -4,7 +4,7 @@ use annals_proto as wire;
 use serde_json::value::RawValue;
 
 use super::LONGEST_PAGE;
-use super::chat::LoadedMessage;
+use super::load::LoadedMessage;
 use crate::cancel::Cancelled;
 use crate::rpc::Error;
 

@@ -2,7 +2,7 @@
 
 use annals_engine::end_of_lines;
 use annals_proto::{self as wire, EntryRef, ErrorCode};
-use annals_transcript::history::Step;
+use annals_transcript::full_view::Step;
 use annals_transcript::turn;
 
 use super::page::{forward, gather};

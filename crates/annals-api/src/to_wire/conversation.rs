@@ -7,7 +7,7 @@ use annals_proto::{self as wire, ItemBody};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::Content;
 use annals_transcript::entry::view::{Assistant, Attachment, System, SystemKind};
-use annals_transcript::history::{Cause, Step};
+use annals_transcript::full_view::{Cause, Step};
 use annals_transcript::item::Item;
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::{Message, Part, block_as_sent, text_with_newline};

@@ -5,7 +5,7 @@ use annals_proto as wire;
 use annals_transcript::item::Visibility;
 use annals_transcript::model::Role;
 use annals_transcript::prompt::InputKind;
-use annals_transcript::root::RootKind;
+use annals_transcript::second_root::RootKind;
 use annals_transcript::tool::State;
 use annals_transcript::turn::{StartedBy, TurnKind};
 

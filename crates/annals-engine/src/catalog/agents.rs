@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::SessionRow;
-use super::folder::Candidate;
+use super::folder::FoundTranscript;
 use super::loader::Loader;
 use crate::files::agents_below;
 
@@ -13,27 +13,27 @@ use crate::files::agents_below;
 #[derive(Debug)]
 pub(super) struct Agents {
     /// Those beside sessions, by folder, whose sessions were not read yet.
-    unread: HashMap<PathBuf, Vec<Candidate>>,
+    unread: HashMap<PathBuf, Vec<FoundTranscript>>,
     /// Those beside sessions, by folder and session.
-    by_session: HashMap<PathBuf, HashMap<String, Vec<Candidate>>>,
+    by_session: HashMap<PathBuf, HashMap<String, Vec<FoundTranscript>>>,
 }
 
 impl Agents {
-    pub(super) fn new(beside: HashMap<PathBuf, Vec<Candidate>>) -> Self {
+    pub(super) fn new(beside: HashMap<PathBuf, Vec<FoundTranscript>>) -> Self {
         Self { unread: beside, by_session: HashMap::new() }
     }
 
     /// Returns the subagents of a session.
-    pub(super) fn of(&mut self, row: &SessionRow, loader: &mut Loader) -> Vec<Candidate> {
+    pub(super) fn of(&mut self, row: &SessionRow, loader: &mut Loader) -> Vec<FoundTranscript> {
         let mut found = self.beside(row, loader).to_vec();
         if row.has_folder {
-            found.extend(agents_below(&row.file.path).iter().filter_map(|path| Candidate::of(path)));
+            found.extend(agents_below(&row.file.path).iter().filter_map(|path| FoundTranscript::of(path)));
         }
         found
     }
 
     /// Returns the subagents of a session that are beside it.
-    pub(super) fn beside(&mut self, row: &SessionRow, loader: &mut Loader) -> &[Candidate] {
+    pub(super) fn beside(&mut self, row: &SessionRow, loader: &mut Loader) -> &[FoundTranscript] {
         let are_beside = !self.unread.is_empty() || !self.by_session.is_empty();
         let Some(folder) = row.file.path.parent().filter(|_| are_beside) else { return &[] };
         if let Some(beside) = self.unread.remove(folder) {
@@ -46,7 +46,7 @@ impl Agents {
 }
 
 /// Groups subagents by the session that their entries name.
-fn by_session(agents: Vec<Candidate>, loader: &mut Loader) -> HashMap<String, Vec<Candidate>> {
+fn by_session(agents: Vec<FoundTranscript>, loader: &mut Loader) -> HashMap<String, Vec<FoundTranscript>> {
     let facts = loader.facts(&agents);
     let mut sorted: HashMap<_, Vec<_>> = HashMap::new();
     for (agent, facts) in agents.into_iter().zip(facts) {

@@ -18,7 +18,7 @@ use annals_transcript::paths::SessionPaths;
 use annals_transcript::version::is_before;
 use jiff::Timestamp;
 
-use super::folder::Candidate;
+use super::folder::FoundTranscript;
 use super::project::project_above;
 use crate::files::is_sparse;
 
@@ -155,7 +155,7 @@ impl TitleSource {
 
 impl Facts {
     /// Reads the facts of a transcript: from its two ends, or from more of it if the ends do not give all facts (LISTS 1.7).
-    pub(super) fn read(transcript: &Candidate, bound: ScanBound) -> io::Result<Self> {
+    pub(super) fn read(transcript: &FoundTranscript, bound: ScanBound) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
         if lacks_facts(&lite, &file, &transcript.path) {
             lite = Lite::scan(&mut file, transcript.state.length, bound)?;
@@ -164,7 +164,7 @@ impl Facts {
     }
 
     /// Reads the facts that the two ends of a transcript give, which are enough for a subagent (LISTS 1.7).
-    pub(super) fn of_ends(transcript: &Candidate) -> io::Result<Self> {
+    pub(super) fn of_ends(transcript: &FoundTranscript) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         Self::of(lite, &mut file, transcript, ScanBound::default())
     }
@@ -172,7 +172,7 @@ impl Facts {
     /// Reads the facts of a transcript that seems to have grown since these were read. The result is that of
     /// [`read`](Self::read). Where that would read more than the ends of the file, only the appended part is read if these
     /// are the facts of everything before it that counts (LISTS 1.9).
-    pub(super) fn read_again(&self, transcript: &Candidate, bound: ScanBound) -> io::Result<Self> {
+    pub(super) fn read_again(&self, transcript: &FoundTranscript, bound: ScanBound) -> io::Result<Self> {
         let (mut file, lite) = ends(transcript)?;
         if !lacks_facts(&lite, &file, &transcript.path) {
             return Self::of(lite, &mut file, transcript, bound);
@@ -189,7 +189,12 @@ impl Facts {
 
     /// Returns whether these are the facts of whole lines that a longer transcript still begins with, and of the same parts
     /// of it that would be read now.
-    fn is_continued(&self, file: &mut File, transcript: &Candidate, bound: ScanBound) -> io::Result<bool> {
+    fn is_continued(
+        &self,
+        file: &mut File,
+        transcript: &FoundTranscript,
+        bound: ScanBound,
+    ) -> io::Result<bool> {
         let gap = bound.gap(self.checkpoint.offset()).filter(|_| self.is_partial);
         Ok(self.can_grow
             && gap == bound.gap(transcript.state.length)
@@ -199,7 +204,7 @@ impl Facts {
 
     /// Reads the facts of a session: of its transcript, with the title in the file beside it.
     pub(crate) fn of_session(path: &Path) -> io::Result<Self> {
-        let transcript = Candidate::of(path).ok_or(io::ErrorKind::NotFound)?;
+        let transcript = FoundTranscript::of(path).ok_or(io::ErrorKind::NotFound)?;
         let mut facts = Self::read(&transcript, ScanBound::default())?;
         facts.take_title_beside(path);
         Ok(facts)
@@ -215,7 +220,12 @@ impl Facts {
 
     /// Builds the facts from the entries that were read. The title is the first that is not blank, in the order of
     /// [`TitleSource`] (LISTS 3.1).
-    fn of(mut lite: Lite, file: &mut File, transcript: &Candidate, bound: ScanBound) -> io::Result<Self> {
+    fn of(
+        mut lite: Lite,
+        file: &mut File,
+        transcript: &FoundTranscript,
+        bound: ScanBound,
+    ) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
         let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
@@ -270,8 +280,8 @@ impl Facts {
     }
 }
 
-/// Opens a transcript and reads its two ends, up to the length that the candidate has (LISTS 1.1).
-fn ends(transcript: &Candidate) -> io::Result<(File, Lite)> {
+/// Opens a transcript and reads its two ends, up to the length that the transcript has (LISTS 1.1).
+fn ends(transcript: &FoundTranscript) -> io::Result<(File, Lite)> {
     let mut file = File::open(&transcript.path)?;
     let lite = Lite::read(&mut file, transcript.state.length)?;
     Ok((file, lite))
@@ -408,12 +418,12 @@ mod tests {
         // The larger one does not tell at its end whether it has a title, and is read whole.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
-            let before = Candidate::of(&path).unwrap();
+            let before = FoundTranscript::of(&path).unwrap();
             File::options().append(true).open(&path).unwrap().write_all(message.as_bytes()).unwrap();
             let bound = ScanBound::default();
             let facts = Facts::read(&before, bound).unwrap();
             assert_eq!(facts.messages, Some(messages as u64));
-            let now = Candidate::of(&path).unwrap();
+            let now = FoundTranscript::of(&path).unwrap();
             let again = facts.read_again(&now, bound).unwrap();
             assert_eq!(again, Facts::read(&now, bound).unwrap());
             assert_eq!(again.messages, Some(messages as u64 + 1));
@@ -477,7 +487,7 @@ mod tests {
                 let lines: String = (written..cut).map(|number| some_line(kinds[number], number)).collect();
                 File::options().create(true).append(true).open(&path).unwrap().write_all(lines.as_bytes()).unwrap();
                 written = cut;
-                let now = Candidate::of(&path).unwrap();
+                let now = FoundTranscript::of(&path).unwrap();
                 let at_once = Facts::read(&now, bound).unwrap();
                 let grown = match &facts {
                     Some(facts) => facts.read_again(&now, bound).unwrap(),
@@ -501,7 +511,7 @@ mod tests {
         // The larger one is read whole because its end does not tell whether it has a title.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
-            let mut known = Facts::read(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap();
+            let mut known = Facts::read(&FoundTranscript::of(&path).unwrap(), ScanBound::default()).unwrap();
             for (appended, expected) in [
                 (String::new(), Some(0)),
                 (operation("enqueue", "a") + &operation("enqueue", "b"), Some(2)),
@@ -511,11 +521,11 @@ mod tests {
                 (operation("enqueue", "c"), Some(1)),
             ] {
                 File::options().append(true).open(&path).unwrap().write_all(appended.as_bytes()).unwrap();
-                known = known.read_again(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap();
+                known = known.read_again(&FoundTranscript::of(&path).unwrap(), ScanBound::default()).unwrap();
                 assert_eq!(known.queued, expected, "{messages}: {appended}");
             }
             assert_eq!(
-                Facts::read(&Candidate::of(&path).unwrap(), ScanBound::default()).unwrap().queued,
+                Facts::read(&FoundTranscript::of(&path).unwrap(), ScanBound::default()).unwrap().queued,
                 Some(1)
             );
         }

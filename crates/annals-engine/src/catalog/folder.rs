@@ -17,16 +17,16 @@ use crate::files::TranscriptFile;
 #[derive(Debug, Default)]
 pub(super) struct Folder {
     /// Transcripts of sessions.
-    sessions: Vec<Candidate>,
+    sessions: Vec<FoundTranscript>,
     /// Transcripts of subagents beside them, where old versions of Claude Code put them.
-    agents: Vec<Candidate>,
+    agents: Vec<FoundTranscript>,
     /// Why the rest could not be read.
     error: Option<io::Error>,
 }
 
 /// A transcript that may be listed.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate {
+pub(super) struct FoundTranscript {
     pub(super) path: PathBuf,
     pub(super) state: FileState,
     /// Whether it has a folder of its own, with subagents and side files.
@@ -40,7 +40,7 @@ impl Folder {
     pub(super) fn read_all(
         paths: &[PathBuf],
         errors: &mut Vec<Error>,
-    ) -> (Vec<Candidate>, HashMap<PathBuf, Vec<Candidate>>) {
+    ) -> (Vec<FoundTranscript>, HashMap<PathBuf, Vec<FoundTranscript>>) {
         let (mut sessions, mut agents) = (Vec::new(), HashMap::new());
         let read: Vec<_> = paths.par_iter().map(|path| Self::read(path)).collect();
         for (path, folder) in paths.iter().zip(read) {
@@ -54,7 +54,7 @@ impl Folder {
     }
 
     /// Returns the subagents beside sessions in a folder, as far as it can be read.
-    pub(super) fn agents_in(path: &Path) -> (PathBuf, Vec<Candidate>) {
+    pub(super) fn agents_in(path: &Path) -> (PathBuf, Vec<FoundTranscript>) {
         (path.to_owned(), Self::read(path).agents)
     }
 
@@ -80,8 +80,10 @@ impl Folder {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             match name.strip_suffix(".jsonl") {
-                Some(session) if is_session_id(session) => found.sessions.extend(Candidate::at(&entry)),
-                Some(agent) if agent.starts_with("agent-") => found.agents.extend(Candidate::at(&entry)),
+                Some(session) if is_session_id(session) => found.sessions.extend(FoundTranscript::at(&entry)),
+                Some(agent) if agent.starts_with("agent-") => {
+                    found.agents.extend(FoundTranscript::at(&entry))
+                }
                 None if is_session_id(name) => _ = folders.insert(name.to_owned()),
                 _ => {}
             }
@@ -96,7 +98,7 @@ impl Folder {
     }
 }
 
-impl Candidate {
+impl FoundTranscript {
     /// Describes the transcript at a path. Returns `None` if there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let state = FileState::of(path).ok().flatten()?;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::activity::Activity;
 use super::facts::Facts;
-use super::folder::Candidate;
+use super::folder::FoundTranscript;
 use super::store::{self, Freshness, Store, StoredValue};
 use crate::fold::{self, FileFold};
 
@@ -37,25 +37,25 @@ impl Loader {
     }
 
     /// Returns the facts of transcripts.
-    pub(super) fn facts(&mut self, candidates: &[Candidate]) -> Vec<io::Result<Box<Facts>>> {
-        let stored = candidates.iter().map(|candidate| match &mut self.all_facts {
-            Some(all_facts) => all_facts.remove(candidate.path.as_os_str()),
-            None => self.store.as_ref()?.facts(&candidate.path),
+    pub(super) fn facts(&mut self, transcripts: &[FoundTranscript]) -> Vec<io::Result<Box<Facts>>> {
+        let stored = transcripts.iter().map(|transcript| match &mut self.all_facts {
+            Some(all_facts) => all_facts.remove(transcript.path.as_os_str()),
+            None => self.store.as_ref()?.facts(&transcript.path),
         });
-        let lookups = look_up(candidates, stored.collect(), read_facts);
+        let lookups = look_up(transcripts, stored.collect(), read_facts);
         if let Some(store) = &mut self.store {
-            let new = to_save(candidates, &lookups).map(|(candidate, facts)| (candidate, &**facts));
+            let new = to_save(transcripts, &lookups).map(|(transcript, facts)| (transcript, &**facts));
             store.save_facts(&new.collect::<Vec<_>>());
         }
         lookups.into_iter().map(|lookup| Ok(lookup?.value)).collect()
     }
 
     /// Returns what was done in transcripts: nothing in one that cannot be read.
-    pub(super) fn activities(&mut self, candidates: &[Candidate]) -> Vec<Activity> {
-        let stored = candidates.iter().map(|candidate| self.store.as_ref()?.activity(&candidate.path));
-        let lookups = look_up(candidates, stored.collect(), read_activity);
+    pub(super) fn activities(&mut self, transcripts: &[FoundTranscript]) -> Vec<Activity> {
+        let stored = transcripts.iter().map(|transcript| self.store.as_ref()?.activity(&transcript.path));
+        let lookups = look_up(transcripts, stored.collect(), read_activity);
         if let Some(store) = &mut self.store {
-            store.save_activity(&to_save(candidates, &lookups).collect::<Vec<_>>());
+            store.save_activity(&to_save(transcripts, &lookups).collect::<Vec<_>>());
         }
         lookups
             .into_iter()
@@ -72,30 +72,33 @@ impl Loader {
     }
 }
 
-fn read_facts(candidate: &Candidate, older: Option<Box<Facts>>) -> io::Result<Box<Facts>> {
+fn read_facts(transcript: &FoundTranscript, older: Option<Box<Facts>>) -> io::Result<Box<Facts>> {
     let facts = match older {
-        _ if candidate.is_agent() => Facts::of_ends(candidate),
-        Some(facts) => facts.read_again(candidate, ScanBound::default()),
-        None => Facts::read(candidate, ScanBound::default()),
+        _ if transcript.is_agent() => Facts::of_ends(transcript),
+        Some(facts) => facts.read_again(transcript, ScanBound::default()),
+        None => Facts::read(transcript, ScanBound::default()),
     };
     facts.map(Box::new)
 }
 
-fn read_activity(candidate: &Candidate, older: Option<FileFold<Activity>>) -> io::Result<FileFold<Activity>> {
+fn read_activity(
+    transcript: &FoundTranscript,
+    older: Option<FileFold<Activity>>,
+) -> io::Result<FileFold<Activity>> {
     let mut activity = older.unwrap_or_default();
-    fold::update(&candidate.path, &mut [&mut activity])?;
+    fold::update(&transcript.path, &mut [&mut activity])?;
     Ok(activity)
 }
 
 /// Returns values of transcripts: the stored one of a file that is unchanged, or else what `read` returns. It gets the stored
 /// value of a file that has grown. Files are read on all cores.
 fn look_up<T: Send>(
-    candidates: &[Candidate],
+    transcripts: &[FoundTranscript],
     stored: Vec<Option<StoredValue<T>>>,
-    read: impl Fn(&Candidate, Option<T>) -> io::Result<T> + Sync,
+    read: impl Fn(&FoundTranscript, Option<T>) -> io::Result<T> + Sync,
 ) -> Vec<io::Result<Lookup<T>>> {
-    let lookups = candidates.par_iter().zip(stored).map(|(candidate, stored)| {
-        let freshness = stored.as_ref().map(|stored| stored.freshness(&candidate.state));
+    let lookups = transcripts.par_iter().zip(stored).map(|(transcript, stored)| {
+        let freshness = stored.as_ref().map(|stored| stored.freshness(&transcript.state));
         let older = match (stored, freshness) {
             (Some(stored), Some(Freshness::Same)) => {
                 return Ok(Lookup { value: stored.value, is_new: false });
@@ -103,18 +106,18 @@ fn look_up<T: Send>(
             (Some(stored), Some(Freshness::Grown)) => Some(stored.value),
             _ => None,
         };
-        Ok(Lookup { value: read(candidate, older)?, is_new: true })
+        Ok(Lookup { value: read(transcript, older)?, is_new: true })
     });
     lookups.collect()
 }
 
 /// Returns the values that were read.
 fn to_save<'a, T>(
-    candidates: &'a [Candidate],
+    transcripts: &'a [FoundTranscript],
     lookups: &'a [io::Result<Lookup<T>>],
-) -> impl Iterator<Item = (&'a Candidate, &'a T)> {
-    candidates.iter().zip(lookups).filter_map(|(candidate, lookup)| match lookup {
-        Ok(Lookup { value, is_new: true }) => Some((candidate, value)),
+) -> impl Iterator<Item = (&'a FoundTranscript, &'a T)> {
+    transcripts.iter().zip(lookups).filter_map(|(transcript, lookup)| match lookup {
+        Ok(Lookup { value, is_new: true }) => Some((transcript, value)),
         _ => None,
     })
 }

@@ -16,7 +16,7 @@ use annals_transcript::file_state::FileState;
 
 use super::activity::Activity;
 use super::facts::Facts;
-use super::folder::Candidate;
+use super::folder::FoundTranscript;
 use crate::fold::FileFold;
 
 /// What is kept of transcripts, by path.
@@ -31,10 +31,10 @@ pub(super) trait Store: Send {
     fn activity(&self, path: &Path) -> Option<StoredValue<FileFold<Activity>>>;
 
     /// Saves the facts of files.
-    fn save_facts(&mut self, rows: &[(&Candidate, &Facts)]);
+    fn save_facts(&mut self, rows: &[(&FoundTranscript, &Facts)]);
 
     /// Saves what was done in files.
-    fn save_activity(&mut self, rows: &[(&Candidate, &FileFold<Activity>)]);
+    fn save_activity(&mut self, rows: &[(&FoundTranscript, &FileFold<Activity>)]);
 
     /// Removes everything that is stored about files.
     fn remove(&mut self, paths: &[&Path]);

@@ -18,7 +18,7 @@ use crate::tail::{Lines, Tail};
 
 /// How far a transcript was reported. There is one for each file that is followed, so it is small.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ReportProgress {
     tail: Tail,
     /// The length of the file and the time of its last change when it was read; `None` if it has to be read.
     stamp: Option<(u64, Option<SystemTime>)>,
@@ -27,7 +27,7 @@ pub(super) struct Progress {
 }
 
 // There may be ten thousand.
-const _: () = assert!(size_of::<Progress>() <= 72);
+const _: () = assert!(size_of::<ReportProgress>() <= 72);
 
 #[derive(Debug)]
 struct Report {
@@ -41,7 +41,7 @@ const AT_REST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Whether a file of more bytes is hollow is found out before all of it is searched.
 const LARGE: u64 = 64 << 20;
 
-impl Progress {
+impl ReportProgress {
     /// Starts at the last whole line of a transcript. A file that is at rest is not opened: of ten thousand, most are. Nor
     /// is a hollow file searched.
     pub(super) fn at_end(path: &Path, state: FileState) -> Self {
@@ -134,7 +134,7 @@ impl Progress {
     }
 }
 
-impl Progress {
+impl ReportProgress {
     /// Reports the title if the file beside the transcript has changed it. A title in the transcript itself comes before
     /// the one beside it, which then changes nothing.
     pub(super) fn check_title_beside(

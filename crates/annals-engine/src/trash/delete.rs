@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, ends};
 use crate::index_file;
-use crate::title::own_target;
+use crate::labels::own_target;
 
 pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
     engine.ensure_not_live(file, force)?;

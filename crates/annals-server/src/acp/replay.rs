@@ -4,7 +4,7 @@
 use annals_engine::{TranscriptFile, end_of_lines};
 use annals_proto::acp::{OpenParams, Opened, RequestMeta};
 use annals_transcript::Flag;
-use annals_transcript::history::Step;
+use annals_transcript::full_view::Step;
 use annals_transcript::session::{BlockKind, Node};
 use annals_transcript::tool::Call;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ pub(crate) struct MultilineObject {
 
 /// The state of the object after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ObjectState {
     /// It continues in the next line.
     Open,
     /// It ends in this line, after this many bytes.
@@ -48,7 +48,7 @@ const MAX_DEPTH: usize = 128;
 
 impl MultilineObject {
     /// Reads the next line of the object, starting with the line in which the object begins.
-    pub(crate) fn read(&mut self, line: &[u8]) -> Progress {
+    pub(crate) fn read(&mut self, line: &[u8]) -> ObjectState {
         let mut at = 0;
         while let Some(&byte) = line.get(at) {
             let length = match byte {
@@ -57,13 +57,13 @@ impl MultilineObject {
                 b'{' | b'[' | b'}' | b']' | b':' | b',' => self.accepts_symbol(byte).then_some(1),
                 _ => Some(scalar_length(&line[at..])).filter(|&length| length > 0 && self.accepts_scalar()),
             };
-            let Some(length) = length else { return Progress::Broken };
+            let Some(length) = length else { return ObjectState::Broken };
             at += length;
             if self.open.is_empty() && self.next == Expected::CommaOrEnd {
-                return Progress::Closed(at);
+                return ObjectState::Closed(at);
             }
         }
-        if self.open.is_empty() { Progress::Broken } else { Progress::Open }
+        if self.open.is_empty() { ObjectState::Broken } else { ObjectState::Open }
     }
 
     fn accepts_string(&mut self) -> bool {
@@ -136,14 +136,14 @@ fn scalar_length(text: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn read(lines: &[&str]) -> Vec<Progress> {
+    fn read(lines: &[&str]) -> Vec<ObjectState> {
         let mut object = MultilineObject::default();
         lines.iter().map(|line| object.read(format!("{line}\n").as_bytes())).collect()
     }
 
     #[test]
     fn an_object_ends_where_its_bracket_closes() {
-        use Progress::{Closed, Open};
+        use ObjectState::{Closed, Open};
         assert_eq!(
             read(&["{", "  \"a\": [", "    1,", "  {}", "  ]", "},"]),
             [Open, Open, Open, Open, Open, Closed(1)]
@@ -169,16 +169,16 @@ mod tests {
             "x",
             "}",
         ] {
-            assert!(read(&[torn, sound]).contains(&Progress::Broken), "{torn}");
+            assert!(read(&[torn, sound]).contains(&ObjectState::Broken), "{torn}");
         }
         for torn in ["{\"a\":", "{\"a\":[", "{\"a\":[1,"] {
-            assert_eq!(read(&[torn, sound, sound]).last(), Some(&Progress::Broken), "{torn}");
+            assert_eq!(read(&[torn, sound, sound]).last(), Some(&ObjectState::Broken), "{torn}");
         }
     }
 
     #[test]
     fn depth_is_bounded() {
         let lines = vec!["{\"a\":"; 1000];
-        assert_eq!(read(&lines)[MAX_DEPTH], Progress::Broken);
+        assert_eq!(read(&lines)[MAX_DEPTH], ObjectState::Broken);
     }
 }

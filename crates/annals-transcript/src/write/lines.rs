@@ -14,7 +14,7 @@ pub(super) struct Lines {
 
 /// How many lines were written.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct AppendResult {
     /// The number of complete lines on disk.
     pub(super) lines: usize,
     /// The offset of the first line, if all lines follow each other without a gap.
@@ -40,7 +40,7 @@ impl Lines {
     /// With `heal`, the file ends in a line without newline, so a newline is written first. If the disk accepts only a part
     /// of the bytes, the rest is written next. If another process has appended in between, the incomplete line is written
     /// again, on a new line.
-    pub(super) fn append_to(&self, file: &mut dyn Handle, heal: bool) -> Progress {
+    pub(super) fn append_to(&self, file: &mut dyn Handle, heal: bool) -> AppendResult {
         let mut writing = AppendOperation { lines: self, done: 0, heal, start: None, in_one_piece: true };
         let result = loop {
             if writing.done == self.bytes.len() {
@@ -51,7 +51,7 @@ impl Lines {
             }
         };
         let lines = self.ends.iter().filter(|end| **end <= writing.done).count();
-        Progress { lines, start: writing.start.filter(|_| writing.in_one_piece), result }
+        AppendResult { lines, start: writing.start.filter(|_| writing.in_one_piece), result }
     }
 }
 

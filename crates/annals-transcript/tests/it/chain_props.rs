@@ -3,7 +3,7 @@
 use annals_transcript::Kind;
 use annals_transcript::chain::Chain;
 use annals_transcript::duplicate::Duplicates;
-use annals_transcript::history::{self, Step};
+use annals_transcript::full_view::{self, Step};
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Part};
 use annals_transcript::session::{BlockSpan, Id, Session};
@@ -449,7 +449,7 @@ proptest! {
     fn the_history_has_every_line_and_every_uuid_once(lines in proptest::collection::vec(line(), 2..26)) {
         let file = written(&lines);
         let session = Session::read(&file[..]).unwrap();
-        let steps = history::of(&Chain::build(&session));
+        let steps = full_view::of(&Chain::build(&session));
         let mut shown = lines_of(&session, &steps);
         shown.sort_unstable();
         let all: Vec<usize> = (0..session.nodes().len()).collect();
@@ -469,6 +469,6 @@ proptest! {
         let session = Session::read(&file[..]).unwrap();
         let chain = Chain::build(&session);
         let _ = model::messages(&chain);
-        prop_assert_eq!(lines_of(&session, &history::of(&chain)).len(), session.nodes().len());
+        prop_assert_eq!(lines_of(&session, &full_view::of(&chain)).len(), session.nodes().len());
     }
 }

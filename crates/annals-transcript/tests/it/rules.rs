@@ -2,7 +2,7 @@
 
 use annals_transcript::chain::Chain;
 use annals_transcript::content::Block;
-use annals_transcript::history::{self, Step};
+use annals_transcript::full_view::{self, Step};
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Part, Placeholder};
 use annals_transcript::session::{BlockSpan, Session};
@@ -67,7 +67,7 @@ fn restored(lines: &[String]) -> String {
 fn shown(lines: &[String]) -> String {
     let session = read(&lines.join("\n"));
     let ids = session.id_texts();
-    let spelled = history::of(&Chain::build(&session)).into_iter().map(|step| match step {
+    let spelled = full_view::of(&Chain::build(&session)).into_iter().map(|step| match step {
         Step::Entry { node, live } => {
             let name = session.nodes()[node].id.map(|id| ids.get(id)).unwrap_or_default();
             if live { name } else { format!("({name})") }
@@ -271,7 +271,7 @@ fn a_branch_leaves_from_the_entry_it_hangs_on() {
     ];
     assert_eq!(shown(&lines), "u1 a1 r | (left) a2");
     let session = read(&lines.join("\n"));
-    let steps = history::of(&Chain::build(&session));
+    let steps = full_view::of(&Chain::build(&session));
     assert!(
         steps.iter().any(|step| matches!(step, Step::Branch { from: Some(2), last: 3, .. })),
         "{steps:?}"

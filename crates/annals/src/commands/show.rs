@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use annals_api::to_wire::ToWire;
 use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, open_regular};
 use annals_proto::RawLine;
-use annals_transcript::history::Step;
+use annals_transcript::full_view::Step;
 use annals_transcript::{Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
 

@@ -5,7 +5,7 @@ use std::fs;
 
 use annals_transcript::chain::Chain;
 use annals_transcript::duplicate::Duplicates;
-use annals_transcript::history::{self, Step};
+use annals_transcript::full_view::{self, Step};
 use annals_transcript::model;
 use annals_transcript::session::Session;
 use testkit::corpora;
@@ -19,7 +19,7 @@ fn every_line_and_every_uuid_of_every_transcript_is_in_its_history_once() {
         let duplicates = Duplicates::of(&session);
         let (mut shown, mut ids): (Vec<usize>, _) = (Vec::new(), BTreeSet::new());
         let mut expected = 0;
-        for step in history::of(&chain) {
+        for step in full_view::of(&chain) {
             match step {
                 Step::Entry { node, .. } => {
                     shown.push(node);

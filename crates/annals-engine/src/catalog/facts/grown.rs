@@ -6,7 +6,7 @@ use std::io;
 use annals_transcript::entry::view::{AgentName, AiTitle, CustomTitle, Tag};
 use annals_transcript::lite::{Lite, ScanBound};
 
-use super::super::folder::Candidate;
+use super::super::folder::FoundTranscript;
 use super::{Facts, Title, TitleSource, TranscriptKind};
 
 /// Returns the facts of all of a transcript, from the facts of its beginning and from what was appended. Returns `None` if
@@ -16,7 +16,7 @@ pub(super) fn with(
     known: &Facts,
     mut since: Lite,
     file: &mut File,
-    transcript: &Candidate,
+    transcript: &FoundTranscript,
     bound: ScanBound,
 ) -> io::Result<Option<Facts>> {
     if known.is_partial {

@@ -22,7 +22,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, Trans
 use super::{Stamp, Store, StoredValue};
 use crate::catalog::activity::Activity;
 use crate::catalog::facts::Facts;
-use crate::catalog::folder::Candidate;
+use crate::catalog::folder::FoundTranscript;
 use crate::fold::{FileFold, Fold};
 
 use columns::{Key, path_bytes};
@@ -94,11 +94,11 @@ impl Store for SqliteStore {
         self.one(&self.queries.activity, path, read_activity)
     }
 
-    fn save_facts(&mut self, rows: &[(&Candidate, &Facts)]) {
+    fn save_facts(&mut self, rows: &[(&FoundTranscript, &Facts)]) {
         self.save(&FACTS, rows);
     }
 
-    fn save_activity(&mut self, rows: &[(&Candidate, &FileFold<Activity>)]) {
+    fn save_activity(&mut self, rows: &[(&FoundTranscript, &FileFold<Activity>)]) {
         self.save(&ACTIVITY, rows);
     }
 
@@ -177,14 +177,14 @@ impl SqliteStore {
         self.attempt(look_up)?.map(|(_, stored)| stored)
     }
 
-    fn save<T: Default>(&mut self, table: &Table<T>, rows: &[(&Candidate, &T)]) {
+    fn save<T: Default>(&mut self, table: &Table<T>, rows: &[(&FoundTranscript, &T)]) {
         if rows.is_empty() {
             return;
         }
         self.change(|transaction| {
             let mut statement = transaction.prepare(&table.insert_statement())?;
-            for (candidate, value) in rows {
-                let key = Key { path: candidate.path.clone(), stamp: Stamp::of(&candidate.state) };
+            for (transcript, value) in rows {
+                let key = Key { path: transcript.path.clone(), stamp: Stamp::of(&transcript.state) };
                 statement.execute(rusqlite::params_from_iter(table.row(&key, value)))?;
             }
             Ok(())
@@ -281,16 +281,16 @@ mod tests {
     use super::*;
     use crate::catalog::facts::{Cwds, Title, TitleSource, TranscriptKind};
     use crate::catalog::store::Freshness;
-    use crate::fold::Progress;
+    use crate::fold::FoldPosition;
 
-    fn candidate(folder: &Path) -> Candidate {
+    fn transcript(folder: &Path) -> FoundTranscript {
         let path = folder.join("a.jsonl");
         fs::write(&path, "").unwrap();
-        Candidate::of(&path).unwrap()
+        FoundTranscript::of(&path).unwrap()
     }
 
     /// Facts with another value in every field.
-    fn facts_of(candidate: &Candidate, title: &str, source: TitleSource) -> Facts {
+    fn facts_of(transcript: &FoundTranscript, title: &str, source: TitleSource) -> Facts {
         let text = |text: &str| Some(text.to_owned());
         let cwds =
             Cwds { first: text("first cwd"), elsewhere: text("other cwd"), moved_to: text("moved to") };
@@ -300,7 +300,7 @@ mod tests {
             first_prompt: text("prompt"),
             created_at: Some(jiff::Timestamp::from_millisecond(1).unwrap()),
             updated_at: Some(jiff::Timestamp::from_millisecond(2).unwrap()),
-            cwd: cwds.of_session(&candidate.path),
+            cwd: cwds.of_session(&transcript.path),
             git_branch: text("branch"),
             version: text("version"),
             entrypoint: text("entrypoint"),
@@ -312,8 +312,8 @@ mod tests {
             queued: Some(1),
             cwds,
             checkpoint: Checkpoint::new(
-                candidate.state.identity,
-                candidate.state.length,
+                transcript.state.identity,
+                transcript.state.length,
                 Fingerprint::from_number(4),
             ),
             is_partial: true,
@@ -324,29 +324,29 @@ mod tests {
     #[test]
     fn every_fact_comes_back() {
         let folder = tempfile::tempdir().unwrap();
-        let candidate = candidate(folder.path());
+        let transcript = transcript(folder.path());
         let mut store = SqliteStore::open(folder.path()).unwrap();
-        let titled = TitleSource::ALL.iter().map(|source| facts_of(&candidate, "title", *source));
-        let prompt = facts_of(&candidate, "prompt", TitleSource::Prompt);
+        let titled = TitleSource::ALL.iter().map(|source| facts_of(&transcript, "title", *source));
+        let prompt = facts_of(&transcript, "prompt", TitleSource::Prompt);
         for facts in titled.chain([prompt, Facts::default()]) {
-            store.save_facts(&[(&candidate, &facts)]);
-            let stored = store.facts(&candidate.path).unwrap();
-            assert!(matches!(stored.freshness(&candidate.state), Freshness::Same));
+            store.save_facts(&[(&transcript, &facts)]);
+            let stored = store.facts(&transcript.path).unwrap();
+            assert!(matches!(stored.freshness(&transcript.state), Freshness::Same));
             let all = store.all_facts();
             assert_eq!(all.len(), 1);
             let expected = Facts { checkpoint: stored.value.checkpoint, ..facts.clone() };
             assert_eq!(*stored.value, expected);
             assert_eq!(stored.value.checkpoint.fingerprint(), facts.checkpoint.fingerprint());
-            assert_eq!(*all[candidate.path.as_os_str()].value, expected);
+            assert_eq!(*all[transcript.path.as_os_str()].value, expected);
         }
-        store.remove(&[&candidate.path]);
-        assert!(store.facts(&candidate.path).is_none());
+        store.remove(&[&transcript.path]);
+        assert!(store.facts(&transcript.path).is_none());
     }
 
     #[test]
     fn activity_comes_back_and_tells_the_number_of_messages() {
         let folder = tempfile::tempdir().unwrap();
-        let candidate = candidate(folder.path());
+        let transcript = transcript(folder.path());
         let mut store = SqliteStore::open(folder.path()).unwrap();
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
         let checkpoint = Checkpoint::new((1, 2), 3, Fingerprint::from_number(-4));
@@ -356,23 +356,23 @@ mod tests {
                 tools: names(&["Bash", "Read"]),
                 files: names(&["/a b", "/天气"]),
             },
-            progress: Progress { checkpoint, lines: 6 },
+            progress: FoldPosition { checkpoint, lines: 6 },
         };
-        let messages = |store: &SqliteStore| store.facts(&candidate.path).map(|facts| facts.value.messages);
-        store.save_activity(&[(&candidate, &activity)]);
-        store.save_facts(&[(&candidate, &Facts::default())]);
-        assert_eq!(store.activity(&candidate.path).unwrap().value, activity);
+        let messages = |store: &SqliteStore| store.facts(&transcript.path).map(|facts| facts.value.messages);
+        store.save_activity(&[(&transcript, &activity)]);
+        store.save_facts(&[(&transcript, &Facts::default())]);
+        assert_eq!(store.activity(&transcript.path).unwrap().value, activity);
         assert_eq!(messages(&store), Some(Some(5)));
         // What another version of the fold wrote is not used.
         store.connection.execute("UPDATE activity SET version = version + 1", []).unwrap();
-        assert!(store.activity(&candidate.path).is_none());
+        assert!(store.activity(&transcript.path).is_none());
         assert_eq!(messages(&store), Some(None));
-        store.save_activity(&[(&candidate, &activity)]);
+        store.save_activity(&[(&transcript, &activity)]);
         assert_eq!(messages(&store), Some(Some(5)));
         // A number that was changed is noticed, wherever it is read.
         store.connection.execute("UPDATE activity SET messages = 7", []).unwrap();
         assert_eq!(messages(&store), None);
-        assert!(SqliteStore::open(folder.path()).unwrap().activity(&candidate.path).is_none());
+        assert!(SqliteStore::open(folder.path()).unwrap().activity(&transcript.path).is_none());
     }
 
     #[test]
@@ -384,9 +384,9 @@ mod tests {
             "UPDATE facts SET tag = 'other'",
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let candidate = candidate(folder.path());
+            let transcript = transcript(folder.path());
             let open = || SqliteStore::open(folder.path()).unwrap();
-            let keep = || open().save_facts(&[(&candidate, &Facts::default())]);
+            let keep = || open().save_facts(&[(&transcript, &Facts::default())]);
             keep();
             assert_eq!(open().all_facts().len(), 1);
             open().connection.execute_batch(odd).unwrap();

@@ -1,18 +1,18 @@
 use super::*;
 use crate::chain::Chain;
-use crate::history::{self, Step};
+use crate::full_view::{self, Step};
 
 /// Spells the roots of a file: the line of each from 1, and what it is.
 fn found(lines: &[String]) -> Vec<(usize, &'static str)> {
     let session = Session::read(lines.join("\n").as_bytes()).unwrap();
-    roots(&session).iter().map(|root| (root.node + 1, root.kind.name())).collect()
+    second_roots(&session).iter().map(|root| (root.node + 1, root.kind.name())).collect()
 }
 
 /// Spells the full view: live entries by uuid, others in parentheses.
 fn shown(lines: &[String]) -> String {
     let session = Session::read(lines.join("\n").as_bytes()).unwrap();
     let ids = session.id_texts();
-    let spelled = history::of(&Chain::build(&session)).into_iter().filter_map(|step| {
+    let spelled = full_view::of(&Chain::build(&session)).into_iter().filter_map(|step| {
         let Step::Entry { node, live } = step else { return None };
         let id = ids.get(session.nodes()[node].id?);
         Some(if live { id } else { format!("({id})") })

@@ -1,16 +1,16 @@
 //! Roots in the middle of a file: messages without a parent although other messages come before them.
 //!
-//! [`roots`] is the only function that decides why such a message has no parent, and whether the messages before it are an
+//! [`second_roots`] is the only function that decides why such a message has no parent, and whether the messages before it are an
 //! earlier part of the same conversation. `docs/CHAIN.md`, section 10, lists the signs that it uses.
 //!
 //! ```
-//! use annals_transcript::root::{RootKind, roots};
+//! use annals_transcript::second_root::{RootKind, second_roots};
 //! use annals_transcript::session::Session;
 //!
 //! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"Hi"}}
 //! {"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":"Hello"}}
 //! {"type":"user","uuid":"c","parentUuid":"gone","message":{"content":"And now?"}}"#;
-//! let found = roots(&Session::read(&file[..])?);
+//! let found = second_roots(&Session::read(&file[..])?);
 //! assert_eq!((found[0].node, found[0].kind), (2, RootKind::LostLink));
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -28,7 +28,7 @@ use crate::session::{BlockKind, BlockSpan, NO_ENTRY, Node, Session};
 /// A root in the middle of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Root {
+pub struct SecondRoot {
     /// The entry without a parent, by its first line. It may be the output of a hook, with the message below it.
     pub node: NodeIndex,
     /// The first message below it, by its first line: a prompt or a reply, or the boundary itself.
@@ -82,14 +82,14 @@ impl RootKind {
 
 /// Returns the roots in the middle of a session's main line, in file order. A root without a prompt or reply below it, such
 /// as hook output, is not returned.
-pub fn roots(session: &Session) -> Vec<Root> {
+pub fn second_roots(session: &Session) -> Vec<SecondRoot> {
     find(&Links::of(session))
 }
 
 /// Does the same with links that were already built.
-pub(crate) fn find(links: &Links<'_>) -> Vec<Root> {
+pub(crate) fn find(links: &Links<'_>) -> Vec<SecondRoot> {
     let trees = Trees::of(links);
-    let mut roots: Vec<Root> = Vec::new();
+    let mut roots: Vec<SecondRoot> = Vec::new();
     for node in (0..links.session.nodes().len()).filter(|&index| is_root(links, index)) {
         let is_first = links.before(node).is_none_or(|before| trees.root_of[before] == Some(node));
         if is_first {
@@ -98,7 +98,7 @@ pub(crate) fn find(links: &Links<'_>) -> Vec<Root> {
         if let Some(opening) = Opening::below(links, node) {
             let since = roots.last().map_or(0, |root| root.node);
             let kind = kind(links, &trees, &opening, node, since);
-            roots.push(Root { node, opening: opening.node, kind });
+            roots.push(SecondRoot { node, opening: opening.node, kind });
         }
     }
     roots

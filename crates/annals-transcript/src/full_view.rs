@@ -4,19 +4,19 @@
 //! [`duplicate`](crate::duplicate).
 //!
 //! The live conversation is the path from the leaf back to the first entry, across compactions and across roots after which
-//! it continues (see [`root`](mod@crate::root)). Entries beside this path follow their parent: results and hook output as
+//! it continues (see [`second_root`](crate::second_root)). Entries beside this path follow their parent: results and hook output as
 //! live entries, abandoned prompts as branches. Entries without a parent keep their position in the file.
 //!
 //! ```
 //! use annals_transcript::chain::Chain;
-//! use annals_transcript::history::{self, Step};
+//! use annals_transcript::full_view::{self, Step};
 //! use annals_transcript::session::Session;
 //!
 //! let file = br#"{"type":"user","uuid":"a","parentUuid":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}
 //! {"type":"user","uuid":"b","parentUuid":"a","timestamp":"2026-01-02T03:05:05.000Z","message":{"content":"Left"}}
 //! {"type":"user","uuid":"c","parentUuid":"a","timestamp":"2026-01-02T03:06:05.000Z","message":{"content":"Taken"}}"#;
 //! let session = Session::read(&file[..])?;
-//! let steps = history::of(&Chain::build(&session));
+//! let steps = full_view::of(&Chain::build(&session));
 //! assert!(matches!(steps[1], Step::Branch { from: Some(0), entries: 1, .. }));
 //! assert_eq!(steps[2..], [Step::Entry { node: 1, live: false }, Step::Entry { node: 2, live: true }]);
 //! # Ok::<(), std::io::Error>(())
@@ -25,7 +25,7 @@
 use crate::chain::{Chain, NodeIndex};
 use crate::entry::{Flag, Kind};
 use crate::links::Links;
-use crate::root::{self, Root, RootKind};
+use crate::second_root::{self, RootKind, SecondRoot};
 use crate::session::{BlockKind, BlockSpan, Id, Session};
 
 /// One step of the history.
@@ -117,17 +117,17 @@ fn with_restored(path: Vec<NodeIndex>, mut restored: Vec<NodeIndex>, count: usiz
 struct Graph<'a> {
     links: Links<'a>,
     /// The roots in the middle of the file, in file order.
-    roots: Vec<Root>,
+    roots: Vec<SecondRoot>,
 }
 
 impl<'a> Graph<'a> {
     fn of(session: &'a Session) -> Self {
         let links = Links::of(session);
-        let roots = root::find(&links);
+        let roots = second_root::find(&links);
         Self { links, roots }
     }
 
-    fn root(&self, index: NodeIndex) -> Option<&Root> {
+    fn root(&self, index: NodeIndex) -> Option<&SecondRoot> {
         self.roots.binary_search_by_key(&index, |root| root.node).ok().map(|found| &self.roots[found])
     }
 

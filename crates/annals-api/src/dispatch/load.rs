@@ -10,7 +10,7 @@ use annals_proto::{self as wire, ChatBlock, ChatRole, ChatToolStatus, ErrorCode,
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
 use annals_transcript::entry::view::Assistant;
-use annals_transcript::history::Step;
+use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Part, Visibility};
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Messages, block_as_sent};
