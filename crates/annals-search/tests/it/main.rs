@@ -1,0 +1,5 @@
+//! Tests of the crate as a whole, with SQLite's FTS5 as the index.
+
+mod fts;
+mod texts;
+mod tokens;
