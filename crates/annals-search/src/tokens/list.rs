@@ -55,6 +55,36 @@ impl<'t> Tokens<'t> {
         (0..self.places(column).len()).map(move |index| self.token(column, index))
     }
 
+    /// Returns where a phrase stands in a column: the first and the last token of each occurrence. With `is_prefix` the
+    /// last token may go on.
+    pub(crate) fn phrase(
+        &self,
+        column: Column,
+        phrase: &[String],
+        is_prefix: bool,
+    ) -> impl Iterator<Item = (Token<'_>, Token<'_>)> {
+        let last = phrase.len().saturating_sub(1);
+        let is_match = move |(start, token): (usize, &String)| {
+            let found = &self.folded[self.places(column)[start].folded.clone()];
+            found == token
+        };
+        let starts = 0..self.places(column).len().saturating_sub(last);
+        let has_phrase = move |&start: &usize| {
+            let places = &self.places(column)[start..=start + last];
+            let are_adjacent =
+                (places[0].position..).zip(places).all(|(position, place)| place.position == position);
+            let (first_tokens, last_token) = phrase.split_at(last);
+            let goes_on = |token: &String| {
+                is_prefix && self.folded[places[last].folded.clone()].starts_with(token.as_str())
+            };
+            are_adjacent
+                && (start..).zip(first_tokens).all(is_match)
+                && last_token.iter().all(|token| is_match((start + last, token)) || goes_on(token))
+        };
+        let ends = move |start| (self.token(column, start), self.token(column, start + last));
+        starts.filter(move |_| !phrase.is_empty()).filter(has_phrase).map(ends)
+    }
+
     fn places(&self, column: Column) -> &[Place] {
         match column {
             Column::Words => &self.words,

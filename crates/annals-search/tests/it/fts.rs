@@ -1,6 +1,6 @@
 //! An FTS5 table as a store has it: contentless, with the columns of the analyzer.
 
-use annals_search::{Columns, TOKENIZER};
+use annals_search::{Columns, FtsMatch, Query, TOKENIZER};
 use rusqlite::{Connection, Result};
 
 pub(crate) struct Index {
@@ -29,5 +29,20 @@ impl Index {
         let sql = "SELECT col, offset, term FROM vocabulary ORDER BY col DESC, offset";
         let mut query = self.connection.prepare(sql)?;
         query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+    }
+
+    /// Returns the row ids that a query matches, as the index finds them.
+    pub(crate) fn search(&self, query: &Query) -> Result<Vec<usize>> {
+        let matching = "SELECT rowid FROM texts WHERE texts MATCH ?1";
+        let (sql, expression) = match query.fts_match() {
+            FtsMatch::Everything => ("SELECT rowid FROM texts ORDER BY rowid".to_owned(), None),
+            FtsMatch::Rows(rows) => (format!("{matching} ORDER BY rowid"), Some(rows)),
+            FtsMatch::AllRowsBut(rows) => (
+                format!("SELECT rowid FROM texts WHERE rowid NOT IN ({matching}) ORDER BY rowid"),
+                Some(rows),
+            ),
+        };
+        let mut statement = self.connection.prepare(&sql)?;
+        statement.query_map(rusqlite::params_from_iter(expression), |row| row.get(0))?.collect()
     }
 }

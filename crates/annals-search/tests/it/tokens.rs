@@ -13,7 +13,7 @@ fn is_one_word(token: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The encoding is the identity, so it is injective and keeps prefixes: FTS5 stores each token as it is, at the
     /// position that the analyzer says.
