@@ -1,0 +1,35 @@
+//! The text half of full-text search: everything but the index.
+//!
+//! - [`for_each_token`] turns text into tokens; its module says what a token is and how positions are given.
+//! - [`Columns`] writes them so that SQLite's FTS5 stores exactly these tokens with a built-in tokenizer.
+//! - [`Query::parse`] reads what a person types; [`Query::fts_match`] asks FTS5 for it, and [`Query::matches`] decides the same
+//!   in memory. [`When`] reads the times of filters.
+//! - [`corrections`] finds the words that a misspelt one may be meant for.
+//!
+//! ```
+//! use annals_search::{Query, Tokens};
+//!
+//! let tokens = Tokens::of("Fix the borrow error E0502 in src/main.rs");
+//! let query = Query::parse("e0502 main.rs -panic").unwrap();
+//! assert!(query.matches(&tokens));
+//! ```
+
+mod characters;
+mod columns;
+mod date;
+mod escape;
+mod part;
+mod query;
+mod tokens;
+mod typo;
+
+pub use columns::{Columns, TOKENIZER};
+pub use date::{DateError, When};
+pub use part::Part;
+pub use query::{
+    Condition, Expression, Filter, FilterError, FtsMatch, MOST_TERMS, MOST_TOKENS, Match, Notice, Query,
+    QueryError, Role, Term,
+};
+pub use tokens::list::{Column, Tokens};
+pub use tokens::{LONGEST_WORD, MOST_PARTS, Token, TokenKind, for_each_token};
+pub use typo::{Correction, corrections};
