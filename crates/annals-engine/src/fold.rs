@@ -76,17 +76,34 @@ impl<F: Fold> AnyFold for FileFold<F> {
 ///
 /// If only some lines of a multi-line object are in the file yet, they become damaged entries and stay so.
 pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
+    update_part(path, folds, u64::MAX).map(drop)
+}
+
+/// Does the same, but stops behind the line with which `limit` bytes were read, so that whoever stores what was accumulated
+/// can do so in steps. The next call goes on from there.
+pub fn update_part(path: &Path, folds: &mut [&mut dyn AnyFold], limit: u64) -> io::Result<UpdatedPart> {
     let mut file = File::open(path)?;
     let state = FileState::from(file.metadata()?);
-    update_from(&mut file, &state, folds)
+    let is_end = update_from(&mut file, &state, folds, limit)?;
+    Ok(UpdatedPart { state, is_end })
+}
+
+/// What [`update_part`] has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpdatedPart {
+    /// The state of the file when it was opened.
+    pub state: FileState,
+    /// Whether everything was read that the file had then.
+    pub is_end: bool,
 }
 
 fn update_from(
     file: &mut (impl Read + Seek),
     state: &FileState,
     folds: &mut [&mut dyn AnyFold],
-) -> io::Result<()> {
-    let updated = restart_replaced(file, state, folds).and_then(|()| feed(file, state, folds));
+    limit: u64,
+) -> io::Result<bool> {
+    let updated = restart_replaced(file, state, folds).and_then(|()| feed(file, state, folds, limit));
     if updated.is_err() {
         for fold in folds {
             fold.restart();
@@ -108,29 +125,49 @@ fn restart_replaced(
     Ok(())
 }
 
-/// Feeds entries from the earliest checkpoint on, and moves all checkpoints to the last one.
-fn feed(file: &mut (impl Read + Seek), state: &FileState, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
+/// Feeds entries from the earliest checkpoint on, and moves all checkpoints to the last one. Returns whether that is the end
+/// of the file.
+fn feed(
+    file: &mut (impl Read + Seek),
+    state: &FileState,
+    folds: &mut [&mut dyn AnyFold],
+    limit: u64,
+) -> io::Result<bool> {
     let progresses = folds.iter_mut().map(|fold| *fold.progress());
     let Some(earliest) = progresses.min_by_key(|progress| progress.checkpoint.offset()) else {
-        return Ok(());
+        return Ok(true);
     };
     let mut end = Position { offset: earliest.checkpoint.offset(), line: earliest.lines + 1 };
     // An entry never crosses a checkpoint, so that each fold gets every byte once: an object may be complete before its
     // newline, and a fold may stand between the two.
     let offsets: BTreeSet<_> = folds.iter_mut().map(|fold| fold.progress().checkpoint.offset()).collect();
     for offset in offsets {
-        end = feed_up_to(file, end, offset, LastLine::Take, folds)?;
+        (end, _) = feed_up_to(file, end, Stop::at(offset), LastLine::Take, folds)?;
         if end.offset < offset {
             // The file was truncated after it was compared.
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
-    end = feed_up_to(file, end, state.length, LastLine::Leave, folds)?;
+    let stop = Stop { end: state.length, pause: end.offset.saturating_add(limit) };
+    let (end, is_end) = feed_up_to(file, end, stop, LastLine::Leave, folds)?;
     let checkpoint = Checkpoint::at(file, state.identity, end.offset)?;
     for fold in folds {
         *fold.progress() = FoldPosition { checkpoint, lines: end.line - 1 };
     }
-    Ok(())
+    Ok(is_end)
+}
+
+/// Where reading stops: at the end, or behind the line that reaches the offset to pause at.
+#[derive(Clone, Copy)]
+struct Stop {
+    end: u64,
+    pause: u64,
+}
+
+impl Stop {
+    fn at(end: u64) -> Self {
+        Self { end, pause: u64::MAX }
+    }
 }
 
 /// What to do with an unfinished line: it is taken where another fold has taken it, and left at the end of a file.
@@ -141,17 +178,17 @@ enum LastLine {
 }
 
 /// Feeds the entries between two offsets to the folds whose checkpoint is at the first offset or before it. Returns where the
-/// entries end.
+/// entries end, and whether reading did not pause before.
 fn feed_up_to(
     file: &mut (impl Read + Seek),
     start: Position,
-    stop: u64,
+    stop: Stop,
     last_line: LastLine,
     folds: &mut [&mut dyn AnyFold],
-) -> io::Result<Position> {
+) -> io::Result<(Position, bool)> {
     let mut end = start;
     file.seek(SeekFrom::Start(start.offset))?;
-    let mut reader = Reader::resume(file.take(stop.saturating_sub(start.offset)), start);
+    let mut reader = Reader::resume(file.take(stop.end.saturating_sub(start.offset)), start);
     while let Some(entry) = reader.read()? {
         if last_line == LastLine::Leave && entry.problem() == Some(Problem::Torn) {
             break;
@@ -162,8 +199,11 @@ fn feed_up_to(
             }
         }
         end = end_of(&entry);
+        if end.offset >= stop.pause && entry.ends_in_newline() {
+            return Ok((end, false));
+        }
     }
-    Ok(end)
+    Ok((end, true))
 }
 
 /// Returns where the next entry starts. An object may be complete before its newline is written; what follows then is

@@ -31,7 +31,7 @@ fn state(text: &str) -> FileState {
 }
 
 fn feed_text(text: &str, folds: &mut [&mut dyn AnyFold]) {
-    update_from(&mut Cursor::new(text), &state(text), folds).unwrap();
+    update_from(&mut Cursor::new(text), &state(text), folds, u64::MAX).unwrap();
 }
 
 fn entries(text: &str) -> FileFold<Entries> {
@@ -66,7 +66,7 @@ fn a_fold_whose_file_was_replaced_starts_again() {
     assert_eq!(truncated, entries(&THREE[..8]));
     let mut other = entries(THREE);
     let state = FileState { identity: (1, 3), ..state(THREE) };
-    update_from(&mut Cursor::new(THREE), &state, &mut [&mut other]).unwrap();
+    update_from(&mut Cursor::new(THREE), &state, &mut [&mut other], u64::MAX).unwrap();
     assert_eq!((other.state, other.progress.checkpoint.identity()), (entries(THREE).state, (1, 3)));
 }
 
@@ -86,6 +86,30 @@ fn an_object_is_whole_before_its_newline_and_stays_on_its_line() {
     assert_eq!(fold.state.0[1], (2, "{\"b\":2}".to_owned()));
     feed_text(THREE, &mut [&mut fold]);
     assert_eq!(fold.state.0[2..], [(2, "\n".to_owned()), (3, "{\"c\":3}\n".to_owned())]);
+}
+
+#[test]
+fn a_part_ends_behind_the_line_that_reaches_the_limit() {
+    let mut fold = FileFold::<Entries>::default();
+    let mut offsets = Vec::new();
+    loop {
+        let is_end = update_from(&mut Cursor::new(THREE), &state(THREE), &mut [&mut fold], 3).unwrap();
+        offsets.push(fold.progress.checkpoint.offset());
+        if is_end {
+            break;
+        }
+    }
+    // The last part has nothing left: that the file ends is only known when it was read.
+    assert_eq!(offsets, [8, 16, 24, 24]);
+    assert_eq!(fold, entries(THREE));
+}
+
+#[test]
+fn objects_of_one_line_are_in_one_part() {
+    let text = "{\"a\":1}{\"b\":2}\n{\"c\":3}\n";
+    let mut fold = FileFold::<Entries>::default();
+    assert!(!update_from(&mut Cursor::new(text), &state(text), &mut [&mut fold], 1).unwrap());
+    assert_eq!((fold.state.0.len(), fold.progress.checkpoint.offset()), (2, 15));
 }
 
 /// A file that cannot be read from an offset on.
@@ -114,7 +138,7 @@ impl Seek for Failing<'_> {
 fn nothing_counts_twice_after_reading_failed() {
     let mut fold = entries(&THREE[..8]);
     let mut failing = Failing { text: Cursor::new(THREE), from: 20 };
-    update_from(&mut failing, &state(THREE), &mut [&mut fold]).unwrap_err();
+    update_from(&mut failing, &state(THREE), &mut [&mut fold], u64::MAX).unwrap_err();
     feed_text(THREE, &mut [&mut fold]);
     assert_eq!(fold, entries(THREE));
 }
@@ -125,7 +149,7 @@ fn a_file_that_shrinks_while_it_is_read_is_read_again() {
     // Without a fingerprint, the file that shrank passes for the same.
     second.progress.checkpoint = second.progress.checkpoint.without_fingerprint(16);
     let mut shrunk = Cursor::new(&THREE[..8]);
-    update_from(&mut shrunk, &state(THREE), &mut [&mut first, &mut second]).unwrap_err();
+    update_from(&mut shrunk, &state(THREE), &mut [&mut first, &mut second], u64::MAX).unwrap_err();
     feed_text(&THREE[..8], &mut [&mut first, &mut second]);
     assert_eq!([&first, &second], [&entries(&THREE[..8]); 2]);
 }
