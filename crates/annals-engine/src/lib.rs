@@ -15,6 +15,8 @@
 mod belongings;
 mod catalog;
 mod check;
+#[cfg(feature = "catalog")]
+mod database;
 mod engine;
 mod error;
 mod file_history;

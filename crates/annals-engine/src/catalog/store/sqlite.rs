@@ -10,19 +10,19 @@ mod table;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::{Stamp, Store, StoredValue};
 use crate::catalog::activity::Activity;
 use crate::catalog::facts::Facts;
 use crate::catalog::folder::FoundTranscript;
+use crate::database::{is_broken, remove_file, version};
 use crate::fold::{FileFold, Fold};
 
 use columns::{Key, path_bytes};
@@ -206,10 +206,6 @@ impl SqliteStore {
     }
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.pragma_query_value(None, "user_version", |row| row.get(0))
-}
-
 /// Creates the tables, unless another process is doing so at this moment.
 fn create_tables(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -242,40 +238,10 @@ fn read_activity(row: &Row<'_>) -> RowResult<FileFold<Activity>> {
     Ok((key, stored))
 }
 
-/// Returns whether a file is of no use any more: it is no database, damaged, of another version, or has tables and values
-/// that this version does not write.
-fn is_broken(error: &rusqlite::Error) -> bool {
-    use rusqlite::Error::{
-        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnIndex, InvalidColumnType,
-        SqlInputError,
-    };
-
-    let is_foreign = matches!(
-        error,
-        IntegralValueOutOfRange(..)
-            | InvalidColumnIndex(..)
-            | InvalidColumnType(..)
-            | FromSqlConversionFailure(..)
-            | SqlInputError { .. }
-    );
-    let is_unusable = |code| {
-        // The last one, as well as `SqlInputError`, is for statements that do not fit the tables.
-        matches!(code, ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown)
-    };
-    is_foreign || error.sqlite_error_code().is_some_and(is_unusable)
-}
-
-/// Removes a database with the files that SQLite puts beside it.
-fn remove_file(path: &Path) {
-    for suffix in ["", "-journal", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        let _ = fs::remove_file(name);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use annals_transcript::checkpoint::Fingerprint;
 
     use super::*;
