@@ -4,6 +4,7 @@
 //! - [`Columns`] writes them so that SQLite's FTS5 stores exactly these tokens with a built-in tokenizer.
 //! - [`Query::parse`] reads what a person types; [`Query::fts_match`] asks FTS5 for it, and [`Query::matches`] decides the same
 //!   in memory. [`When`] reads the times of filters.
+//! - [`Snippet`] is the line of a text that shows why it was found.
 //! - [`corrections`] finds the words that a misspelt one may be meant for.
 //!
 //! ```
@@ -20,6 +21,7 @@ mod date;
 mod escape;
 mod part;
 mod query;
+mod snippet;
 mod tokens;
 mod typo;
 
@@ -30,6 +32,7 @@ pub use query::{
     Condition, Expression, Filter, FilterError, FtsMatch, MOST_TERMS, MOST_TOKENS, Match, Notice, Query,
     QueryError, Role, Term,
 };
+pub use snippet::Snippet;
 pub use tokens::list::{Column, Tokens};
 pub use tokens::{LONGEST_WORD, MOST_PARTS, Token, TokenKind, for_each_token};
 pub use typo::{Correction, corrections};

@@ -2,5 +2,6 @@
 
 mod fts;
 mod queries;
+mod snippets;
 mod texts;
 mod tokens;

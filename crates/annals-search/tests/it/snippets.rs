@@ -1,0 +1,40 @@
+//! What holds for the snippet of any text.
+
+use annals_search::{Query, Snippet, Tokens};
+use proptest::prelude::*;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::texts::{piece, text};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn snippets_are_lines_that_fit_and_show_a_match(
+        texts in prop::collection::vec(text(), 1..8), query in prop::collection::vec(piece(), 1..4), width in 0..60_usize,
+    ) {
+        let text = texts.concat();
+        let Ok(query) = Query::parse(&query.join(" ")) else { return Ok(()) };
+        let found = query.find(&Tokens::of(&text));
+        let snippet = Snippet::new(&text, &found, width);
+
+        prop_assert!(snippet.text.width() <= width, "{:?} is wider than {}", snippet, width);
+        prop_assert!(!snippet.text.chars().any(char::is_control), "{:?}", snippet);
+        let shown: Vec<_> = snippet.text.graphemes(true).collect();
+        prop_assert!(!shown.windows(2).any(|two| two == [" ", " "]), "{:?}", snippet);
+        let mut end = None;
+        for range in &snippet.matches {
+            prop_assert!(!range.is_empty() && end.is_none_or(|end| range.start > end), "{:?}", snippet);
+            prop_assert!(snippet.text.get(range.clone()).is_some(), "{:?}", snippet);
+            end = Some(range.end);
+        }
+        let is_visible = |range: &std::ops::Range<usize>| text[range.clone()].width() > 0;
+        if width >= 2 && found.iter().any(|found| is_visible(&found.range)) {
+            prop_assert!(!snippet.matches.is_empty(), "{:?} of {:?} {:?}", snippet, text, found);
+        }
+        for whole in snippet.text.trim_matches('…').graphemes(true).filter(|&whole| whole != " " && whole != "\u{fffd}") {
+            prop_assert!(text.contains(whole), "{:?} of {:?}", snippet, text);
+        }
+    }
+}
