@@ -5,6 +5,7 @@
 //! - [`Query::parse`] reads what a person types; [`Query::fts_match`] asks FTS5 for it, and [`Query::matches`] decides the same
 //!   in memory. [`When`] reads the times of filters.
 //! - [`Snippet`] is the line of a text that shows why it was found.
+//! - [`score`] says how well a document matches, and [`Ranked`] in which order documents are shown.
 //! - [`corrections`] finds the words that a misspelt one may be meant for.
 //!
 //! ```
@@ -21,6 +22,7 @@ mod date;
 mod escape;
 mod part;
 mod query;
+mod rank;
 mod snippet;
 mod tokens;
 mod typo;
@@ -32,6 +34,7 @@ pub use query::{
     Condition, Expression, Filter, FilterError, FtsMatch, MOST_TERMS, MOST_TOKENS, Match, Notice, Query,
     QueryError, Role, Term,
 };
+pub use rank::{Collection, Found, Ranked, TermCount, score};
 pub use snippet::Snippet;
 pub use tokens::list::{Column, Tokens};
 pub use tokens::{LONGEST_WORD, MOST_PARTS, Token, TokenKind, for_each_token};
