@@ -32,7 +32,7 @@ use std::ops::Range;
 
 use unicode_normalization::char::{compose, is_combining_mark};
 
-use crate::characters::{Case, Class, fold, is_unspaced};
+use crate::characters::{Case, Class, fold, fold_to_one, is_unspaced};
 use crate::escape;
 
 pub(crate) mod list;
@@ -209,6 +209,11 @@ impl<F: FnMut(Token<'_>)> Scanner<'_, F> {
         let mut following = self.text[start..].chars();
         let Some(character) = following.next() else { return self.text.len() };
         let end = start + character.len_utf8();
+        if let Some((letter, case)) = fold_to_one(character) {
+            self.end_run();
+            self.word.push(letter, case, start..end);
+            return end;
+        }
         match Class::of(character) {
             Class::Unspaced => {
                 self.end_word();
