@@ -35,7 +35,9 @@ use unicode_normalization::char::{compose, is_combining_mark};
 use crate::characters::{Case, Class, fold, fold_to_one, is_unspaced};
 use crate::escape;
 
-pub(crate) mod list;
+mod list;
+
+pub use list::{Column, Tokens};
 
 /// How many bytes of a word are kept, folded.
 pub const LONGEST_WORD: usize = 128;
