@@ -4,8 +4,8 @@
 //!
 //! A **word** is a run of letters and digits, folded: lower case, without accents, compatibility forms as plain ones
 //! (`Ｆｕｌｌ` is `full`). Everything else separates words, so `snake_case`, `a::b`, `src/main.rs:42`, `--dry-run` and
-//! URLs are sequences of words and are found as phrases: whole, or any part. Invisible characters and terminal
-//! sequences separate nothing.
+//! URLs are sequences of words and are found as phrases: whole, or any part. Invisible characters and
+//! terminal colours separate nothing.
 //!
 //! A word with humps, such as `camelCase` or `HTTPServer`, also gives its **parts** (`camel`, `case`). A part begins
 //! at a capital behind something else, and at the last of several capitals before a small letter. Digits belong to
@@ -26,7 +26,7 @@
 //! There are two columns. `words` has words, pairs, singles and emoji, and each token has the next position: what
 //! stands side by side in the text is adjacent, so a phrase is found if and only if its tokens follow each other.
 //! `parts` has the parts of words with humps. The parts of one word are adjacent; a position is left free between two
-//! words, so no phrase matches across them. No token is in both columns, and nothing is indexed twice.
+//! words, so no phrase matches across them. A word without humps is in `words` only.
 
 use std::ops::Range;
 
@@ -149,13 +149,13 @@ impl<F: FnMut(Token<'_>)> Scanner<'_, F> {
                     at += 1;
                 }
                 WIDE => at = self.wide(at),
-                ESCAPE => match escape::length(&bytes[at..]) {
-                    1 => {
+                ESCAPE => {
+                    let sequence = &bytes[at..at + escape::length(&bytes[at..])];
+                    if !escape::is_style(sequence) {
                         self.end_all();
-                        at += 1;
                     }
-                    length => at += length,
-                },
+                    at += sequence.len();
+                }
                 _ => at = self.ascii(at),
             }
         }
