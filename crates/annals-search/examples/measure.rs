@@ -1,4 +1,4 @@
-//! Measures how fast texts are analyzed and indexed.
+//! Measures how fast texts are analyzed and indexed, and words are corrected.
 //!
 //! ```text
 //! cargo run --release -p annals-search --example measure -- [--index] PATH…
@@ -9,13 +9,14 @@
 
 #![expect(clippy::print_stdout, reason = "a program for the command line")]
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
-use annals_search::{Columns, TOKENIZER, for_each_token};
+use annals_search::{Columns, TOKENIZER, TokenKind, corrections, for_each_token};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -59,10 +60,43 @@ fn main() -> Result<(), Box<dyn Error>> {
             megabytes(bytes) / filling.as_secs_f64()
         );
     }
+    correct(&texts);
     if options.iter().any(|option| option == "--index") {
         index(&texts, bytes)?;
     }
     Ok(())
+}
+
+/// Corrects words of the texts that lost their last but one character.
+fn correct(texts: &[String]) {
+    let mut words = BTreeMap::new();
+    for text in texts {
+        for_each_token(text, |token| {
+            if token.kind == TokenKind::Word {
+                match words.get_mut(token.text) {
+                    Some(count) => *count += 1,
+                    None => drop(words.insert(token.text.to_owned(), 1_u64)),
+                }
+            }
+        });
+    }
+    let misspelt =
+        |word: &str| word.char_indices().nth_back(1).map(|(at, _)| [&word[..at], &word[at + 1..]].concat());
+    let is_ascii = |word: &&String| word.is_ascii();
+    let sample: Vec<_> = words
+        .keys()
+        .filter(is_ascii)
+        .step_by(words.len() / 20 + 1)
+        .filter_map(|word| misspelt(word))
+        .collect();
+    let mut found = 0;
+    let time = timed(|| {
+        for word in &sample {
+            found += corrections(word, words.iter().map(|(word, &count)| (word.as_str(), count)), 5).len();
+        }
+    });
+    let count = u32::try_from(sample.len()).unwrap_or(1).max(1);
+    println!("correction of a word: {:.1?} among {} words, {found} found", time / count, words.len());
 }
 
 fn index(texts: &[String], bytes: usize) -> rusqlite::Result<()> {

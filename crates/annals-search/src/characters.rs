@@ -1,5 +1,7 @@
 //! What a character is to the analyzer, and what letters are folded to.
 
+use std::sync::LazyLock;
+
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 /// What a character is to the analyzer.
@@ -63,6 +65,23 @@ pub(crate) fn fold(letter: char, mut output: impl FnMut(char, Case)) {
             }
         }
     });
+}
+
+/// Returns what [`fold`] makes of a letter that it folds to one letter, for the alphabets of Europe and the Near East.
+pub(crate) fn fold_to_one(letter: char) -> Option<(char, Case)> {
+    static FOLDED: LazyLock<Vec<Option<(char, Case)>>> = LazyLock::new(|| {
+        let letters = '\0'..'\u{700}';
+        let folded = letters.map(|letter| {
+            let mut all = Vec::new();
+            if Class::of(letter) == Class::Letter && !is_combining_mark(letter) {
+                fold(letter, |folded, case| all.push((folded, case)));
+            }
+            all.pop().filter(|_| all.is_empty())
+        });
+        folded.collect()
+    });
+    let index = usize::try_from(u32::from(letter)).ok()?;
+    *FOLDED.get(index)?
 }
 
 /// Returns the letters that are commonly typed for one that Unicode does not decompose.
@@ -195,14 +214,23 @@ mod tests {
     }
 
     #[test]
+    fn letters_are_folded_to_one_where_they_are_folded_to_one() {
+        assert_eq!(fold_to_one('Я'), Some(('я', Case::Upper)));
+        assert_eq!(fold_to_one('é'), Some(('e', Case::Lower)));
+        for other in ['ß', '\u{301}', '中', '«', '\u{ad}', '\u{640}'] {
+            assert_eq!(fold_to_one(other), None, "{other}");
+        }
+    }
+
+    #[test]
     fn classes_tell_words_from_signs() {
         for (class, characters) in [
-            (Class::Letter, "aZ9éßЯ①ｶﾞはﾞ\u{301}\u{94d}ไ".replace('は', "")),
-            (Class::Unspaced, "中文あカー々한ㅋ".to_owned()),
-            (Class::Emoji, "🎉✅✓⏺⭐".to_owned()),
-            (Class::Regional, "🇩🇪".to_owned()),
-            (Class::Ignored, "\u{200d}\u{fe0f}\u{ad}\u{feff}🏽".to_owned()),
-            (Class::Separator, " _-/.:，。「・→│…\u{200b}\u{fffd}".to_owned()),
+            (Class::Letter, "aZ9éßЯ①ｶﾞ\u{301}\u{94d}ไ"),
+            (Class::Unspaced, "中文あカー々한ㅋ"),
+            (Class::Emoji, "🎉✅✓⏺⭐"),
+            (Class::Regional, "🇩🇪"),
+            (Class::Ignored, "\u{200d}\u{fe0f}\u{ad}\u{feff}🏽"),
+            (Class::Separator, " _-/.:，。「・→│…\u{200b}\u{fffd}"),
         ] {
             for character in characters.chars() {
                 assert_eq!(Class::of(character), class, "{character:?} U+{:04X}", u32::from(character));

@@ -39,6 +39,7 @@ impl Columns {
     pub fn fill(&mut self, text: &str) {
         self.words.clear();
         self.parts.clear();
+        self.words.reserve(text.len());
         let mut next_part = 0;
         for_each_token(text, |token| {
             if token.kind != TokenKind::Part {

@@ -19,6 +19,12 @@ pub(crate) fn length(text: &[u8]) -> usize {
     }
 }
 
+/// Returns whether a sequence stands inside of words: it changes colours, as `grep --color` does around what it found,
+/// or clears the rest of the line, which `grep` adds. Others move the cursor.
+pub(crate) fn is_style(sequence: &[u8]) -> bool {
+    sequence.ends_with(b"m") || sequence == b"\x1b[K"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,11 @@
 //! The text half of full-text search: everything but the index.
 //!
-//! - [`for_each_token`] turns text into tokens; its module says what a token is and how positions are given.
-//! - [`Columns`] writes them so that SQLite's FTS5 stores exactly these tokens with a built-in tokenizer.
-//! - [`Query::parse`] reads what a person types; [`Query::fts_match`] asks FTS5 for it, and [`Query::matches`] decides the same
+//! - [`tokens`]: [`for_each_token`] turns text into tokens, each with its position and its place.
+//! - [`columns`]: [`Columns`] writes them so that SQLite's FTS5 stores exactly these tokens with a built-in tokenizer.
+//! - [`query`]: [`Query::parse`] reads what a person types; [`Query::fts_match`] asks FTS5 for it, and [`Query::matches`] decides the same
 //!   in memory. [`When`] reads the times of filters.
 //! - [`Snippet`] is the line of a text that shows why it was found.
+//! - [`rank`]: [`score`] says how well a document matches, and [`Ranked`] in which order documents are shown.
 //! - [`corrections`] finds the words that a misspelt one may be meant for.
 //!
 //! ```
@@ -16,13 +17,14 @@
 //! ```
 
 mod characters;
-mod columns;
+pub mod columns;
 mod date;
 mod escape;
 mod part;
-mod query;
+pub mod query;
+pub mod rank;
 mod snippet;
-mod tokens;
+pub mod tokens;
 mod typo;
 
 pub use columns::{Columns, TOKENIZER};
@@ -32,7 +34,7 @@ pub use query::{
     Condition, Expression, Filter, FilterError, FtsMatch, MOST_TERMS, MOST_TOKENS, Match, Notice, Query,
     QueryError, Role, Term,
 };
+pub use rank::{Collection, Found, Ranked, TermCount, score};
 pub use snippet::Snippet;
-pub use tokens::list::{Column, Tokens};
-pub use tokens::{LONGEST_WORD, MOST_PARTS, Token, TokenKind, for_each_token};
+pub use tokens::{Column, LONGEST_WORD, MOST_PARTS, Token, TokenKind, Tokens, for_each_token};
 pub use typo::{Correction, corrections};

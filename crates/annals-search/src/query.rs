@@ -29,7 +29,7 @@ pub use filter::{Condition, Filter, FilterError, Role};
 pub use fts::FtsMatch;
 pub use term::Term;
 
-use crate::tokens::list::Tokens;
+use crate::tokens::Tokens;
 
 /// A query has at most so many terms; more are ignored, with a notice.
 pub const MOST_TERMS: usize = 64;

@@ -45,7 +45,7 @@ impl Snippet {
     /// let text = "A long story about other things.\nThen the borrow checker\tcomplained about it again.";
     /// let found = Query::parse("checker borrow").unwrap().find(&Tokens::of(text));
     /// let snippet = Snippet::new(text, &found, 36);
-    /// assert_eq!(snippet.text, "…Then the borrow checker complained…");
+    /// assert_eq!(snippet.text, "…the borrow checker complained…");
     /// assert_eq!(snippet.matches.iter().map(|range| &snippet.text[range.clone()]).collect::<Vec<_>>(), ["borrow", "checker"]);
     /// ```
     pub fn new(text: &str, matches: &[Match], width: usize) -> Self {
@@ -182,8 +182,9 @@ impl<'t> Cells<'t> {
             }
             all.push(cell);
         }
-        if !is_cut && to == text.len() {
-            all.truncate(all.len() - usize::from(all.last().is_some_and(|last| last.text == " ")));
+        // The last character may be cut in two, or be a blank with nothing behind it.
+        if !is_cut && all.last().is_some_and(|last| to < text.len() || last.text == " ") {
+            all.pop();
         }
         Self { cells: all, goes_on: (from > 0, is_cut || to < text.len()) }
     }
@@ -369,6 +370,9 @@ mod tests {
         let family = "👩‍👩‍👧‍👦";
         let text = format!("{} {family} {}", "word ".repeat(20), "word ".repeat(20));
         assert_eq!(snippet(&text, "👧", 12), format!("…[{family}] word…"));
+        let hidden =
+            format!("match {}", "a\u{200b}\u{200b}\u{200b}".repeat(9) + &"\u{200b}".repeat(1000) + "b");
+        assert_eq!(snippet(&hidden, "match", 20), "[match]…");
         let accents = format!("a{} match", "\u{301}".repeat(100_000));
         assert_eq!(snippet(&accents, "match", 20), "\u{fffd} [match]");
     }

@@ -4,8 +4,8 @@
 //!
 //! A **word** is a run of letters and digits, folded: lower case, without accents, compatibility forms as plain ones
 //! (`Ｆｕｌｌ` is `full`). Everything else separates words, so `snake_case`, `a::b`, `src/main.rs:42`, `--dry-run` and
-//! URLs are sequences of words and are found as phrases: whole, or any part. Invisible characters and terminal
-//! sequences separate nothing.
+//! URLs are sequences of words and are found as phrases: whole, or any part. Invisible characters and
+//! terminal colours separate nothing.
 //!
 //! A word with humps, such as `camelCase` or `HTTPServer`, also gives its **parts** (`camel`, `case`). A part begins
 //! at a capital behind something else, and at the last of several capitals before a small letter. Digits belong to
@@ -26,16 +26,18 @@
 //! There are two columns. `words` has words, pairs, singles and emoji, and each token has the next position: what
 //! stands side by side in the text is adjacent, so a phrase is found if and only if its tokens follow each other.
 //! `parts` has the parts of words with humps. The parts of one word are adjacent; a position is left free between two
-//! words, so no phrase matches across them. No token is in both columns, and nothing is indexed twice.
+//! words, so no phrase matches across them. A word without humps is in `words` only.
 
 use std::ops::Range;
 
 use unicode_normalization::char::{compose, is_combining_mark};
 
-use crate::characters::{Case, Class, fold, is_unspaced};
+use crate::characters::{Case, Class, fold, fold_to_one, is_unspaced};
 use crate::escape;
 
-pub(crate) mod list;
+mod list;
+
+pub use list::{Column, Tokens};
 
 /// How many bytes of a word are kept, folded.
 pub const LONGEST_WORD: usize = 128;
@@ -147,13 +149,13 @@ impl<F: FnMut(Token<'_>)> Scanner<'_, F> {
                     at += 1;
                 }
                 WIDE => at = self.wide(at),
-                ESCAPE => match escape::length(&bytes[at..]) {
-                    1 => {
+                ESCAPE => {
+                    let sequence = &bytes[at..at + escape::length(&bytes[at..])];
+                    if !escape::is_style(sequence) {
                         self.end_all();
-                        at += 1;
                     }
-                    length => at += length,
-                },
+                    at += sequence.len();
+                }
                 _ => at = self.ascii(at),
             }
         }
@@ -209,6 +211,11 @@ impl<F: FnMut(Token<'_>)> Scanner<'_, F> {
         let mut following = self.text[start..].chars();
         let Some(character) = following.next() else { return self.text.len() };
         let end = start + character.len_utf8();
+        if let Some((letter, case)) = fold_to_one(character) {
+            self.end_run();
+            self.word.push(letter, case, start..end);
+            return end;
+        }
         match Class::of(character) {
             Class::Unspaced => {
                 self.end_word();

@@ -83,13 +83,14 @@ pub enum FilterError {
     },
 }
 
-/// Returns the name of the filter that a word begins with, up to its colon.
+/// Returns the name of the filter that a text begins with, up to its colon.
 ///
 /// A path such as `model::User` and a URL such as `file:///` begin with no filter.
-pub(crate) fn name_of(word: &str) -> Option<&'static str> {
-    let (name, value) = word.split_once(':')?;
-    let name = NAMES.into_iter().find(|&known| known == name)?;
-    (!is_path_or_url(value)).then_some(name)
+pub(crate) fn name_of(text: &str) -> Option<&'static str> {
+    NAMES.into_iter().find(|name| {
+        let value = text.strip_prefix(name).and_then(|behind| behind.strip_prefix(':'));
+        value.is_some_and(|value| !is_path_or_url(value))
+    })
 }
 
 /// Returns the unknown name that a word begins with like a filter, and the known one that is close to it.

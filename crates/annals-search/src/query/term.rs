@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::tokens::list::{Column, Tokens};
-use crate::tokens::{TokenKind, for_each_token};
+use crate::tokens::{Column, TokenKind, Tokens, for_each_token};
 
 /// A word, an identifier or a phrase, as tokens that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq)]

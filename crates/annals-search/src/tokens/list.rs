@@ -64,22 +64,15 @@ impl<'t> Tokens<'t> {
         is_prefix: bool,
     ) -> impl Iterator<Item = (Token<'_>, Token<'_>)> {
         let last = phrase.len().saturating_sub(1);
-        let is_match = move |(start, token): (usize, &String)| {
-            let found = &self.folded[self.places(column)[start].folded.clone()];
-            found == token
-        };
         let starts = 0..self.places(column).len().saturating_sub(last);
         let has_phrase = move |&start: &usize| {
             let places = &self.places(column)[start..=start + last];
-            let are_adjacent =
-                (places[0].position..).zip(places).all(|(position, place)| place.position == position);
-            let (first_tokens, last_token) = phrase.split_at(last);
-            let goes_on = |token: &String| {
-                is_prefix && self.folded[places[last].folded.clone()].starts_with(token.as_str())
-            };
-            are_adjacent
-                && (start..).zip(first_tokens).all(is_match)
-                && last_token.iter().all(|token| is_match((start + last, token)) || goes_on(token))
+            let mut in_sequence = places.iter().zip(places[0].position..).zip(phrase).enumerate();
+            in_sequence.all(|(index, ((place, position), token))| {
+                let found = &self.folded[place.folded.clone()];
+                let goes_on = is_prefix && index == last && found.starts_with(token.as_str());
+                place.position == position && (found == token || goes_on)
+            })
         };
         let ends = move |start| (self.token(column, start), self.token(column, start + last));
         starts.filter(move |_| !phrase.is_empty()).filter(has_phrase).map(ends)

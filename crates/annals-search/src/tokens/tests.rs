@@ -68,7 +68,8 @@ fn what_nobody_sees_ends_no_word() {
     check("می\u{200c}خواهم", "میخواهم", "");
     check("soft\u{ad}ware", "software", "");
     check("\u{1b}[01;31mfoo\u{1b}[m\u{1b}[K/bar", "foo bar", "");
-    check("fo\u{1b}[1mo", "foo", "");
+    check("get\u{1b}[01;31m\u{1b}[KUser\u{1b}[m\u{1b}[K", "getuser", "get user");
+    check("one\u{1b}[2K\u{1b}[1Gtwo\u{1b}(Bthree", "one two three", "");
     check("a\u{1b}b", "a b", "");
     check("a\u{200b}b", "a b", "");
 }

@@ -50,11 +50,15 @@ proptest! {
         let id = id.index(texts.len());
         let tokens = Tokens::of(&texts[id]);
         let words: Vec<_> = tokens.column(annals_search::Column::Words).collect();
-        prop_assume!(!words.is_empty());
+        if words.is_empty() {
+            return Ok(());
+        }
         let from = from.index(words.len());
         let to = from + length.index(words.len() - from).min(7);
         let phrase = &texts[id][words[from].range.start..words[to].range.end];
-        prop_assume!(!phrase.contains(['"', '“', '”', '„']));
+        if phrase.contains(['"', '“', '”', '„']) {
+            return Ok(());
+        }
         let query = Query::parse(&format!("\"{phrase}\"")).unwrap();
         prop_assert!(search(&texts, &query).contains(&id), "{phrase:?} in {:?}", texts[id]);
     }

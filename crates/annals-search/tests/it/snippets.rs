@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::texts::{piece, text};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn snippets_are_lines_that_fit_and_show_a_match(
@@ -33,8 +33,12 @@ proptest! {
         if width >= 2 && found.iter().any(|found| is_visible(&found.range)) {
             prop_assert!(!snippet.matches.is_empty(), "{:?} of {:?} {:?}", snippet, text, found);
         }
-        for whole in snippet.text.trim_matches('…').graphemes(true).filter(|&whole| whole != " " && whole != "\u{fffd}") {
-            prop_assert!(text.contains(whole), "{:?} of {:?}", snippet, text);
+        // What stood on both sides of something that is left out can become one character.
+        let is_left_out = |part: &str| part.width() == 0 || part.chars().all(char::is_control);
+        if !text.graphemes(true).any(is_left_out) {
+            let written: Vec<_> = text.graphemes(true).collect();
+            let kept = shown.iter().filter(|&&part| ![" ", "…", "\u{fffd}"].contains(&part));
+            kept.for_each(|part| assert!(written.contains(part), "{part:?} of {text:?}"));
         }
     }
 }
