@@ -6,12 +6,13 @@ use std::time::Instant;
 use crate::{Outcome, call, call_with, corpus, tidy};
 
 /// What is built without default features: alone, and with each feature.
-const FEATURES: [(&str, &str); 6] = [
+const FEATURES: [(&str, &str); 7] = [
     ("annals-transcript", ""),
     ("annals-engine", ""),
     ("annals-engine", "catalog"),
     ("annals-engine", "follow"),
     ("annals-engine", "http"),
+    ("annals-engine", "search"),
     ("annals", ""),
 ];
 

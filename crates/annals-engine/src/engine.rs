@@ -32,6 +32,10 @@ use crate::remote::Ingress;
 use crate::report::{self, Report};
 use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
+#[cfg(feature = "search")]
+use crate::search::{
+    self, IndexOptions, IndexProgress, IndexReport, IndexStatus, SearchAnswer, SearchOptions, TextFilter,
+};
 use crate::snapshot::Snapshot;
 use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
@@ -261,6 +265,59 @@ impl Engine {
     /// ```
     pub fn follow(&self, options: &FollowOptions) -> Follower {
         follow::follow(self, options)
+    }
+}
+
+/// Searching.
+#[cfg(feature = "search")]
+impl Engine {
+    /// Finds messages by their words. The texts of the index and of the hits passed through `filter`.
+    ///
+    /// ```
+    /// use annals_engine::{IndexOptions, SearchOptions, Unfiltered};
+    /// use annals_search::Query;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// engine.update_index(&Unfiltered, &IndexOptions::default(), |_| std::ops::ControlFlow::Continue(()))?;
+    /// let query = Query::parse("plant* role:user")?;
+    /// let answer = engine.search(&query, &Unfiltered, &SearchOptions::default())?;
+    /// assert_eq!((answer.total, &*answer.hits[0].snippet.text), (1, "Water the plants"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn search(
+        &self,
+        query: &annals_search::Query,
+        filter: &dyn TextFilter,
+        options: &SearchOptions,
+    ) -> Result<SearchAnswer, Error> {
+        search::search(self, query, filter, options)
+    }
+
+    /// Brings the index of search up to date with the transcripts, and calls `progress` after each step; `Break` ends the
+    /// update, and what was indexed stays. An index that cannot be used is made anew.
+    pub fn update_index(
+        &self,
+        filter: &dyn TextFilter,
+        options: &IndexOptions,
+        mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<IndexReport, Error> {
+        search::update(self, filter, options, &mut progress)
+    }
+
+    /// Returns what the index of search has, and how much it lacks.
+    pub fn index_status(&self, filter: &dyn TextFilter) -> Result<IndexStatus, Error> {
+        search::status(self, filter)
+    }
+
+    /// Removes the index of search.
+    pub fn clear_index(&self) -> Result<(), Error> {
+        search::clear(self)
     }
 }
 

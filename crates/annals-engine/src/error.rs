@@ -84,6 +84,21 @@ pub(crate) enum ErrorKind {
     PartlyRestored { path: PathBuf },
     #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
     NotUtf8 { path: PathBuf },
+    #[cfg(feature = "search")]
+    #[error("there is no search index for these settings yet")]
+    NoIndex,
+    #[cfg(feature = "search")]
+    #[error("another process is updating the search index")]
+    IndexBusy,
+    #[cfg(feature = "search")]
+    #[error("the search index {} cannot be used: {reason}", path.display())]
+    Index { path: PathBuf, reason: String },
+    #[cfg(feature = "search")]
+    #[error("the search index was made anew; search again from the first page")]
+    StaleCursor,
+    #[cfg(feature = "search")]
+    #[error("{reason}")]
+    Query { reason: String },
     #[error(transparent)]
     Writer(#[from] write::Error),
 }
@@ -186,6 +201,36 @@ impl Error {
     /// Creates the error that a file or folder could not be written.
     pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Write { path: path.to_owned(), source })
+    }
+
+    /// Creates the error that the database of search failed. What SQLite says has no text of transcripts.
+    #[cfg(feature = "search")]
+    pub(crate) fn index(path: &Path, error: rusqlite::Error) -> Self {
+        let reason = match error {
+            rusqlite::Error::SqliteFailure(code, message) => message.unwrap_or_else(|| code.to_string()),
+            rusqlite::Error::InvalidPath(_) => "its file cannot be opened".to_owned(),
+            _ => "it is damaged".to_owned(),
+        };
+        Self::new(ErrorKind::Index { path: path.to_owned(), reason })
+    }
+
+    /// Returns whether there is no search index that can be searched: it was never made, or it is damaged, of another version
+    /// or made by other rules. An update makes it.
+    #[cfg(feature = "search")]
+    pub fn is_no_index(&self) -> bool {
+        matches!(*self.0, ErrorKind::NoIndex)
+    }
+
+    /// Returns whether another process is updating the search index.
+    #[cfg(feature = "search")]
+    pub fn is_index_busy(&self) -> bool {
+        matches!(*self.0, ErrorKind::IndexBusy)
+    }
+
+    /// Returns whether a page cannot be continued because the search index was made anew.
+    #[cfg(feature = "search")]
+    pub fn is_stale_cursor(&self) -> bool {
+        matches!(*self.0, ErrorKind::StaleCursor)
     }
 
     /// Returns whether nothing was done because another process writes to the session, or may do so.

@@ -39,6 +39,12 @@ impl Home {
         self.0.join("push")
     }
 
+    /// Returns the database of search.
+    #[cfg(feature = "search")]
+    pub(crate) fn search_index(&self) -> PathBuf {
+        self.0.join("search.sqlite")
+    }
+
     /// Returns the folder.
     pub fn path(&self) -> &Path {
         &self.0

@@ -9,6 +9,7 @@
 //! | feature | what it adds | what it brings | without it |
 //! |---|---|---|---|
 //! | `catalog` | a cache for lists, `catalog.sqlite` in the [`Home`] of annals | SQLite | lists are the same, and slower |
+//! | `search` | `Engine::search` and its index, `search.sqlite` in the [`Home`] of annals; needs `catalog` | `annals-search` | they are absent |
 //! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
 //! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
 
@@ -42,6 +43,8 @@ mod replaced;
 mod report;
 mod rewrite;
 mod roots;
+#[cfg(feature = "search")]
+mod search;
 mod snapshot;
 mod stats;
 mod subagent;
@@ -79,6 +82,11 @@ pub use replaced::ReplacedResult;
 pub use report::Report;
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
+#[cfg(feature = "search")]
+pub use search::{
+    Behind, Copy, CursorError, Hit, IndexOptions, IndexProgress, IndexReport, IndexStatus, MisspeltWord,
+    Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter, Unfiltered,
+};
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};

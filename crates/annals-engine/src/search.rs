@@ -1,0 +1,389 @@
+//! Search: everything that was said, thought, called and printed in sessions, found by words.
+//!
+//! [`document`] decides which texts an entry gives, [`index`] stores their words, [`update`] reads what was appended to
+//! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. What words and queries are is decided by
+//! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
+//! have that text any more is left out.
+
+mod document;
+mod filter;
+mod find;
+mod index;
+mod update;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use annals_search::{Part, Query, Role, Snippet};
+use annals_transcript::write::fs::Handle;
+use annals_transcript::write::{Access, lock_file};
+use jiff::Zoned;
+
+use crate::database::{is_broken, remove_file};
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::files::TranscriptFile;
+use index::Index;
+
+/// Changes text before it is indexed and shown, such as one that masks secrets.
+pub trait TextFilter: Sync {
+    /// Returns the text as it may be indexed and shown.
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str>;
+
+    /// Returns a number that changes with the rules. An index that was made by other rules is made anew.
+    fn fingerprint(&self) -> u64;
+}
+
+/// Text as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unfiltered;
+
+impl TextFilter for Unfiltered {
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        Cow::Borrowed(text)
+    }
+
+    fn fingerprint(&self) -> u64 {
+        0
+    }
+}
+
+/// How to update the index.
+#[derive(Clone, Debug)]
+pub struct IndexOptions {
+    /// How many bytes of each text are indexed; what follows in a longer output of a tool is not found. The index is made
+    /// anew if this changes.
+    pub text_limit: usize,
+    /// How long to wait while another process updates the index.
+    pub wait: Duration,
+    /// Whether to make the index anew.
+    pub rebuild: bool,
+}
+
+impl Default for IndexOptions {
+    fn default() -> Self {
+        Self { text_limit: 256 * 1024, wait: Duration::from_secs(10), rebuild: false }
+    }
+}
+
+/// How far an update is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexProgress {
+    /// The bytes of transcripts that were indexed.
+    pub bytes: u64,
+    /// The bytes that were not indexed when the update began.
+    pub total: u64,
+}
+
+/// What an update did.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct IndexReport {
+    /// How many documents are new.
+    pub documents: u64,
+    /// How many transcripts were read.
+    pub files: usize,
+    /// How many transcripts are gone.
+    pub removed: usize,
+    /// How many bytes were read.
+    pub bytes: u64,
+    /// Whether the index was made anew: there was none, or it was damaged, of another version or made by other rules.
+    pub is_rebuilt: bool,
+    /// Whether everything was read. It was not if the caller stopped it.
+    pub is_complete: bool,
+    /// Transcripts and folders that could not be read. What was indexed of them before stays.
+    pub errors: Vec<Error>,
+}
+
+/// What the index has, and what it lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IndexStatus {
+    /// Whether there is an index that can be searched.
+    pub exists: bool,
+    /// How many documents it has: parts of messages, each once.
+    pub documents: u64,
+    /// How many transcripts it knows.
+    pub files: usize,
+    /// The size of its database in bytes.
+    pub size: u64,
+    /// What it lacks.
+    pub behind: Behind,
+}
+
+/// How much of the transcripts is not indexed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Behind {
+    /// How many transcripts are new, longer, changed or gone.
+    pub files: usize,
+    /// How many of their bytes are not indexed.
+    pub bytes: u64,
+}
+
+/// How to search.
+#[derive(Clone, Debug)]
+pub struct SearchOptions {
+    /// The order of hits.
+    pub order: Order,
+    /// How many hits of one session are shown together; `None` shows hits of all sessions in one list.
+    pub per_session: Option<usize>,
+    /// At most so many sessions, or hits in one list.
+    pub limit: usize,
+    /// Where the page begins: [`SearchAnswer::next`] of the page before.
+    pub after: Option<SearchCursor>,
+    /// How wide snippets are, in columns of a terminal.
+    pub snippet_width: usize,
+    /// Only hits whose transcript is really in a config folder of Claude Code, after resolving links.
+    pub inside: bool,
+    /// Whether to compare the index with the transcripts, which needs the state of every file.
+    pub measure_behind: bool,
+    /// The present time, for filters such as `after:7d` and for the order.
+    pub now: Zoned,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            order: Order::Relevance,
+            per_session: Some(3),
+            limit: 20,
+            after: None,
+            snippet_width: 160,
+            inside: false,
+            measure_behind: false,
+            now: Zoned::now(),
+        }
+    }
+}
+
+/// The order of hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The best first: by words, by who said them, and by age.
+    #[default]
+    Relevance,
+    /// The newest first.
+    Time,
+}
+
+/// What was found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SearchAnswer {
+    /// The hits of this page. Those of one session follow each other, unless they are in one list.
+    pub hits: Vec<Hit>,
+    /// How many documents match.
+    pub total: u64,
+    /// How many sessions have them, as far as they were ranked.
+    pub sessions: usize,
+    /// Which matches were ranked.
+    pub ranking: Ranking,
+    /// What the index lacks, if that was asked for.
+    pub behind: Option<Behind>,
+    /// Where the next page begins; `None` after the last one.
+    pub next: Option<SearchCursor>,
+    /// Words that may be meant instead, if nothing was found.
+    pub corrections: Vec<MisspeltWord>,
+}
+
+/// Which matches were ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranking {
+    /// All of them.
+    All,
+    /// There are many, and only those that were indexed last were ranked.
+    Newest,
+}
+
+/// A word that was not found, and those that may be meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MisspeltWord {
+    /// The word, as the index has words: in lower case, without accents.
+    pub word: String,
+    /// Words of the index that are close to it, the best first.
+    pub corrections: Vec<String>,
+}
+
+/// A part of a message that matches.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Hit {
+    /// The transcript, with the session and the agent that it belongs to.
+    pub file: TranscriptFile,
+    /// The entry, by its uuid.
+    pub entry: Option<String>,
+    /// What it is in the conversation.
+    pub part: Part,
+    /// Who wrote it.
+    pub role: Role,
+    /// The tool that was called.
+    pub tool: Option<String>,
+    /// The working directory.
+    pub project: Option<String>,
+    /// The time of the entry.
+    pub time: Option<jiff::Timestamp>,
+    /// Whether it is an error.
+    pub is_error: bool,
+    /// How good the hit is: larger is better. It has no meaning beyond this answer.
+    pub score: f64,
+    /// A line of the text, filtered, with the matches in it.
+    pub snippet: Snippet,
+    /// Other transcripts in which the same message stands: copies and forks.
+    pub copies: Vec<Copy>,
+    /// How many matches of the session were ranked.
+    pub in_session: usize,
+}
+
+/// Another transcript in which a message stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Copy {
+    /// The transcript.
+    pub file: TranscriptFile,
+    /// The entry, by its uuid.
+    pub entry: Option<String>,
+}
+
+/// A position in what was found. Documents that are indexed later do not change what follows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchCursor {
+    /// The index that was searched.
+    generation: u64,
+    /// The last document that the index had.
+    newest: i64,
+    /// The time of the first page, in milliseconds.
+    now: i64,
+    /// The last hit that was shown, or the first of the last session.
+    score: f64,
+    document: i64,
+}
+
+impl fmt::Display for SearchCursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { generation, newest, now, score, document } = self;
+        write!(formatter, "{generation:x}.{newest:x}.{now:x}.{:x}.{document:x}", score.to_bits())
+    }
+}
+
+/// The text is no cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no cursor of a search")]
+pub struct CursorError;
+
+impl FromStr for SearchCursor {
+    type Err = CursorError;
+
+    fn from_str(text: &str) -> Result<Self, CursorError> {
+        let numbers: Result<Vec<_>, _> =
+            text.split('.').map(|number| u64::from_str_radix(number, 16)).collect();
+        let Ok(&[generation, newest, now, score, document]) = numbers.as_deref() else {
+            return Err(CursorError);
+        };
+        Ok(Self {
+            generation,
+            newest: newest.cast_signed(),
+            now: now.cast_signed(),
+            score: f64::from_bits(score),
+            document: document.cast_signed(),
+        })
+    }
+}
+
+pub(crate) fn update(
+    engine: &Engine,
+    filter: &dyn TextFilter,
+    options: &IndexOptions,
+    progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+) -> Result<IndexReport, Error> {
+    let _lock = lock(engine, options.wait)?;
+    let path = engine.home().search_index();
+    if options.rebuild {
+        remove_file(&path);
+    }
+    let mut updated = update::update(engine, &path, filter, options, progress);
+    if updated.as_ref().is_err_and(is_broken) {
+        remove_file(&path);
+        updated = update::update(engine, &path, filter, options, progress);
+    }
+    updated.map_err(|error| Error::index(&path, error))
+}
+
+pub(crate) fn status(engine: &Engine, filter: &dyn TextFilter) -> Result<IndexStatus, Error> {
+    let path = engine.home().search_index();
+    let status = match status_of(engine, &path, filter) {
+        Err(error) if is_broken(&error) => Ok(None),
+        status => status,
+    };
+    let nothing = || Ok(IndexStatus { behind: update::behind(engine, None)?, ..IndexStatus::default() });
+    let status = status.and_then(|status| status.map_or_else(nothing, Ok));
+    status.map_err(|error| Error::index(&path, error))
+}
+
+/// Returns the status of an index that can be searched.
+fn status_of(engine: &Engine, path: &Path, filter: &dyn TextFilter) -> rusqlite::Result<Option<IndexStatus>> {
+    let index = Index::open(path)?.filter(|index| index.settings.rules == filter.fingerprint());
+    let Some(index) = index else { return Ok(None) };
+    Ok(Some(IndexStatus {
+        exists: true,
+        documents: index.documents()?,
+        files: index.files()?.len(),
+        size: path.metadata().map_or(0, |metadata| metadata.len()),
+        behind: update::behind(engine, Some(&index))?,
+    }))
+}
+
+pub(crate) fn clear(engine: &Engine) -> Result<(), Error> {
+    let path = engine.home().search_index();
+    if path.exists() {
+        let _lock = lock(engine, IndexOptions::default().wait)?;
+        remove_file(&path);
+    }
+    Ok(())
+}
+
+pub(crate) fn search(
+    engine: &Engine,
+    query: &Query,
+    filter: &dyn TextFilter,
+    options: &SearchOptions,
+) -> Result<SearchAnswer, Error> {
+    let path = engine.home().search_index();
+    let index = Index::open(&path).and_then(|index| {
+        let index = index.filter(|index| index.settings.rules == filter.fingerprint());
+        index.map(|index| find::find(engine, &index, query, filter, options)).transpose()
+    });
+    match index {
+        Ok(Some(answer)) => answer,
+        Ok(None) => Err(Error::new(ErrorKind::NoIndex)),
+        Err(error) if is_broken(&error) => {
+            remove_damaged(engine, &path);
+            Err(Error::new(ErrorKind::NoIndex))
+        }
+        Err(error) => Err(Error::index(&path, error)),
+    }
+}
+
+/// Removes a damaged index, unless another process is at work on it, which then finds the damage itself.
+fn remove_damaged(engine: &Engine, path: &Path) {
+    if let Ok(_lock) = lock(engine, Duration::ZERO) {
+        remove_file(path);
+    }
+}
+
+/// Takes the lock of the index, which whoever writes to it holds.
+fn lock(engine: &Engine, wait: Duration) -> Result<Box<dyn Handle>, Error> {
+    engine.make_folder(&engine.home().locks())?;
+    let path = engine.home().locks().join("search.lock");
+    lock_file(&**engine.disk(), &path, Access::Exclusive, wait)
+        .map_err(|error| if error.is_busy() { Error::new(ErrorKind::IndexBusy) } else { error.into() })
+}
+
+#[cfg(test)]
+mod tests;

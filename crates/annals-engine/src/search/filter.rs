@@ -1,0 +1,204 @@
+//! The filters of a query as conditions on documents.
+//!
+//! Names are compared here and not in SQL, because paths and names have their own rules. There are few of them, and what SQL gets are
+//! their numbers; so no text of a query is ever part of a statement.
+
+use std::path::PathBuf;
+
+use annals_search::{Condition, DateError, Filter, Query};
+use jiff::Zoned;
+use rusqlite::Connection;
+
+use super::index::{NameKind, part_number, role_number};
+use crate::catalog::FileFilter;
+
+/// Which documents are searched.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    /// Conditions on `documents`; all of them hold.
+    documents: Vec<String>,
+    /// The files of `places` in which a document has to stand; `None` if all are searched.
+    files: Option<String>,
+}
+
+/// Why filters cannot be applied.
+pub(super) enum Failure {
+    Date(DateError),
+    Database(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl Conditions {
+    /// Reads the conditions of a query. Only files of these roots are searched.
+    pub(super) fn of(
+        query: &Query,
+        connection: &Connection,
+        roots: &[PathBuf],
+        now: &Zoned,
+    ) -> Result<Self, Failure> {
+        let mut conditions = Self::default();
+        // Positive filters of the same name are alternatives.
+        let mut alternatives: Vec<(&'static str, Vec<String>)> = Vec::new();
+        for filter in query.filters() {
+            let Some(rendered) = render(&filter.condition, connection, now)? else { continue };
+            match (name(&filter.condition), filter.is_negated) {
+                (_, true) => conditions.documents.push(format!("({rendered}) IS NOT TRUE")),
+                ("time", false) => conditions.documents.push(rendered),
+                (name, false) => match alternatives.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, alternatives)) => alternatives.push(rendered),
+                    None => alternatives.push((name, vec![rendered])),
+                },
+            }
+        }
+        let any = |(_, alternatives): (_, Vec<String>)| format!("({})", alternatives.join(" OR "));
+        conditions.documents.extend(alternatives.into_iter().map(any));
+        conditions.files = searched_files(query.filters(), connection, roots)?;
+        Ok(conditions)
+    }
+
+    /// Returns whether every document is searched.
+    pub(super) fn is_empty(&self) -> bool {
+        self.documents.is_empty() && self.files.is_none()
+    }
+
+    /// Returns what a statement adds behind `WHERE …`, for documents that it calls `d`.
+    pub(super) fn sql(&self) -> String {
+        let files = self.files.as_ref().map(|files| {
+            format!("EXISTS (SELECT 1 FROM places WHERE document = d.id AND file IN ({files}))")
+        });
+        self.documents.iter().chain(&files).flat_map(|condition| [" AND ", condition]).collect()
+    }
+
+    /// Returns what a statement adds behind `WHERE …` for places.
+    pub(super) fn sql_of_places(&self) -> String {
+        self.files.as_ref().map(|files| format!(" AND file IN ({files})")).unwrap_or_default()
+    }
+
+    /// Returns the expression for the file of a document.
+    pub(super) fn file(&self) -> String {
+        match &self.files {
+            Some(files) => {
+                format!("(SELECT min(file) FROM places WHERE document = d.id AND file IN ({files}))")
+            }
+            None => "d.file".to_owned(),
+        }
+    }
+}
+
+/// Returns the name by which filters are alternatives.
+fn name(condition: &Condition) -> &'static str {
+    match condition {
+        Condition::Tool(_) => "tool",
+        Condition::File(_) => "file",
+        Condition::Role(_) => "role",
+        Condition::Project(_) => "project",
+        Condition::Branch(_) => "branch",
+        Condition::Model(_) => "model",
+        Condition::Before(_) | Condition::After(_) => "time",
+        Condition::IsError => "is",
+        Condition::In(_) => "in",
+        _ => "other",
+    }
+}
+
+/// Returns a condition in SQL; `None` if it is one on files.
+fn render(condition: &Condition, connection: &Connection, now: &Zoned) -> Result<Option<String>, Failure> {
+    let time = |when: &annals_search::When| {
+        let time = when.resolve(now).map_err(Failure::Date)?;
+        Ok::<_, Failure>(time.as_millisecond())
+    };
+    let with_name = |column: &str, kind, is_wanted: &dyn Fn(&str) -> bool| {
+        let names = names(connection, kind, is_wanted)?;
+        Ok::<_, rusqlite::Error>(format!("d.{column} IN ({names})"))
+    };
+    Ok(Some(match condition {
+        Condition::Tool(wanted) => {
+            with_name("tool", NameKind::Tool, &|tool| tool.eq_ignore_ascii_case(wanted))?
+        }
+        Condition::Branch(wanted) => {
+            with_name("branch", NameKind::Branch, &|branch| branch.eq_ignore_ascii_case(wanted))?
+        }
+        Condition::Model(wanted) => {
+            let wanted = wanted.to_ascii_lowercase();
+            with_name("model", NameKind::Model, &|model| model.to_ascii_lowercase().contains(&wanted))?
+        }
+        Condition::Project(wanted) => {
+            let wanted = FileFilter::new(wanted);
+            with_name("project", NameKind::Project, &|project| wanted.matches(project, None))?
+        }
+        Condition::File(wanted) => {
+            let wanted = FileFilter::new(wanted);
+            let names = names(connection, NameKind::File, &|file| wanted.matches(file, None))?;
+            format!("EXISTS (SELECT 1 FROM touched WHERE document = d.id AND name IN ({names}))")
+        }
+        Condition::Role(role) => format!("d.role = {}", role_number(*role)),
+        Condition::In(parts) => {
+            format!("d.part IN ({})", joined(parts.iter().map(|part| part_number(*part))))
+        }
+        Condition::IsError => "d.is_error".to_owned(),
+        Condition::Before(when) => format!("d.time < {}", time(when)?),
+        Condition::After(when) => format!("d.time >= {}", time(when)?),
+        _ => return Ok(None),
+    }))
+}
+
+/// Returns the numbers of names.
+fn names(
+    connection: &Connection,
+    kind: NameKind,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare_cached("SELECT id, name FROM names WHERE kind = ?1")?;
+    let mut rows = statement.query([kind as i64])?;
+    let mut numbers: Vec<i64> = Vec::new();
+    while let Some(row) = rows.next()? {
+        if is_wanted(row.get_ref(1)?.as_str()?) {
+            numbers.push(row.get(0)?);
+        }
+    }
+    Ok(joined(numbers.into_iter()))
+}
+
+/// Returns the numbers of the files that are searched; `None` if they are all.
+fn searched_files(
+    filters: &[Filter],
+    connection: &Connection,
+    roots: &[PathBuf],
+) -> rusqlite::Result<Option<String>> {
+    let sessions: Vec<_> = filters
+        .iter()
+        .filter_map(|filter| match &filter.condition {
+            Condition::Session(wanted) => Some((wanted.to_lowercase(), filter.is_negated)),
+            _ => None,
+        })
+        .collect();
+    let is_other = |root: &str| !roots.iter().any(|known| known.to_string_lossy() == root);
+    let other_roots = names(connection, NameKind::Root, &is_other)?;
+    if sessions.is_empty() && other_roots.is_empty() {
+        return Ok(None);
+    }
+    let sql = format!("SELECT id, session FROM files WHERE root NOT IN ({other_roots})");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    let has_positive = sessions.iter().any(|(_, is_negated)| !is_negated);
+    let mut numbers: Vec<i64> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let session = row.get::<_, Option<String>>(1)?.unwrap_or_default().to_lowercase();
+        let named = |negated| {
+            sessions.iter().any(|(wanted, is_negated)| *is_negated == negated && session.starts_with(wanted))
+        };
+        if !named(true) && (!has_positive || named(false)) {
+            numbers.push(row.get(0)?);
+        }
+    }
+    Ok(Some(joined(numbers.into_iter())))
+}
+
+fn joined(numbers: impl Iterator<Item = impl ToString>) -> String {
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,476 @@
+//! The index in a file of SQLite, `search.sqlite`.
+//!
+//! | table | a row for |
+//! |---|---|
+//! | `files` | each transcript: how far it was indexed, in the same transaction as what was found there |
+//! | `documents` | each part of a message, once, wherever it stands; later documents have larger numbers |
+//! | `places` | each place where a document stands: a file, and the bytes of the entry in it |
+//! | `text` | the tokens of a document (FTS5, without the text) |
+//! | `names` | each tool, project, branch, model, file and root: documents have their numbers |
+//! | `touched` | each file that a document is about |
+//! | `terms` | each word, to correct misspelt ones |
+//! | `settings` | one row: what the index depends on |
+//!
+//! Everything is derived from transcripts. A database that is damaged, or that was made by another version or with other settings, is made anew. One process writes, and holds
+//! a lock file while it does; others read what is committed.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use annals_search::{Part, Role, TOKENIZER};
+use annals_transcript::checkpoint::Checkpoint;
+use annals_transcript::file_state::FileState;
+use annals_transcript::write::fs::{Disk, RealDisk};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::document::Subject;
+use crate::database::version;
+use crate::files::TranscriptFile;
+use crate::fold::FoldPosition;
+
+/// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
+const VERSION: i64 = 1;
+
+/// How long a statement waits for another process.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// The index.
+#[derive(Debug)]
+pub(super) struct Index {
+    pub(super) connection: Connection,
+    pub(super) settings: Settings,
+}
+
+/// What the whole index depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// The rules by which text was filtered before it was indexed.
+    pub(super) rules: u64,
+    /// How many bytes of each text are indexed.
+    pub(super) text_limit: usize,
+    /// A number that no other index has.
+    pub(super) generation: u64,
+}
+
+/// A transcript as the index knows it.
+#[derive(Clone, Debug)]
+pub(super) struct IndexedFile {
+    /// The state of the file when it was indexed to its end; other text if it was not.
+    pub(super) state: String,
+    pub(super) progress: FoldPosition,
+    /// Calls whose results were not found yet.
+    pub(super) calls: String,
+}
+
+/// Documents of one transcript that are to be stored, and how far it was read for them.
+#[derive(Debug)]
+pub(super) struct FilePart {
+    pub(super) file: TranscriptFile,
+    pub(super) root: PathBuf,
+    /// Whether the file was read from its start, so that what the index has of it goes.
+    pub(super) is_restarted: bool,
+    pub(super) indexed: IndexedFile,
+    pub(super) documents: Vec<NewDocument>,
+}
+
+/// A document that is to be stored.
+#[derive(Debug)]
+pub(super) struct NewDocument {
+    pub(super) identity: i64,
+    pub(super) part: Part,
+    pub(super) role: Role,
+    pub(super) is_error: bool,
+    pub(super) subject: Subject,
+    pub(super) project: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) time: Option<i64>,
+    /// Where its entry is in the file, and which part of it.
+    pub(super) offset: u64,
+    pub(super) length: usize,
+    pub(super) number: usize,
+    /// Its tokens.
+    pub(super) words: String,
+    pub(super) parts: String,
+}
+
+/// What a name names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum NameKind {
+    Tool,
+    Project,
+    Branch,
+    Model,
+    File,
+    Root,
+}
+
+/// The parts and roles, by the numbers that are stored.
+const PARTS: [Part; 8] = [
+    Part::Prompt,
+    Part::Reply,
+    Part::Thinking,
+    Part::ToolInput,
+    Part::ToolOutput,
+    Part::Title,
+    Part::Summary,
+    Part::Notification,
+];
+const ROLES: [Role; 3] = [Role::User, Role::Assistant, Role::System];
+
+pub(super) fn part_number(part: Part) -> usize {
+    PARTS.iter().position(|known| *known == part).unwrap_or(PARTS.len())
+}
+
+pub(super) fn role_number(role: Role) -> usize {
+    ROLES.iter().position(|known| *known == role).unwrap_or(ROLES.len())
+}
+
+pub(super) fn part_at(number: usize) -> Option<Part> {
+    PARTS.get(number).copied()
+}
+
+pub(super) fn role_at(number: usize) -> Option<Role> {
+    ROLES.get(number).copied()
+}
+
+impl Index {
+    /// Opens the index to read it. Returns `None` if there is none, or one of another version.
+    pub(super) fn open(path: &Path) -> rusqlite::Result<Option<Self>> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        // SQLite writes to a file beside the database, even to read.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "query_only", true)?;
+        match version(&connection)? {
+            VERSION => Self::new(connection).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Opens the index to write to it; one that does not exist is created. Returns `None` if there is one of another version
+    /// or with other settings. Only the holder of the lock calls this.
+    pub(super) fn open_to_write(
+        path: &Path,
+        rules: u64,
+        text_limit: usize,
+    ) -> rusqlite::Result<Option<Self>> {
+        // SQLite would create a file that others can read. It gives the files beside it the same permissions.
+        drop(RealDisk.open_or_create(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?);
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "page_size", 8 * 1024)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+        connection.pragma_update(None, "cache_size", -(32 << 10))?;
+        if version(&connection)? == 0 {
+            let generation = RandomState::new().hash_one(std::process::id());
+            create_tables(&mut connection, Settings { rules, text_limit, generation })?;
+        }
+        if version(&connection)? != VERSION {
+            return Ok(None);
+        }
+        let index = Self::new(connection)?;
+        let is_same = (index.settings.rules, index.settings.text_limit) == (rules, text_limit);
+        Ok(is_same.then_some(index))
+    }
+
+    fn new(connection: Connection) -> rusqlite::Result<Self> {
+        connection.pragma_update(None, "cell_size_check", true)?;
+        let settings = "SELECT rules, text_limit, generation FROM settings";
+        let settings = connection.query_row(settings, [], |row| {
+            let (rules, generation): (i64, i64) = (row.get(0)?, row.get(2)?);
+            Ok(Settings {
+                rules: rules.cast_unsigned(),
+                text_limit: row.get(1)?,
+                generation: generation.cast_unsigned(),
+            })
+        })?;
+        Ok(Self { connection, settings })
+    }
+
+    /// Returns the transcripts that the index knows.
+    pub(super) fn files(&self) -> rusqlite::Result<HashMap<PathBuf, IndexedFile>> {
+        let sql = "SELECT path, state, checkpoint, lines, calls FROM files";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| {
+            let checkpoint: String = row.get(2)?;
+            let checkpoint = Checkpoint::parse(&checkpoint).unwrap_or_default();
+            let progress = FoldPosition { checkpoint, lines: row.get(3)? };
+            Ok((
+                stored_path(row.get_ref(0)?.as_blob()?),
+                IndexedFile { state: row.get(1)?, progress, calls: row.get(4)? },
+            ))
+        })?;
+        rows.collect()
+    }
+
+    /// Returns how many documents there are.
+    pub(super) fn documents(&self) -> rusqlite::Result<u64> {
+        self.connection.query_row("SELECT count(*) FROM documents", [], |row| row.get(0))
+    }
+
+    /// Stores documents, all or nothing. Returns how many were new.
+    pub(super) fn add(&mut self, parts: &[FilePart], terms: &[String]) -> rusqlite::Result<u64> {
+        self.change(|change| {
+            for part in parts {
+                change.add_part(part)?;
+            }
+            change.add_terms(terms)
+        })
+    }
+
+    /// Removes everything that stands only in these files, all or nothing.
+    pub(super) fn remove(&mut self, paths: &[PathBuf]) -> rusqlite::Result<()> {
+        let remove = |change: &mut Change<'_>| {
+            for path in paths {
+                if let Some(file) = change.file(path)? {
+                    change.remove_documents(file)?;
+                    change.execute("DELETE FROM files WHERE id = ?1", [file])?;
+                }
+            }
+            Ok(())
+        };
+        self.change(remove).map(drop)
+    }
+
+    fn change(
+        &mut self,
+        work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<u64> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let largest = "SELECT coalesce(max(id), 0) FROM documents";
+        let largest = transaction.query_row(largest, [], |row| row.get(0))?;
+        let mut change = Change { transaction: &transaction, largest, added: 0, names: HashMap::new() };
+        work(&mut change)?;
+        let added = change.added;
+        transaction.commit()?;
+        Ok(added)
+    }
+}
+
+fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(&format!(
+        "CREATE TABLE settings (rules INTEGER, text_limit INTEGER, generation INTEGER);
+         CREATE TABLE files (
+             id INTEGER PRIMARY KEY, path BLOB UNIQUE, root INTEGER, session TEXT, agent TEXT,
+             state TEXT, checkpoint TEXT, lines INTEGER, calls TEXT);
+         CREATE TABLE documents (
+             id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, part INTEGER, role INTEGER,
+             is_error INTEGER, time INTEGER, tool INTEGER, project INTEGER, branch INTEGER, model INTEGER);
+         CREATE TABLE places (
+             file INTEGER, offset INTEGER, number INTEGER, length INTEGER, document INTEGER,
+             PRIMARY KEY (file, offset, number)) WITHOUT ROWID;
+         CREATE INDEX places_of_document ON places (document);
+         CREATE TABLE names (id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, UNIQUE (kind, name));
+         CREATE TABLE touched (document INTEGER, name INTEGER, PRIMARY KEY (document, name)) WITHOUT ROWID;
+         CREATE TABLE terms (length INTEGER, term TEXT, PRIMARY KEY (length, term)) WITHOUT ROWID;
+         CREATE VIRTUAL TABLE text USING fts5(
+             words, parts, content='', contentless_delete=1, tokenize='{TOKENIZER}');
+         INSERT INTO text(text, rank) VALUES ('crisismerge', 1000);
+         INSERT INTO text(text, rank) VALUES ('hashsize', {HASH_SIZE});
+         PRAGMA user_version = {VERSION}"
+    ))?;
+    transaction.execute(
+        "INSERT INTO settings VALUES (?1, ?2, ?3)",
+        params![settings.rules.cast_signed(), settings.text_limit, settings.generation.cast_signed()],
+    )?;
+    transaction.commit()
+}
+
+/// How many bytes of tokens FTS5 keeps in memory before it writes a segment. It writes one at the end of each transaction
+/// as well. By default it would merge everything it has inside of one commit after some hundred small ones (`crisismerge`).
+const HASH_SIZE: usize = 32 << 20;
+
+/// A transaction that changes the index.
+struct Change<'t> {
+    transaction: &'t Transaction<'t>,
+    /// The largest number of a document.
+    largest: i64,
+    added: u64,
+    names: HashMap<(NameKind, String), i64>,
+}
+
+impl Change<'_> {
+    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> rusqlite::Result<usize> {
+        self.transaction.prepare_cached(sql)?.execute(parameters)
+    }
+
+    fn one<T: rusqlite::types::FromSql>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+    ) -> rusqlite::Result<Option<T>> {
+        self.transaction.prepare_cached(sql)?.query_row(parameters, |row| row.get(0)).optional()
+    }
+
+    /// Returns the number of a file.
+    fn file(&self, path: &Path) -> rusqlite::Result<Option<i64>> {
+        self.one("SELECT id FROM files WHERE path = ?1", [path.as_os_str().as_encoded_bytes()])
+    }
+
+    fn add_part(&mut self, part: &FilePart) -> rusqlite::Result<()> {
+        let file = self.keep_file(part)?;
+        if part.is_restarted {
+            self.remove_documents(file)?;
+        }
+        for document in &part.documents {
+            let known = self.one("SELECT id FROM documents WHERE identity = ?1", [document.identity])?;
+            let id = match known {
+                Some(id) => id,
+                None => self.add_document(file, document)?,
+            };
+            self.add_subject(id, document)?;
+            self.execute(
+                "INSERT OR REPLACE INTO places (file, offset, number, length, document) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![file, document.offset, document.number, document.length, id],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Stores how far a file was read. Returns its number.
+    fn keep_file(&mut self, part: &FilePart) -> rusqlite::Result<i64> {
+        let root = self.name(NameKind::Root, &part.root.to_string_lossy())?;
+        let IndexedFile { state, progress, calls } = &part.indexed;
+        let TranscriptFile { path, session, agent } = &part.file;
+        self.execute(
+            "INSERT INTO files (path, root, session, agent, state, checkpoint, lines, calls) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
+             ON CONFLICT (path) DO UPDATE SET root = ?2, session = ?3, agent = ?4, state = ?5, checkpoint = ?6, \
+             lines = ?7, calls = ?8",
+            params![
+                path.as_os_str().as_encoded_bytes(),
+                root,
+                session,
+                agent,
+                state,
+                progress.checkpoint.to_string(),
+                progress.lines,
+                calls
+            ],
+        )?;
+        self.file(path)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+    }
+
+    fn add_document(&mut self, file: i64, document: &NewDocument) -> rusqlite::Result<i64> {
+        self.largest += 1;
+        self.added += 1;
+        let id = self.largest;
+        let project = self.optional_name(NameKind::Project, document.project.as_deref())?;
+        let branch = self.optional_name(NameKind::Branch, document.branch.as_deref())?;
+        let model = self.optional_name(NameKind::Model, document.model.as_deref())?;
+        self.execute(
+            "INSERT INTO documents (id, identity, file, part, role, is_error, time, project, branch, model) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                id,
+                document.identity,
+                file,
+                part_number(document.part),
+                role_number(document.role),
+                document.is_error,
+                document.time,
+                project,
+                branch,
+                model
+            ],
+        )?;
+        self.execute(
+            "INSERT INTO text (rowid, words, parts) VALUES (?1, ?2, ?3)",
+            params![id, document.words, document.parts],
+        )?;
+        Ok(id)
+    }
+
+    /// Stores the tool and the files of a document. Only the place beside its call tells them.
+    fn add_subject(&mut self, id: i64, document: &NewDocument) -> rusqlite::Result<()> {
+        if let Some(tool) = self.optional_name(NameKind::Tool, document.subject.tool.as_deref())? {
+            self.execute("UPDATE documents SET tool = ?1 WHERE id = ?2 AND tool IS NULL", [tool, id])?;
+        }
+        for file in &document.subject.files {
+            let name = self.name(NameKind::File, file)?;
+            self.execute("INSERT OR IGNORE INTO touched (document, name) VALUES (?1, ?2)", [id, name])?;
+        }
+        Ok(())
+    }
+
+    fn optional_name(&mut self, kind: NameKind, name: Option<&str>) -> rusqlite::Result<Option<i64>> {
+        name.map(|name| self.name(kind, name)).transpose()
+    }
+
+    /// Returns the number of a name, which is stored if it is new.
+    fn name(&mut self, kind: NameKind, name: &str) -> rusqlite::Result<i64> {
+        let key = (kind, name.to_owned());
+        if let Some(id) = self.names.get(&key) {
+            return Ok(*id);
+        }
+        let find = "SELECT id FROM names WHERE kind = ?1 AND name = ?2";
+        let known = self.one(find, params![kind as i64, name])?;
+        let insert = || {
+            self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
+            Ok::<_, rusqlite::Error>(self.transaction.last_insert_rowid())
+        };
+        let id = known.map_or_else(insert, Ok)?;
+        self.names.insert(key, id);
+        Ok(id)
+    }
+
+    /// Removes the places of a file, and the documents that stand nowhere else.
+    fn remove_documents(&self, file: i64) -> rusqlite::Result<()> {
+        let documents = "SELECT DISTINCT document FROM places WHERE file = ?1";
+        let mut documents = self.transaction.prepare_cached(documents)?;
+        let documents: Vec<i64> =
+            documents.query_map([file], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        self.execute("DELETE FROM places WHERE file = ?1", [file])?;
+        for document in documents {
+            let other: Option<Option<i64>> =
+                self.one("SELECT min(file) FROM places WHERE document = ?1", [document])?;
+            if let Some(other) = other.flatten() {
+                self.execute("UPDATE documents SET file = ?1 WHERE id = ?2", [other, document])?;
+                continue;
+            }
+            for sql in [
+                "DELETE FROM documents WHERE id = ?1",
+                "DELETE FROM touched WHERE document = ?1",
+                "DELETE FROM text WHERE rowid = ?1",
+            ] {
+                self.execute(sql, [document])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_terms(&self, terms: &[String]) -> rusqlite::Result<()> {
+        for term in terms {
+            self.execute(
+                "INSERT OR IGNORE INTO terms (length, term) VALUES (?1, ?2)",
+                params![term.chars().count(), term],
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the state of a file as it is stored and compared.
+pub(super) fn spell_state(state: &FileState) -> String {
+    let since_1970 = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = since_1970.map_or(0, |time| time.as_nanos());
+    let (device, inode) = state.identity;
+    format!("{:x}.{modified:x}.{device:x}.{inode:x}", state.length)
+}
+
+/// Returns a path that was stored.
+pub(super) fn stored_path(bytes: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    return <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes).into();
+    #[cfg(not(unix))]
+    return String::from_utf8_lossy(bytes).into_owned().into();
+}

@@ -1,0 +1,840 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use annals_search::Tokens;
+use annals_transcript::Reader;
+use proptest::prelude::*;
+use serde_json::json;
+use testkit::generate::{self, Random};
+use testkit::transcript::Transcript;
+
+use super::*;
+use crate::{Home, Roots};
+
+const FIRST: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+const SECOND: &str = "0b0b0b0b-0000-4000-8000-000000000000";
+
+/// A config folder, and the folder of annals beside it.
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("root/projects/-p")).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, session: &str) -> PathBuf {
+        self.folder.path().join("root/projects/-p").join(format!("{session}.jsonl"))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a transcript is made where it is written")]
+    fn write(&self, session: &str, text: impl ToString) {
+        fs::write(self.path(session), text.to_string()).unwrap();
+    }
+
+    fn engine(&self) -> Engine {
+        self.engine_with_home("home")
+    }
+
+    fn engine_with_home(&self, home: &str) -> Engine {
+        let roots = Roots::given(vec![self.folder.path().join("root")]).unwrap();
+        Engine::open(roots, Home::at(self.folder.path().join(home)))
+    }
+
+    fn index(&self) -> PathBuf {
+        self.engine().home().search_index()
+    }
+
+    fn update(&self) -> IndexReport {
+        update_with(&self.engine(), &Unfiltered)
+    }
+
+    /// Updates the index, and returns the snippets of what a query finds.
+    fn find(&self, query: &str) -> Vec<String> {
+        self.update();
+        snippets(&self.search(query, &SearchOptions::default()))
+    }
+
+    fn search(&self, query: &str, options: &SearchOptions) -> SearchAnswer {
+        self.engine().search(&Query::parse(query).unwrap(), &Unfiltered, options).unwrap()
+    }
+}
+
+fn update_with(engine: &Engine, filter: &dyn TextFilter) -> IndexReport {
+    let report =
+        engine.update_index(filter, &IndexOptions::default(), |_| ControlFlow::Continue(())).unwrap();
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    report
+}
+
+fn snippets(answer: &SearchAnswer) -> Vec<String> {
+    answer.hits.iter().map(|hit| hit.snippet.text.clone()).collect()
+}
+
+fn flat() -> SearchOptions {
+    SearchOptions { per_session: None, limit: usize::MAX, ..SearchOptions::default() }
+}
+
+/// A session with a call that fails.
+fn session(id: &str) -> Transcript {
+    Transcript::session(id)
+        .user("u1", "Why does the kettle not 沸騰?")
+        .assistant("a1", |reply| {
+            reply.thinking("Perhaps the borrow checker").text("Let me look at getUserName").tool(
+                "t1",
+                "Bash",
+                json!({"command": "cargo test > out.log"}),
+            )
+        })
+        .failure("u2", "t1", "error[E0502]: cannot borrow in src/main.rs:42")
+        .title("Kettle 水壺")
+}
+
+/// Everything that an index has, without the numbers of rows.
+fn dump(path: &Path) -> BTreeMap<i64, String> {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let name = |column: &str| format!("(SELECT name FROM names WHERE id = {column})");
+    let sql = format!(
+        "SELECT id, identity, part, role, is_error, time, {}, {}, {}, {}, \
+         (SELECT group_concat(name, '|') FROM (SELECT names.name FROM touched JOIN names ON names.id = touched.name \
+          WHERE document = documents.id ORDER BY 1)), \
+         (SELECT group_concat(place, '|') FROM (SELECT cast(path AS TEXT) || offset || ' ' || length || ' ' || number AS place \
+          FROM places JOIN files ON files.id = places.file WHERE document = documents.id ORDER BY 1)) FROM documents",
+        name("tool"),
+        name("project"),
+        name("branch"),
+        name("model")
+    );
+    let mut rows = BTreeMap::new();
+    let mut identities = BTreeMap::new();
+    let mut statement = connection.prepare(&sql).unwrap();
+    let mut found = statement.query([]).unwrap();
+    while let Some(row) = found.next().unwrap() {
+        let fields: Vec<_> = (2..12).map(|column| format!("{:?}", row.get_ref(column).unwrap())).collect();
+        let identity: i64 = row.get(1).unwrap();
+        identities.insert(row.get::<_, i64>(0).unwrap(), identity);
+        assert_eq!(rows.insert(identity, fields.join(" ")), None);
+    }
+    connection
+        .execute_batch("CREATE VIRTUAL TABLE temp.tokens USING fts5vocab(main, text, instance)")
+        .unwrap();
+    let mut statement =
+        connection.prepare("SELECT doc, col, offset, term FROM tokens ORDER BY 1, 2, 3").unwrap();
+    let mut tokens = statement.query([]).unwrap();
+    while let Some(row) = tokens.next().unwrap() {
+        if let Some(identity) = identities.get(&row.get(0).unwrap()) {
+            let token: (String, i64, String) =
+                (row.get(1).unwrap(), row.get(2).unwrap(), row.get(3).unwrap());
+            *rows.get_mut(identity).unwrap() += &format!("{token:?}");
+        }
+    }
+    // A term is stored for every document, so the number of rows is the same as well.
+    let rows_of = |table: &str| -> u64 {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(rows_of("text"), rows.len() as u64);
+    rows
+}
+
+/// Fails unless the index is the one that would be made from scratch.
+fn assert_like_new(world: &World) {
+    let anew = world.engine_with_home("anew");
+    anew.clear_index().unwrap();
+    update_with(&anew, &Unfiltered);
+    let (now, new) = (dump(&world.index()), dump(&anew.home().search_index()));
+    assert_eq!(now.keys().collect::<Vec<_>>(), new.keys().collect::<Vec<_>>());
+    assert_eq!(now, new);
+}
+
+#[test]
+fn every_part_is_found_with_its_place() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    assert_eq!(world.find("沸騰"), ["Why does the kettle not 沸騰?"]);
+    assert_eq!(world.find("\"borrow checker\""), ["Perhaps the borrow checker"]);
+    assert_eq!(world.find("user"), ["Let me look at getUserName"]);
+    assert_eq!(world.find("\"cargo test\""), ["cargo test > out.log"]);
+    assert_eq!(world.find("src/main.rs:42 e0502"), ["error[E0502]: cannot borrow in src/main.rs:42"]);
+    assert_eq!(world.find("水壺"), ["Kettle 水壺"]);
+    let answer = world.search("kettle", &SearchOptions::default());
+    assert_eq!((answer.total, answer.sessions, answer.ranking), (2, 1, Ranking::All));
+    let prompt = answer.hits.iter().find(|hit| hit.part == Part::Prompt).unwrap();
+    assert_eq!((prompt.file.session.as_deref(), prompt.entry.as_deref()), (Some(FIRST), Some("u1")));
+    assert_eq!((prompt.role, prompt.in_session), (Role::User, 2));
+    assert_eq!(&prompt.snippet.text[prompt.snippet.matches[0].clone()], "kettle");
+    assert_eq!(prompt.time.unwrap().to_string(), "2026-03-01T10:00:00Z");
+}
+
+#[test]
+fn filters_select_documents() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.write(
+        SECOND,
+        Transcript::session(SECOND).cwd("/srv/app").at("2026-05-01T00:00:00Z").user("x", "A kettle in May"),
+    );
+    world.update();
+    for (query, expected) in [
+        ("kettle role:user", 2),
+        ("kettle in:title", 1),
+        ("kettle -in:title", 2),
+        ("kettle in:title in:prompt", 3),
+        ("tool:bash", 2),
+        ("tool:bash in:output", 1),
+        ("borrow is:error", 1),
+        ("borrow -is:error", 1),
+        ("file:out.log", 2),
+        ("file:/home/mia/tea", 2),
+        ("file:main.rs", 0),
+        ("kettle project:app", 1),
+        ("kettle project:/srv/app", 1),
+        ("kettle project:ap", 0),
+        ("kettle branch:main", 2),
+        ("kettle branch:other", 0),
+        ("model:opus", 3),
+        ("-model:opus", 4),
+        ("kettle after:2026-04-01", 1),
+        ("kettle before:2026-04-01", 1),
+        ("kettle after:2026-02-01 before:2026-04-01", 1),
+        ("kettle session:3e11", 2),
+        ("kettle -session:3e11", 1),
+        ("kettle session:3e11 session:0b0b", 3),
+        ("-kettle", 4),
+        ("session:ffff", 0),
+    ] {
+        let answer = world.search(query, &flat());
+        assert_eq!((answer.total, answer.hits.len() as u64), (expected, expected), "{query}");
+    }
+}
+
+#[test]
+fn copies_and_forks_are_one_hit_with_several_places() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let engine = world.engine();
+    let fork = engine.fork(&engine.session(FIRST.as_ref()).unwrap(), &crate::ForkOptions::default()).unwrap();
+    let again =
+        engine.fork(&engine.session(fork.session.as_ref()).unwrap(), &crate::ForkOptions::default()).unwrap();
+    world.update();
+    let answer = world.search("沸騰", &SearchOptions::default());
+    assert_eq!((answer.total, answer.hits.len()), (1, 1));
+    let hit = &answer.hits[0];
+    let mut sessions: Vec<_> = hit.copies.iter().map(|copy| copy.file.session.clone().unwrap()).collect();
+    sessions.extend(hit.file.session.clone());
+    sessions.sort();
+    let mut expected = [FIRST.to_owned(), fork.session.clone(), again.session.clone()];
+    expected.sort();
+    assert_eq!(sessions, expected);
+    // Each session has it, whichever was indexed first.
+    for session in expected {
+        let answer = world.search(&format!("沸騰 session:{session}"), &SearchOptions::default());
+        assert_eq!(answer.hits[0].file.session.as_deref(), Some(&*session));
+        assert_eq!(answer.hits[0].copies.len(), 0);
+    }
+    fs::remove_file(world.path(FIRST)).unwrap();
+    assert_eq!(world.update().removed, 1);
+    let answer = world.search("沸騰", &SearchOptions::default());
+    assert_eq!((answer.total, answer.hits[0].copies.len()), (1, 1));
+    assert_like_new(&world);
+}
+
+#[test]
+fn growth_and_titles_that_are_repeated_add_nothing_twice() {
+    let world = World::new();
+    let first = session(FIRST);
+    world.write(FIRST, &first);
+    assert_eq!(world.update().documents, 6);
+    let grown = first.clone().user("u3", "And the herbs?").title("Kettle 水壺");
+    world.write(FIRST, &grown);
+    let report = world.update();
+    let added = grown.to_string().len() - first.to_string().len();
+    assert_eq!((report.documents, report.files, report.bytes), (1, 1, added as u64));
+    assert_eq!(world.search("水壺", &flat()).total, 1);
+    assert_eq!(world.update().files, 0);
+    assert_like_new(&world);
+}
+
+#[test]
+fn a_result_has_the_tool_of_a_call_that_was_indexed_before() {
+    let world = World::new();
+    let call = Transcript::session(FIRST)
+        .assistant("a1", |reply| reply.tool("t1", "Read", json!({"file_path": "src/茶 \"x\".rs"})));
+    world.write(FIRST, &call);
+    world.update();
+    world.write(FIRST, call.result("u1", "t1", "fn brew() {}"));
+    world.update();
+    let answer = world.search("brew tool:read file:\"茶 “x”.rs\"", &flat());
+    assert_eq!(answer.total, 0);
+    let answer = world.search("brew tool:read file:src", &flat());
+    assert_eq!((answer.total, answer.hits[0].tool.as_deref()), (1, Some("Read")));
+    assert_like_new(&world);
+}
+
+#[test]
+fn files_that_were_replaced_truncated_or_deleted_leave_nothing_behind() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.write(SECOND, Transcript::session(SECOND).user("x", "A second kettle").user("y", "to be cut"));
+    assert_eq!(world.find("kettle").len(), 3);
+    world.write(SECOND, Transcript::session(SECOND).user("x", "A second kettle"));
+    assert_eq!(world.find("cut").len(), 0);
+    assert_like_new(&world);
+    world.write(
+        FIRST,
+        Transcript::session(FIRST).user("z", "Something else about a teapot, as long as the other was"),
+    );
+    assert_eq!(world.find("teapot").len(), 1);
+    assert_eq!(world.find("borrow").len(), 0);
+    assert_like_new(&world);
+    fs::remove_file(world.path(SECOND)).unwrap();
+    assert_eq!(world.update().removed, 1);
+    assert_eq!(world.find("second").len(), 0);
+    assert_like_new(&world);
+}
+
+#[test]
+fn a_hit_whose_transcript_changed_is_not_shown() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let text = fs::read_to_string(world.path(FIRST)).unwrap();
+    world.write(FIRST, text.replace("沸騰", "冷却"));
+    let answer = world.search("沸騰", &SearchOptions { measure_behind: true, ..SearchOptions::default() });
+    assert_eq!((answer.total, answer.hits.len()), (1, 0));
+    assert_eq!(answer.behind.unwrap().files, 1);
+    fs::remove_file(world.path(FIRST)).unwrap();
+    assert_eq!(world.search("沸騰", &SearchOptions::default()).hits.len(), 0);
+}
+
+/// Masks a word.
+struct Mask(&'static str);
+
+impl TextFilter for Mask {
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if text.contains(self.0) { text.replace(self.0, "[masked]").into() } else { Cow::Borrowed(text) }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0.len() as u64 + 1
+    }
+}
+
+#[test]
+fn masked_text_is_neither_found_nor_shown_and_other_rules_make_the_index_anew() {
+    let world = World::new();
+    world.write(FIRST, Transcript::session(FIRST).user("u", "The key is hunter2 for the kettle"));
+    let engine = world.engine();
+    update_with(&engine, &Mask("hunter2"));
+    let search = |query: &str, filter: &dyn TextFilter| {
+        engine.search(&Query::parse(query).unwrap(), filter, &SearchOptions::default())
+    };
+    assert_eq!(search("hunter2", &Mask("hunter2")).unwrap().total, 0);
+    assert_eq!(
+        snippets(&search("kettle", &Mask("hunter2")).unwrap()),
+        ["The key is [masked] for the kettle"]
+    );
+    assert!(search("kettle", &Mask("kettle")).unwrap_err().is_no_index());
+    assert!(!engine.index_status(&Mask("kettle")).unwrap().exists);
+    assert!(update_with(&engine, &Mask("kettle")).is_rebuilt);
+    assert_eq!(search("kettle", &Mask("kettle")).unwrap().total, 0);
+    assert_eq!(search("hunter2", &Mask("kettle")).unwrap().total, 1);
+}
+
+#[test]
+fn text_is_indexed_up_to_the_limit() {
+    let world = World::new();
+    let long = format!("{} needle", "hay ".repeat(100));
+    world.write(FIRST, Transcript::session(FIRST).user("u", long));
+    let engine = world.engine();
+    let total = |text_limit| {
+        let options = IndexOptions { text_limit, ..IndexOptions::default() };
+        engine.update_index(&Unfiltered, &options, |_| ControlFlow::Continue(())).unwrap();
+        let answer = world.search("needle", &flat());
+        assert_eq!(answer.hits.len() as u64, answer.total);
+        answer.total
+    };
+    assert_eq!((total(100), total(1000), total(100)), (0, 1, 0));
+}
+
+#[test]
+fn files_of_other_roots_stay_and_are_not_found() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let other = World::new();
+    other.write(SECOND, Transcript::session(SECOND).user("x", "Another kettle"));
+    let roots = |folders: &[&World]| {
+        let folders = folders.iter().map(|world| world.folder.path().join("root")).collect();
+        Engine::open(Roots::given(folders).unwrap(), Home::at(world.folder.path().join("home")))
+    };
+    let total = |engine: &Engine| {
+        let query = Query::parse("kettle").unwrap();
+        let answer = engine.search(&query, &Unfiltered, &SearchOptions::default()).unwrap();
+        assert_eq!(answer.hits.len() as u64, answer.total);
+        answer.total
+    };
+    assert_eq!(update_with(&roots(&[&other]), &Unfiltered).removed, 0);
+    assert_eq!(
+        [total(&roots(&[&other])), total(&roots(&[&world])), total(&roots(&[&world, &other]))],
+        [1, 2, 3]
+    );
+}
+
+#[test]
+fn pages_show_each_hit_once_while_the_index_grows() {
+    let world = World::new();
+    for number in 0..30 {
+        let id = format!("dddddddd-0000-4000-8000-{number:012}");
+        let text = format!("kettle {}", "and more words ".repeat(number % 7));
+        let lines =
+            Transcript::session(&id).at(&format!("2026-03-{:02}T{:02}:00:00Z", 1 + number % 28, number % 24));
+        world.write(&id, lines.user("u", text.as_str()).user("v", format!("kettle again {number}")));
+    }
+    world.update();
+    for (order, per_session, expected) in [
+        (Order::Relevance, None, 60),
+        (Order::Relevance, Some(1), 30),
+        (Order::Time, None, 60),
+        (Order::Time, Some(2), 60),
+    ] {
+        let mut seen = BTreeSet::new();
+        let mut options = SearchOptions { order, per_session, limit: 7, ..SearchOptions::default() };
+        let mut pages = 0;
+        loop {
+            let answer = world.search("kettle", &options);
+            assert_eq!(answer.total, 60);
+            for hit in &answer.hits {
+                assert!(seen.insert((hit.file.path.clone(), hit.entry.clone())), "{order:?}");
+            }
+            pages += 1;
+            // What is indexed between two pages changes nothing.
+            if pages == 2 && order == Order::Time {
+                let id = format!("eeeeeeee-0000-4000-8000-{:012}", per_session.unwrap_or(0));
+                world.write(&id, Transcript::session(&id).user("new", format!("kettle {id}")));
+                world.update();
+            }
+            let Some(next) = answer.next else { break };
+            options.after = Some(next.to_string().parse().unwrap());
+        }
+        assert_eq!(seen.len(), expected, "{order:?} {per_session:?}");
+        for number in 0..2 {
+            let id = format!("eeeeeeee-0000-4000-8000-{:012}", number * 2);
+            let _ = fs::remove_file(world.path(&id));
+        }
+        world.update();
+    }
+    let cursor = world.search("kettle", &SearchOptions { limit: 7, ..SearchOptions::default() }).next;
+    let anew = IndexOptions { rebuild: true, ..IndexOptions::default() };
+    world.engine().update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(())).unwrap();
+    let options = SearchOptions { after: cursor, ..SearchOptions::default() };
+    let query = Query::parse("kettle").unwrap();
+    assert!(world.engine().search(&query, &Unfiltered, &options).unwrap_err().is_stale_cursor());
+}
+
+#[test]
+fn newer_prompts_come_before_older_output() {
+    let world = World::new();
+    world.write(
+        FIRST,
+        Transcript::session(FIRST).at("2025-01-01T00:00:00Z").result("u", "t", "the kettle works"),
+    );
+    world
+        .write(SECOND, Transcript::session(SECOND).at("2026-01-01T00:00:00Z").user("u", "the kettle works!"));
+    assert_eq!(world.find("kettle"), ["the kettle works!", "the kettle works"]);
+}
+
+#[test]
+fn many_matches_are_counted_and_the_newest_are_ranked() {
+    let world = World::new();
+    let mut lines = Transcript::session(FIRST);
+    for number in 0..4_100 {
+        lines = lines.user(&format!("u{number}"), format!("kettle {number}"));
+    }
+    world.write(FIRST, lines);
+    world.update();
+    let answer = world.search("kettle", &flat());
+    assert_eq!((answer.total, answer.hits.len(), answer.ranking), (4_100, 2_000, Ranking::Newest));
+    let answer = world.search("kettle", &SearchOptions { order: Order::Time, ..flat() });
+    assert_eq!((answer.total, answer.hits.len(), answer.ranking), (4_100, 4_100, Ranking::All));
+    assert_eq!(answer.hits[0].entry.as_deref(), Some("u4099"));
+}
+
+#[test]
+fn misspelt_words_are_corrected() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let answer = world.search("ketle borow", &SearchOptions::default());
+    let words: Vec<_> = answer.corrections.iter().map(|word| (&*word.word, &word.corrections[..])).collect();
+    assert_eq!(words, [("ketle", &["kettle".to_owned()][..]), ("borow", &["borrow".to_owned()][..])]);
+}
+
+#[test]
+fn subagents_belong_to_their_session() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let folder = world.path(FIRST).with_extension("").join("subagents");
+    fs::create_dir_all(&folder).unwrap();
+    let lines = Transcript::session(FIRST).user("s", "Explore the samovar").with("agentId", "a1");
+    fs::write(folder.join("agent-a1.jsonl"), lines.to_string()).unwrap();
+    world.update();
+    let answer = world.search("samovar OR kettle", &SearchOptions::default());
+    assert_eq!((answer.total, answer.sessions), (3, 1));
+    assert!(answer.hits.iter().any(|hit| hit.file.agent.as_deref() == Some("a1")));
+}
+
+#[test]
+fn what_the_index_lacks_is_known() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let length = fs::metadata(world.path(FIRST)).unwrap().len();
+    let status = || world.engine().index_status(&Unfiltered).unwrap();
+    assert_eq!((status().exists, status().behind), (false, Behind { files: 1, bytes: length }));
+    world.update();
+    assert_eq!((status().exists, status().documents, status().files), (true, 6, 1));
+    assert_eq!(status().behind, Behind::default());
+    world.write(FIRST, session(FIRST).user("u9", "more"));
+    let grown = fs::metadata(world.path(FIRST)).unwrap().len();
+    assert_eq!(status().behind, Behind { files: 1, bytes: grown - length });
+    fs::remove_file(world.path(FIRST)).unwrap();
+    assert_eq!(status().behind, Behind { files: 1, bytes: 0 });
+    world.engine().clear_index().unwrap();
+    assert_eq!((status().exists, world.index().exists()), (false, false));
+}
+
+#[test]
+fn an_update_that_is_stopped_goes_on_later() {
+    let world = World::new();
+    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 3, 60_000).unwrap();
+    let engine = world.engine();
+    let mut updates = 0;
+    loop {
+        let report =
+            engine.update_index(&Unfiltered, &IndexOptions::default(), |_| ControlFlow::Break(())).unwrap();
+        if report.is_complete {
+            break;
+        }
+        updates += 1;
+        assert!(updates < 1000);
+    }
+    assert!(updates > 2, "{updates}");
+    assert_like_new(&world);
+}
+
+/// The documents of transcripts, with their texts.
+fn all_documents(world: &World) -> BTreeMap<i64, String> {
+    let mut documents = BTreeMap::new();
+    for file in world.engine().transcripts().files {
+        let mut reader = Reader::new(fs::File::open(&file.path).unwrap());
+        while let Some(entry) = reader.read().unwrap() {
+            let Some(body) = entry.body() else { continue };
+            let offset = entry.at().offset + entry.offset_of(body);
+            let setting = document::Setting::of(&entry);
+            for document in document::documents(&entry) {
+                let identity =
+                    document::identity(&file.path, offset, &entry, &setting, &document, &document.text);
+                documents.insert(identity, document.text.into_owned());
+            }
+        }
+    }
+    documents
+}
+
+/// Fails unless the index finds exactly the documents that a query matches.
+fn assert_finds_all(world: &World, documents: &BTreeMap<i64, String>, query: &str) {
+    let Ok(parsed) = Query::parse(query) else { return };
+    let right: BTreeSet<_> = documents
+        .iter()
+        .filter(|(_, text)| parsed.matches(&Tokens::of(text)))
+        .map(|(identity, _)| *identity)
+        .collect();
+    let answer = world.search(query, &SearchOptions { limit: 1, ..flat() });
+    assert_eq!(answer.total, right.len() as u64, "{query}");
+    let index = Index::open(&world.index()).unwrap().unwrap();
+    let found: BTreeSet<i64> = match parsed.fts_match() {
+        annals_search::FtsMatch::Rows(rows) => {
+            let sql = "SELECT identity FROM text JOIN documents ON id = text.rowid WHERE text MATCH ?1";
+            let mut statement = index.connection.prepare(sql).unwrap();
+            statement.query_map([rows], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+        }
+        _ => return,
+    };
+    assert_eq!(found, right, "{query}");
+}
+
+/// Returns pieces of texts as queries: words, phrases, parts of words, single characters.
+fn sampled_queries(documents: &BTreeMap<i64, String>, random: &mut Random, number: usize) -> Vec<String> {
+    let texts: Vec<_> = documents.values().collect();
+    let sample = |random: &mut Random| {
+        let characters: Vec<char> = random.pick(&texts).chars().take(5_000).collect();
+        let start = usize::try_from(random.below(characters.len() as u64)).unwrap();
+        let length = usize::try_from(1 + random.below(14)).unwrap();
+        let piece: String = characters[start..].iter().take(length).collect();
+        match random.below(4) {
+            0 => format!("\"{}\"", piece.replace('"', " ")),
+            1 => format!("{}*", piece.replace(['"', ':', '(', ')'], " ")),
+            _ => piece.replace(['"', ':', '(', ')', '-'], " "),
+        }
+    };
+    (0..number).map(|_| sample(random)).collect()
+}
+
+#[test]
+fn the_index_finds_what_a_scan_of_all_texts_finds() {
+    let world = World::new();
+    for (number, path) in testkit::corpora::transcripts().into_iter().enumerate() {
+        let is_own = path.starts_with(testkit::corpora::own());
+        if is_own && fs::metadata(&path).unwrap().len() < 300_000 {
+            fs::copy(path, world.path(&format!("cccccccc-0000-4000-8000-{number:012}"))).unwrap();
+        }
+    }
+    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 5, 300_000).unwrap();
+    world.update();
+    let documents = all_documents(&world);
+    assert_eq!(world.engine().index_status(&Unfiltered).unwrap().documents, documents.len() as u64);
+    let mut random = Random::new(7);
+    for query in sampled_queries(&documents, &mut random, 150) {
+        assert_finds_all(&world, &documents, &query);
+    }
+    for query in ["请看", "三つ", "函数", "main.rs", "C:\\work\\天气", "-parser", "parser OR green", "😀"]
+    {
+        assert_finds_all(&world, &documents, query);
+    }
+}
+
+#[test]
+fn a_damaged_index_gives_right_answers_or_is_made_anew() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 9, 100_000).unwrap();
+    let right = world.find("kettle");
+    let whole = fs::read(world.index()).unwrap();
+    let mut random = Random::new(11);
+    let mut damaged = vec![
+        Vec::new(),
+        b"not a database".to_vec(),
+        vec![0xff; 50_000],
+        whole[..whole.len() / 2].to_vec(),
+        whole[..5_000].to_vec(),
+        whole[..100].to_vec(),
+    ];
+    damaged.extend((0..8).map(|_| {
+        let mut bytes = whole.clone();
+        for _ in 0..2_000 {
+            let at = usize::try_from(random.below(bytes.len() as u64)).unwrap();
+            bytes[at] = u8::try_from(random.below(256)).unwrap();
+        }
+        bytes
+    }));
+    for (number, bytes) in damaged.into_iter().enumerate() {
+        fs::write(world.index(), bytes).unwrap();
+        let query = Query::parse("kettle").unwrap();
+        match world.engine().search(&query, &Unfiltered, &SearchOptions::default()) {
+            Ok(answer) => {
+                assert!(snippets(&answer).iter().all(|snippet| right.contains(snippet)), "{number}");
+            }
+            Err(error) => assert!(error.is_no_index(), "{number}: {error}"),
+        }
+        // An update notices what it reads; what it does not read can be made anew.
+        let options = IndexOptions { rebuild: number % 2 == 1, ..IndexOptions::default() };
+        let updated = world.engine().update_index(&Unfiltered, &options, |_| ControlFlow::Continue(()));
+        updated.unwrap();
+        if number < 6 || options.rebuild {
+            assert_eq!(world.find("kettle"), right, "{number}");
+        }
+    }
+}
+
+#[test]
+fn another_version_is_made_anew() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let connection = rusqlite::Connection::open(world.index()).unwrap();
+    connection.pragma_update(None, "user_version", 999).unwrap();
+    drop(connection);
+    let query = Query::parse("kettle").unwrap();
+    let searched = world.engine().search(&query, &Unfiltered, &SearchOptions::default());
+    assert!(searched.unwrap_err().is_no_index());
+    assert!(world.update().is_rebuilt);
+    assert_like_new(&world);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_index_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let index = Index::open(&world.index()).unwrap().unwrap();
+    index.documents().unwrap();
+    for entry in fs::read_dir(world.index().parent().unwrap()).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name().to_string_lossy().starts_with("search.sqlite") {
+            assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{entry:?}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_a_clear_error() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    fs::write(world.folder.path().join("home"), "a file in the way").unwrap();
+    let updated =
+        world.engine().update_index(&Unfiltered, &IndexOptions::default(), |_| ControlFlow::Continue(()));
+    assert!(updated.unwrap_err().to_string().contains("home"));
+    let query = Query::parse("kettle").unwrap();
+    assert!(world.engine().search(&query, &Unfiltered, &SearchOptions::default()).unwrap_err().is_no_index());
+}
+
+#[test]
+fn a_second_updater_waits_or_says_that_another_one_is_at_work() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let engine = world.engine();
+    let impatient = IndexOptions { wait: Duration::ZERO, ..IndexOptions::default() };
+    let mut was_busy = 0;
+    let update = engine.update_index(&Unfiltered, &IndexOptions::default(), |_| {
+        let second = world.engine().update_index(&Unfiltered, &impatient, |_| ControlFlow::Continue(()));
+        was_busy += usize::from(second.unwrap_err().is_index_busy());
+        // Others read meanwhile.
+        assert_eq!(world.search("水壺", &flat()).total, 1);
+        ControlFlow::Continue(())
+    });
+    assert!(update.unwrap().is_complete);
+    assert_eq!(was_busy, 1);
+}
+
+#[test]
+fn two_updaters_and_a_reader_agree() {
+    let world = World::new();
+    let mut text = Vec::new();
+    generate::session(&mut text, 21, 150_000).unwrap();
+    world.write(FIRST, String::from_utf8(text[..40_000].to_vec()).unwrap_or_default());
+    world.update();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for cut in [60_000, 90_000, text.len()] {
+                    if fs::metadata(world.path(FIRST)).unwrap().len() < cut as u64 {
+                        fs::write(world.path(FIRST), &text[..cut]).unwrap();
+                    }
+                    world.update();
+                }
+            });
+        }
+        for _ in 0..20 {
+            let answer = world.search("parser", &SearchOptions::default());
+            assert!(answer.hits.iter().all(|hit| hit.snippet.text.to_lowercase().contains("parser")));
+        }
+    });
+    fs::write(world.path(FIRST), &text).unwrap();
+    world.update();
+    assert_like_new(&world);
+}
+
+/// Ends the process when it was asked so often.
+struct Kill {
+    left: AtomicUsize,
+}
+
+impl TextFilter for Kill {
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            std::process::abort();
+        }
+        Cow::Borrowed(text)
+    }
+
+    fn fingerprint(&self) -> u64 {
+        0
+    }
+}
+
+/// Says which folder and after how many texts; the test below runs itself with it.
+const KILLED: &str = "ANNALS_TEST_KILLED_UPDATE";
+
+#[test]
+fn an_update_that_is_killed_loses_nothing_but_time() {
+    if let Ok(task) = std::env::var(KILLED) {
+        let (after, folder) = task.split_once(' ').unwrap();
+        let roots = Roots::given(vec![Path::new(folder).join("root")]).unwrap();
+        let engine = Engine::open(roots, Home::at(Path::new(folder).join("home")));
+        update_with(&engine, &Kill { left: AtomicUsize::new(after.parse().unwrap()) });
+        return;
+    }
+    let world = World::new();
+    world.write(SECOND, session(SECOND));
+    world.update();
+    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 13, 120_000).unwrap();
+    let texts = all_documents(&world).len();
+    let mut kills = 0;
+    for after in (1..texts).step_by(texts / 12) {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "search::tests::an_update_that_is_killed_loses_nothing_but_time"]);
+        child.env(KILLED, format!("{after} {}", world.folder.path().display()));
+        let status =
+            child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status().unwrap();
+        kills += usize::from(!status.success());
+        // What is there can be searched.
+        assert_eq!(world.search("水壺", &SearchOptions::default()).total, 1);
+    }
+    assert!(kills > 1, "{kills}");
+    world.update();
+    assert_like_new(&world);
+}
+
+/// Lines as they occur in transcripts.
+fn line() -> impl Strategy<Value = String> {
+    let time = (0..3_u32).prop_map(|second| format!("2026-01-01T00:00:0{second}.000Z"));
+    let word =
+        prop::sample::select(vec!["kettle", "foo_bar", "getUser", "数据库", "データ", "한국어", "E0502"]);
+    (0..9_u32, time, word, 0..3_u32).prop_map(|(kind, time, word, id)| match kind {
+        0 | 1 => format!(r#"{{"type":"user","uuid":"u{id}","timestamp":"{time}","cwd":"/p","message":{{"content":"about {word}"}}}}"#),
+        2 | 3 => format!(r#"{{"type":"assistant","uuid":"a{id}","timestamp":"{time}","message":{{"id":"m","model":"x","content":[{{"type":"text","text":"{word}"}},{{"type":"tool_use","id":"t{id}","name":"Read","input":{{"file_path":"/{word}"}}}}]}}}}"#),
+        4 => format!(r#"{{"type":"user","timestamp":"{time}","message":{{"content":[{{"type":"tool_result","tool_use_id":"t{id}","content":"{word} printed"}}]}}}}"#),
+        5 => format!(r#"{{"type":"custom-title","customTitle":"{word}","sessionId":"s"}}"#),
+        6 => format!(r#"{{"type":"summary","summary":"{word}"}}{{"type":"mode"}}"#),
+        7 => "not json".to_owned(),
+        _ => String::new(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn any_order_of_growth_gives_the_index_of_the_whole(
+        first in prop::collection::vec(line(), 0..10),
+        second in prop::collection::vec(line(), 0..10),
+        cuts in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..5),
+    ) {
+        let world = World::new();
+        let texts = [first.join("\n") + "\n", second.join("\n") + "\n"];
+        let mut lengths = [0, 0];
+        for (is_second, cut) in cuts {
+            let number = usize::from(is_second);
+            lengths[number] = cut.index(texts[number].len() + 1).max(lengths[number]);
+            let path = world.path([FIRST, SECOND][number]);
+            fs::write(path, &texts[number].as_bytes()[..lengths[number]]).unwrap();
+            world.update();
+        }
+        world.write(SECOND, &texts[1]);
+        world.update();
+        world.write(FIRST, &texts[0]);
+        world.update();
+        assert_like_new(&world);
+        let documents = all_documents(&world);
+        for query in ["kettle", "user", "数据", "bar", "\"foo bar\"", "데", "국", "read*"] {
+            assert_finds_all(&world, &documents, query);
+        }
+    }
+}

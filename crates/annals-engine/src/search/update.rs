@@ -1,0 +1,427 @@
+//! Brings the index up to date: which transcripts are behind, and one pass over their new bytes.
+//!
+//! One thread reads transcripts and prepares documents, another one stores them in batches, each in one transaction together
+//! with how far its files were read. So a process that is killed loses the batches that were not stored, and nothing else.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::BuildHasher;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::SystemTime;
+
+use annals_search::Columns;
+use annals_transcript::Entry;
+use annals_transcript::file_state::FileState;
+use annals_transcript::json::{Value, quote};
+use foldhash::fast::FixedState;
+
+use super::document::{self, Setting, Subject};
+use super::index::{FilePart, Index, IndexedFile, NewDocument, spell_state};
+use super::{Behind, IndexOptions, IndexProgress, IndexReport, TextFilter};
+use crate::database::remove_file;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::files::{Selection, TranscriptFile};
+use crate::fold::{self, AnyFold, FoldPosition, UpdatedPart};
+
+/// A batch has about so many bytes of tokens. Three of them are in memory: one is being prepared, one waits, one is stored.
+const BATCH: usize = if cfg!(test) { 8 << 10 } else { 16 << 20 };
+
+/// So many bytes of a transcript are read before the batch is looked at again.
+const PART: u64 = if cfg!(test) { 4 << 10 } else { 8 << 20 };
+
+/// Updates the index at a path, which is made anew if it cannot be used. Fails only if the database does.
+pub(super) fn update(
+    engine: &Engine,
+    path: &Path,
+    filter: &dyn TextFilter,
+    options: &IndexOptions,
+    progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+) -> rusqlite::Result<IndexReport> {
+    let (mut index, is_rebuilt) = open(path, filter.fingerprint(), options.text_limit)?;
+    let mut report = IndexReport { is_rebuilt, is_complete: true, ..IndexReport::default() };
+    let indexed = index.files()?;
+    let found = found_files(engine, &mut report.errors);
+    let gone = gone(&found, &indexed);
+    index.remove(&gone)?;
+    report.removed = gone.len();
+    let work = work(found, indexed);
+    let mut done = IndexProgress { bytes: 0, total: work.iter().map(Work::bytes).sum() };
+    let (sender, receiver) = sync_channel(1);
+    let reader = Reader { filter, text_limit: options.text_limit, vocabulary: Vocabulary::default() };
+    thread::scope(|scope| {
+        // The last batch has come when the sender is gone.
+        let reading = scope.spawn(move || reader.read_all(work, &sender));
+        let stored = store_all(&mut index, receiver, &mut report, &mut done, progress);
+        report.errors.extend(reading.join().unwrap_or_default());
+        stored
+    })?;
+    Ok(report)
+}
+
+/// Opens the index, and makes it anew if it is of another version or has other settings. Returns whether it is new.
+fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, bool)> {
+    let is_new = !path.exists();
+    if let Some(index) = Index::open_to_write(path, rules, text_limit)? {
+        return Ok((index, is_new));
+    }
+    remove_file(path);
+    let index = Index::open_to_write(path, rules, text_limit)?;
+    index.map(|index| (index, true)).ok_or_else(|| rusqlite::Error::InvalidPath(path.to_owned()))
+}
+
+/// Returns how much an index lacks.
+pub(super) fn behind(engine: &Engine, index: Option<&Index>) -> rusqlite::Result<Behind> {
+    let indexed = index.map(Index::files).transpose()?.unwrap_or_default();
+    let found = found_files(engine, &mut Vec::new());
+    let gone = gone(&found, &indexed).len();
+    let work = work(found, indexed);
+    Ok(Behind { files: gone + work.len(), bytes: work.iter().map(Work::bytes).sum() })
+}
+
+/// A transcript on disk.
+#[derive(Debug)]
+struct FoundFile {
+    file: TranscriptFile,
+    root: PathBuf,
+    state: FileState,
+}
+
+/// Returns the transcripts in the config folders.
+fn found_files(engine: &Engine, errors: &mut Vec<Error>) -> Vec<FoundFile> {
+    let mut found = Vec::new();
+    for root in engine.roots().projects() {
+        let selection = Selection::of_projects(std::iter::once(root.clone()));
+        errors.extend(selection.errors);
+        for file in selection.files {
+            match FileState::of(&file.path) {
+                Ok(Some(state)) => found.push(FoundFile { file, root: root.clone(), state }),
+                Ok(None) => {}
+                Err(error) => errors.push(Error::read(&file.path, error)),
+            }
+        }
+    }
+    found
+}
+
+/// Returns the files of the index that do not exist any more. Files of other config folders stay.
+fn gone(found: &[FoundFile], indexed: &HashMap<PathBuf, IndexedFile>) -> Vec<PathBuf> {
+    let found: HashSet<_> = found.iter().map(|found| &found.file.path).collect();
+    let is_gone = |path: &&PathBuf| {
+        !found.contains(path)
+            && path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    let mut gone: Vec<_> = indexed.keys().filter(is_gone).cloned().collect();
+    gone.sort();
+    gone
+}
+
+/// A transcript that is not indexed to its end.
+#[derive(Debug)]
+struct Work {
+    found: FoundFile,
+    indexed: Option<IndexedFile>,
+}
+
+impl Work {
+    /// Returns how many bytes have to be read, if the file was not replaced.
+    fn bytes(&self) -> u64 {
+        let indexed = self.indexed.as_ref().map(|indexed| indexed.progress.checkpoint);
+        let same = indexed.filter(|checkpoint| checkpoint.identity() == self.found.state.identity);
+        let length = self.found.state.length;
+        same.and_then(|checkpoint| length.checked_sub(checkpoint.offset())).unwrap_or(length)
+    }
+}
+
+/// Returns the transcripts that are not indexed to their ends. The newest come last, so that later documents are newer.
+fn work(found: Vec<FoundFile>, mut indexed: HashMap<PathBuf, IndexedFile>) -> Vec<Work> {
+    let work = found.into_iter().map(|found| Work { indexed: indexed.remove(&found.file.path), found });
+    let mut work: Vec<_> = work.filter(|work| !work.is_done()).collect();
+    work.sort_by_key(|work| work.found.state.modified.unwrap_or(SystemTime::UNIX_EPOCH));
+    work
+}
+
+impl Work {
+    fn is_done(&self) -> bool {
+        self.indexed.as_ref().is_some_and(|indexed| indexed.state == spell_state(&self.found.state))
+    }
+}
+
+/// Stores batches as they come, until there are no more or the caller stops.
+fn store_all(
+    index: &mut Index,
+    batches: Receiver<Batch>,
+    report: &mut IndexReport,
+    done: &mut IndexProgress,
+    progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+) -> rusqlite::Result<()> {
+    for batch in batches {
+        report.documents += index.add(&batch.parts, &batch.terms)?;
+        report.files += batch.parts.iter().filter(|part| part.indexed.is_whole()).count();
+        report.bytes += batch.bytes;
+        done.bytes += batch.bytes;
+        if progress(*done).is_break() {
+            report.is_complete = false;
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What is stored in one transaction.
+#[derive(Debug, Default)]
+struct Batch {
+    parts: Vec<FilePart>,
+    /// Words that were not seen before.
+    terms: Vec<String>,
+    /// The bytes of transcripts that were read.
+    bytes: u64,
+    weight: usize,
+}
+
+/// Reads transcripts and prepares documents.
+struct Reader<'u> {
+    filter: &'u dyn TextFilter,
+    text_limit: usize,
+    vocabulary: Vocabulary,
+}
+
+impl Reader<'_> {
+    /// Reads transcripts until nobody stores them any more. Returns the errors of those that could not be read.
+    fn read_all(mut self, work: Vec<Work>, batches: &SyncSender<Batch>) -> Vec<Error> {
+        let mut errors = Vec::new();
+        let mut batch = Batch::default();
+        for Work { found, indexed } in work {
+            let mut fold = DocumentFold::new(&found.file.path, indexed.as_ref());
+            loop {
+                let start = fold.progress.checkpoint.offset();
+                let mut fed = Fed { fold: &mut fold, reader: &mut self };
+                match fold::update_part(&found.file.path, &mut [&mut fed], PART) {
+                    Ok(updated) => {
+                        let end = fold.progress.checkpoint.offset();
+                        batch.bytes += end.checked_sub(start).unwrap_or(end);
+                        batch.weight += fold.weight;
+                        batch.parts.push(fold.take_part(&found, &updated));
+                        if updated.is_end {
+                            break;
+                        }
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                    Err(error) => {
+                        errors.push(Error::read(&found.file.path, error));
+                        break;
+                    }
+                }
+                if batch.weight >= BATCH && self.send(&mut batch, batches).is_break() {
+                    return errors;
+                }
+            }
+            if batch.weight >= BATCH && self.send(&mut batch, batches).is_break() {
+                return errors;
+            }
+        }
+        if !batch.parts.is_empty() {
+            let _ = self.send(&mut batch, batches);
+        }
+        errors
+    }
+
+    fn send(&mut self, batch: &mut Batch, batches: &SyncSender<Batch>) -> ControlFlow<()> {
+        batch.terms = std::mem::take(&mut self.vocabulary.new);
+        match batches.send(std::mem::take(batch)) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// The fold that prepares the documents of one transcript. Its state is in the database; this is what is not stored yet.
+#[derive(Debug)]
+struct DocumentFold {
+    path: PathBuf,
+    progress: FoldPosition,
+    calls: OpenCalls,
+    is_restarted: bool,
+    documents: Vec<NewDocument>,
+    weight: usize,
+}
+
+impl DocumentFold {
+    fn new(path: &Path, indexed: Option<&IndexedFile>) -> Self {
+        let (progress, calls) = match indexed {
+            Some(indexed) => (indexed.progress, OpenCalls::parse(&indexed.calls)),
+            None => Default::default(),
+        };
+        Self {
+            path: path.to_owned(),
+            progress,
+            calls,
+            is_restarted: indexed.is_none(),
+            documents: Vec::new(),
+            weight: 0,
+        }
+    }
+
+    /// Takes what is to be stored.
+    fn take_part(&mut self, found: &FoundFile, updated: &UpdatedPart) -> FilePart {
+        let state = if updated.is_end { spell_state(&updated.state) } else { String::new() };
+        self.weight = 0;
+        FilePart {
+            file: found.file.clone(),
+            root: found.root.clone(),
+            is_restarted: std::mem::take(&mut self.is_restarted),
+            indexed: IndexedFile { state, progress: self.progress, calls: self.calls.to_string() },
+            documents: std::mem::take(&mut self.documents),
+        }
+    }
+
+    fn add(&mut self, entry: &Entry<'_>, reader: &mut Reader<'_>) {
+        let documents = document::documents(entry);
+        let (Some(body), false) = (entry.body(), documents.is_empty()) else { return };
+        let setting = Setting::of(entry);
+        let offset = entry.at().offset + entry.offset_of(body);
+        for document in documents {
+            let searched = document::searched_text(&document.text, reader.filter, reader.text_limit);
+            let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
+            let mut columns = Columns::default();
+            columns.fill(&searched);
+            reader.vocabulary.add(&columns.words);
+            drop(searched);
+            let call = document.call.as_deref();
+            let subject = match document.subject {
+                Some(subject) => {
+                    self.calls.open(call, subject.with_paths_from_root(setting.project.as_deref()))
+                }
+                None => self.calls.close(call),
+            };
+            self.weight += columns.words.len() + columns.parts.len() + size_of::<NewDocument>();
+            self.documents.push(NewDocument {
+                identity,
+                part: document.part,
+                role: document.role,
+                is_error: document.is_error,
+                subject,
+                project: setting.project.as_deref().map(str::to_owned),
+                branch: setting.branch.as_deref().map(str::to_owned),
+                model: setting.model.as_deref().map(str::to_owned),
+                time: setting.time,
+                offset,
+                length: body.bytes().len(),
+                number: document.number,
+                words: columns.words,
+                parts: columns.parts,
+            });
+        }
+    }
+}
+
+/// A fold while it is fed.
+struct Fed<'f, 'u> {
+    fold: &'f mut DocumentFold,
+    reader: &'f mut Reader<'u>,
+}
+
+impl AnyFold for Fed<'_, '_> {
+    fn progress(&mut self) -> &mut FoldPosition {
+        &mut self.fold.progress
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        self.fold.add(entry, self.reader);
+    }
+
+    fn restart(&mut self) {
+        *self.fold = DocumentFold::new(&self.fold.path, None);
+    }
+}
+
+/// Calls of a transcript whose results were not found yet. A result names its call, and the call has the tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OpenCalls(VecDeque<(String, Subject)>);
+
+/// More calls are not open at the same time, unless their results are lost.
+const MOST_OPEN_CALLS: usize = 1024;
+
+impl OpenCalls {
+    fn open(&mut self, call: Option<&str>, subject: Subject) -> Subject {
+        if let Some(call) = call {
+            self.0.push_back((call.to_owned(), subject.clone()));
+            self.0.drain(..self.0.len().saturating_sub(MOST_OPEN_CALLS));
+        }
+        subject
+    }
+
+    fn close(&mut self, call: Option<&str>) -> Subject {
+        let found = call.and_then(|call| self.0.iter().position(|(open, _)| open == call));
+        found.and_then(|index| self.0.remove(index)).map(|(_, subject)| subject).unwrap_or_default()
+    }
+
+    fn parse(text: &str) -> Self {
+        let calls = Value::new(text.as_bytes()).into_iter().flat_map(Value::items);
+        let call = |call: Value<'_>| {
+            let mut texts = call.items().map(|text| text.as_text().map(std::borrow::Cow::into_owned));
+            let (id, tool) = (texts.next()??, texts.next()?);
+            Some((id, Subject { tool, files: texts.flatten().collect() }))
+        };
+        Self(calls.filter_map(call).collect())
+    }
+}
+
+impl std::fmt::Display for OpenCalls {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let call = |(id, subject): &(String, Subject)| {
+            let tool = subject.tool.as_deref().map_or_else(|| "null".to_owned(), quote);
+            let texts = [quote(id), tool].into_iter().chain(subject.files.iter().map(|file| quote(file)));
+            format!("[{}]", texts.collect::<Vec<_>>().join(","))
+        };
+        write!(formatter, "[{}]", self.0.iter().map(call).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Subject {
+    fn with_paths_from_root(mut self, project: Option<&str>) -> Self {
+        for file in &mut self.files {
+            *file = document::from_root(file, project);
+        }
+        self
+    }
+}
+
+impl IndexedFile {
+    fn is_whole(&self) -> bool {
+        !self.state.is_empty()
+    }
+}
+
+/// The words that were seen since the update began, so that each is stored once.
+#[derive(Debug, Default)]
+struct Vocabulary {
+    seen: HashSet<u64, FixedState>,
+    new: Vec<String>,
+}
+
+impl Vocabulary {
+    /// More words are not remembered at the same time; some are stored again then, which changes nothing.
+    const MOST: usize = 1 << 20;
+
+    /// Adds the words of a text that may be misspelt in a query: letters alone, neither short nor endless.
+    fn add(&mut self, words: &str) {
+        if self.seen.len() > Self::MOST {
+            self.seen.clear();
+        }
+        for word in words.split(' ').filter(|word| is_correctable(word)) {
+            if self.seen.insert(FixedState::default().hash_one(word)) {
+                self.new.push(word.to_owned());
+            }
+        }
+    }
+}
+
+fn is_correctable(word: &str) -> bool {
+    (3..=48).contains(&word.len())
+        && !word.bytes().any(|byte| byte.is_ascii_digit())
+        && word.chars().nth(2).is_some()
+}
