@@ -271,7 +271,7 @@ impl Shower<'_> {
                 hits.extend(self.hit(*candidate, group.candidates.len())?);
             }
             shown += usize::from(hits.len() > before);
-            if shown >= options.limit && number + 1 < groups.len() {
+            if shown >= options.limit.max(1) && number + 1 < groups.len() {
                 let last = group.candidates[0];
                 return Ok((hits, Some(SearchCursor { score: last.score, document: last.id, ..start })));
             }

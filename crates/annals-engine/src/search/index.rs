@@ -228,6 +228,9 @@ impl Index {
 
     /// Removes everything that stands only in these files, all or nothing.
     pub(super) fn remove(&mut self, paths: &[PathBuf]) -> rusqlite::Result<()> {
+        if paths.is_empty() {
+            return Ok(());
+        }
         let remove = |change: &mut Change<'_>| {
             for path in paths {
                 if let Some(file) = change.file(path)? {
