@@ -263,6 +263,34 @@ fn a_rewrite_stops_the_push_until_it_is_restarted() {
     assert!(matches!(pusher.push(), Err(PushError::Rewritten { .. })));
 }
 
+/// A restart forgets what earlier pushes stored; as long as nothing else is stored, nothing is known to be on the server.
+#[test]
+fn a_restart_that_fails_reports_everything_as_pending_and_can_be_repeated() {
+    let world = World::with(&["a", "b"]);
+    world.push().unwrap();
+    world.add(&["c"]);
+    let mut pusher = world.pusher(PushOptions { restart: true, ..options() });
+    world.server.plan([Fault::StatusBefore(401)]);
+    let report = pusher.push_and_report();
+    assert!(matches!(report.error, Some(PushError::Unauthorized)));
+    assert_eq!((report.outcome.sent, report.outcome.pending, report.outcome.last), (0, 3, None));
+    // The progress that the restart was to forget would stop the same pusher.
+    let (file, beside) = (path(world.folder.path()), world.folder.path().join("beside"));
+    fs::copy(&file, &beside).unwrap();
+    fs::rename(&beside, &file).unwrap();
+    let mut pusher = world.pusher(PushOptions { restart: true, ..options() });
+    world.server.plan([Fault::StatusBefore(401)]);
+    assert_eq!(pusher.push_and_report().outcome.pending, 3);
+    let report = pusher.push_and_report();
+    assert!(report.error.is_none(), "{:?}", report.error);
+    assert_eq!((report.outcome.sent, report.outcome.pending), (1, 0));
+    assert_eq!(world.server.ids(), ["a", "b", "c"]);
+    // From then on the new progress counts.
+    world.add(&["d", "e"]);
+    world.server.plan([Fault::StatusBefore(401)]);
+    assert_eq!(pusher.push_and_report().outcome.pending, 2);
+}
+
 /// A server during whose second request the transcript is changed.
 #[derive(Debug)]
 struct ChangedMeanwhile {
