@@ -82,6 +82,9 @@ pub struct PushOutcome {
     pub sent: usize,
     /// The number of entries that the server does not have yet.
     pub pending: usize,
+    /// How many of these are records that wait for the first entry with a uuid: without one, it cannot be found out whether the
+    /// log of the server is that of the transcript.
+    pub waiting: usize,
     /// The number of entries that are not sent because their uuid cannot be the value of a header. With [`PushOptions::all`] they
     /// are sent as records.
     pub skipped: usize,
@@ -225,6 +228,7 @@ impl Pusher {
         PushOutcome {
             sent: 0,
             pending: self.queue.pending(),
+            waiting: self.queue.waiting(),
             skipped: self.queue.skipped(),
             last: self.queue.last_stored().map(str::to_owned),
         }

@@ -373,6 +373,18 @@ fn records_are_sent_on_request_with_a_key() {
     assert_eq!(other.server.ids(), ["a", "tag", "no\nheader", "b", "title"]);
 }
 
+/// A server that does no more than PUSH.md asks for: it adds a record to any log.
+#[derive(Debug)]
+struct AcceptsAnyRecord(Server);
+
+impl Ingress for AcceptsAnyRecord {
+    fn put(&self, address: &str, entry: &PutEntry<'_>) -> PutAnswer {
+        let head = self.0.log.lock().unwrap().head().map(str::to_owned);
+        let after = if entry.key.is_some() { head.as_deref() } else { entry.after };
+        self.0.put(address, &PutEntry { after, ..*entry })
+    }
+}
+
 #[test]
 fn no_record_is_added_to_the_log_of_another_transcript() {
     let world = World::new();
@@ -380,12 +392,36 @@ fn no_record_is_added_to_the_log_of_another_transcript() {
     world.add(&["a", "b"]);
     let all = PushOptions { all: true, ..options() };
     world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
-    assert!(matches!(world.pusher(all).push(), Err(PushError::UnknownHead { .. })));
+    let mut pusher = world.pusher(all);
+    pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+    assert!(matches!(pusher.push(), Err(PushError::UnknownHead { .. })));
     assert_eq!(world.server.ids(), ["foreign"]);
     // In a log of its own, the records in front of the first entry follow it.
     world.server.log.lock().unwrap().forget(1);
     world.pusher(all).push().unwrap();
     assert_eq!(world.server.ids(), ["a", "title", "b"]);
+}
+
+#[test]
+fn records_wait_for_the_first_entry_with_a_uuid() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n{\"type\":\"tag\"}\n");
+    let all = PushOptions { all: true, ..options() };
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    let mut pusher = world.pusher(all);
+    pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+    let outcome = pusher.push().unwrap();
+    assert_eq!((outcome.sent, outcome.pending, outcome.waiting), (0, 2, 2));
+    assert_eq!(world.server.ids(), ["foreign"], "nothing was added to another log");
+    assert_eq!(world.pusher(all).pending().unwrap(), outcome);
+    assert_eq!(world.pusher(options()).pending().unwrap(), PushOutcome::default(), "they are not requested");
+    // In a log of their own, they follow the entry.
+    world.server.log.lock().unwrap().forget(1);
+    world.add(&["a"]);
+    assert_eq!(world.pusher(all).pending().unwrap().waiting, 0);
+    let outcome = world.pusher(all).push().unwrap();
+    assert_eq!((outcome.sent, outcome.pending, outcome.waiting), (3, 0, 0));
+    assert_eq!(world.server.ids(), ["a", "title", "tag"]);
 }
 
 #[test]
