@@ -468,6 +468,8 @@ export interface ListParams {
   dateTo?: string | null;
   /** Only sessions whose tools read or wrote this file. */
   filePath?: string | null;
+  /** Only sessions without activity since then: how long ago (`90d`, `12h`, `2w`), RFC 3339, or a day in UTC. */
+  inactive?: string | null;
   /** The most sessions to return: 1000 by default and at most. */
   limit?: number | null;
   /** Only sessions with this text in their title or first prompt, ignoring case. */

@@ -20,6 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod age;
 mod cancel;
 mod cursor;
 mod dispatch;
@@ -29,6 +30,7 @@ mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
 
+pub use age::parse_age;
 pub use cancel::Cancelled;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{

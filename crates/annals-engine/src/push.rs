@@ -38,7 +38,8 @@ const SAVE_INTERVAL: usize = 64;
 pub struct PushOptions {
     /// Also send records without a uuid, such as titles. Each has a key, by which the server must recognise it.
     pub all: bool,
-    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has.
+    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has. If the push fails before
+    /// that entry is known, everything is pending, and the earlier progress stays.
     pub restart: bool,
     /// How often to try.
     pub retry: Retry,
@@ -81,6 +82,9 @@ pub struct PushOutcome {
     pub sent: usize,
     /// The number of entries that the server does not have yet.
     pub pending: usize,
+    /// How many of these are records that wait for the first entry with a uuid: without one, it cannot be found out whether the
+    /// log of the server is that of the transcript.
+    pub waiting: usize,
     /// The number of entries that are not sent because their uuid cannot be the value of a header. With [`PushOptions::all`] they
     /// are sent as records.
     pub skipped: usize,
@@ -224,6 +228,7 @@ impl Pusher {
         PushOutcome {
             sent: 0,
             pending: self.queue.pending(),
+            waiting: self.queue.waiting(),
             skipped: self.queue.skipped(),
             last: self.queue.last_stored().map(str::to_owned),
         }
@@ -262,7 +267,7 @@ impl Pusher {
         if !self.queue.read(&mut file, &state).map_err(failed)? {
             return Err(self.rewritten());
         }
-        let progress = if std::mem::take(&mut self.options.restart) {
+        let progress = if self.options.restart {
             None
         } else {
             let progress = Progress::load(&self.progress, &self.session, &self.address);
@@ -293,13 +298,16 @@ impl Pusher {
         }
     }
 
-    fn save(&self, file: &mut File) -> Result<(), Error> {
+    /// Saves how far the server is known to be. A restart ends here: only now there is a progress that replaces the earlier one.
+    fn save(&mut self, file: &mut File) -> Result<(), Error> {
         let Some(progress) = self.queue.progress(file).map_err(|error| Error::read(&self.path, error))?
         else {
             return Ok(());
         };
         self.engine.make_folder(self.progress.parent().unwrap_or(self.engine.home().path()))?;
-        Ok(progress.save(&**self.engine.disk(), &self.progress, &self.session, &self.address)?)
+        progress.save(&**self.engine.disk(), &self.progress, &self.session, &self.address)?;
+        self.options.restart = false;
+        Ok(())
     }
 
     fn send_pending(&mut self, file: &mut File) -> Result<(), PushError> {

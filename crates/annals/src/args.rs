@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use annals_api::parse_age;
 use annals_engine::{ArchiveFilter, Engine, Home, ListOptions, Roots};
 use annals_transcript::write;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, Parser, Subcommand, ValueEnum};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{Timestamp, Zoned};
 
 use crate::failure::Failure;
 use crate::output;
@@ -731,20 +732,10 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<DateTime>() {
         return in_local_zone(time);
     }
-    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let hours = match unit {
-        "h" => 1,
-        "d" => 24,
-        "w" => 24 * 7,
-        _ => return Err("neither a date (2026-01-31), nor a time, nor how long ago (7d, 12h, 2w)".to_owned()),
-    };
-    let ago = digits
-        .parse::<i64>()
-        .ok()
-        .and_then(|number| number.checked_mul(hours))
-        .and_then(|hours| hours.checked_mul(3600));
-    let ago = ago.ok_or("too long ago")?;
-    Timestamp::now().checked_sub(SignedDuration::from_secs(ago)).map_err(|_| "too long ago".to_owned())
+    match parse_age(text) {
+        Some(age) => Timestamp::now().checked_sub(age).map_err(|_| "too long ago".to_owned()),
+        None => Err("neither a date (2026-01-31), nor a time, nor how long ago (7d, 12h, 2w)".to_owned()),
+    }
 }
 
 fn in_local_zone(time: DateTime) -> Result<Timestamp, String> {

@@ -10,6 +10,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::{Api, LONGEST_PAGE, limit};
+use crate::age::parse_age;
 use crate::cancel::Cancelled;
 use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
@@ -33,6 +34,7 @@ impl Api {
             project: workspace(params.workspace_path.as_deref())?,
             since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
             until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
+            inactive_since: params.inactive.as_deref().map(inactive_since).transpose()?,
             text: given(params.query.as_ref()),
             tool: given(params.tool_name.as_ref()),
             file: given(params.file_path.as_ref()),
@@ -142,9 +144,20 @@ fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     Ok(time.unwrap_or(Timestamp::MAX))
 }
 
+/// Reads since when sessions are inactive: how long ago, a time, or the start of a day in UTC.
+fn inactive_since(text: &str) -> Result<Timestamp, Error> {
+    let Some(age) = parse_age(text) else {
+        let wrong =
+            "`inactive` is how long ago (90d, 12h, 2w), a day (2026-01-31) or a time (2026-01-31T12:00:00Z)";
+        return moment(text, Day::Start).map_err(|_| Error::invalid_params(wrong));
+    };
+    Timestamp::now().checked_sub(age).map_err(|_| Error::invalid_params("`inactive` is too long ago"))
+}
+
 #[cfg(test)]
 mod tests {
     use annals_proto::ErrorCode;
+    use jiff::SignedDuration;
 
     use super::*;
 
@@ -158,6 +171,19 @@ mod tests {
         }
         for path in ["x", "./x", "../x", "/a/../b", r"C:\a\..\b", "C:x", "/a\0b", "~"] {
             assert_eq!(workspace(Some(path)).unwrap_err().code, ErrorCode::InvalidParams, "{path}");
+        }
+    }
+
+    #[test]
+    fn inactivity_is_an_age_a_day_or_a_time() {
+        let day = SignedDuration::from_hours(24);
+        let before = Timestamp::now();
+        let week_ago = inactive_since("1w").unwrap();
+        assert!(before - day * 7 <= week_ago && week_ago <= Timestamp::now() - day * 7);
+        assert_eq!(inactive_since("2026-01-31").unwrap().to_string(), "2026-01-31T00:00:00Z");
+        assert_eq!(inactive_since("2026-01-31T12:00:00+08:00").unwrap().to_string(), "2026-01-31T04:00:00Z");
+        for wrong in ["", "d", "-1d", "soon", "99999999999999999999w"] {
+            assert_eq!(inactive_since(wrong).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
         }
     }
 

@@ -110,8 +110,8 @@ impl Queue {
         self.checkpoint.identity()
     }
 
-    /// Returns the next item that the server does not have. As long as it is not known that the log is that of the transcript,
-    /// this is an entry with a uuid: the server would add a record to any log.
+    /// Returns the next item to be sent. As long as it is not known that the log is that of the transcript, this is an entry with
+    /// a uuid, and records wait: the server would add a record to any log.
     pub(super) fn next(&mut self) -> Option<usize> {
         let next = (self.cursor..self.items.len()).find(|index| self.is_pending(*index));
         self.cursor = next.unwrap_or(self.items.len());
@@ -119,12 +119,17 @@ impl Queue {
             return next;
         }
         let is_entry = |index: &usize| self.items[*index].id.is_some() && self.is_pending(*index);
-        (self.cursor..self.items.len()).find(is_entry).or(next)
+        (self.cursor..self.items.len()).find(is_entry)
     }
 
     /// Returns how many items the server does not have.
     pub(super) fn pending(&self) -> usize {
         (0..self.items.len()).filter(|index| self.is_pending(*index)).count()
+    }
+
+    /// Returns how many records wait for the first entry with a uuid.
+    pub(super) fn waiting(&self) -> usize {
+        if self.is_log_known || !self.ids.is_empty() { 0 } else { self.pending() }
     }
 
     /// Returns how many entries are not sent because their uuid cannot be the value of a header.

@@ -32,7 +32,7 @@ pub(crate) fn run(engine: &Engine, args: &Push, global: &Global) -> Result<ExitC
     }
     out.flush()?;
     let again = Again { file: &file, address: &args.address, all: args.all, access: &args.access };
-    warn_of_skipped(&report.outcome, "--all");
+    note_unsent(&report.outcome, "--all");
     conclude(&report, &again).map(|()| ExitCode::SUCCESS)
 }
 
@@ -57,12 +57,18 @@ pub(crate) fn finish(pusher: BackgroundPusher, args: &Record, file: &TranscriptF
     let mut out = output::stdout();
     output::json_line(&mut out, &to_wire(file, &address, &report, false))?;
     out.flush()?;
-    warn_of_skipped(&report.outcome, "--push-all");
+    note_unsent(&report.outcome, "--push-all");
     conclude(&report, &Again { file, address: given, all: args.push_all, access: &args.access })
 }
 
-/// Says that entries are not sent, and which option sends them.
-fn warn_of_skipped(outcome: &PushOutcome, option: &str) {
+/// Says which entries are not sent, and what it takes to send them. `option` requests records.
+fn note_unsent(outcome: &PushOutcome, option: &str) {
+    if outcome.waiting > 0 {
+        output::note(&format!(
+            "note: not sent yet: {} without a uuid; such records wait for the first entry with a uuid, whose answer says whether the log is that of this session",
+            output::entries(outcome.waiting)
+        ));
+    }
     if outcome.skipped > 0 {
         output::note(&format!(
             "note: not sent: {} with a uuid that cannot be the value of an HTTP header; `{option}` sends such entries as records",
@@ -183,6 +189,7 @@ fn to_wire(
 /// Returns what was done, for people.
 fn summary(file: &TranscriptFile, address: &str, outcome: &PushOutcome, dry_run: bool) -> String {
     let address = without_secrets(address);
-    let (verb, count) = if dry_run { ("would push", outcome.pending) } else { ("pushed", outcome.sent) };
+    let (verb, count) =
+        if dry_run { ("would push", outcome.pending - outcome.waiting) } else { ("pushed", outcome.sent) };
     format!("{verb} {} of {} to {}", output::entries(count), name(file), clean(&address))
 }

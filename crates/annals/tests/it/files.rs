@@ -259,6 +259,19 @@ fn a_path_that_means_several_files_is_answered_with_these() {
     ");
 }
 
+/// Where no entry tells the working directory, a path may be the end of another one.
+#[test]
+fn every_file_is_listed_at_a_message_even_if_its_path_is_the_end_of_another_one() {
+    let home = Home::new();
+    let backup = |name: &str| json!({"backupFileName": name, "version": 1});
+    let line = json!({"type": "file-history-snapshot", "messageId": "p1", "snapshot": {"messageId": "p1", "trackedFileBackups":
+        {"茶.txt": backup("a@v1"), "/b/茶.txt": backup("b@v1")}}});
+    home.write(format!(".claude/projects/-work/{SESSION}.jsonl"), line.to_string() + "\n");
+    let files = listed(&home, &[SESSION, "--at", "p1"]);
+    let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/b/茶.txt", "茶.txt"]);
+}
+
 /// The records that Claude Code 2.1.325 wrote in a terminal, with its backups; not everyone has them.
 #[test]
 fn files_of_sessions_that_claude_code_wrote_are_restored() {

@@ -107,6 +107,24 @@ fn a_server_that_is_down_loses_nothing_and_delays_no_local_line() {
 }
 
 #[test]
+fn records_wait_for_the_first_entry_with_a_uuid_and_a_note_says_so() {
+    let (home, server) = (Home::new(), Server::sound().unwrap());
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"茶\"}\n";
+    home.write(format!(".claude/projects/-tea/{SESSION}.jsonl"), title);
+    let url = server.url();
+    let dry = push(&home, &url, &["--all", "--dry-run"]);
+    assert_snapshot!(without_port(&dry.stdout, &url), @"would push 0 entries of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 to http://server/log");
+    let ran = push(&home, &url, &["--all"]);
+    assert_eq!(ran.code, Some(0));
+    assert_snapshot!(without_port(&(ran.stdout + &ran.stderr), &url), @"
+    pushed 0 entries of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 to http://server/log
+    note: not sent yet: 1 entry without a uuid; such records wait for the first entry with a uuid, whose answer says whether the log is that of this session
+    ");
+    assert!(server.log().entries().is_empty());
+    assert_eq!(json(&push(&home, &url, &["--all", "--json"]).stdout)["pending"], 1);
+}
+
+#[test]
 fn every_fault_of_a_server_is_survived() {
     for fault in Fault::ALL {
         let home = Home::new();
