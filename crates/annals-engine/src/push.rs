@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 use crate::remote::{Ingress, PutAnswer, PutEntry};
-use progress::Progress;
+use progress::PushProgress;
 use queue::Queue;
 
 /// Progress is saved after this many entries. What was stored since is found by asking the server.
@@ -270,7 +270,7 @@ impl Pusher {
         let progress = if self.options.restart {
             None
         } else {
-            let progress = Progress::load(&self.progress, &self.session, &self.address);
+            let progress = PushProgress::load(&self.progress, &self.session, &self.address);
             progress.map_err(|error| Error::read(&self.progress, error))?
         };
         let Some(progress) = progress else {

@@ -20,7 +20,7 @@ const LARGEST: u64 = 64 * 1024;
 
 /// How far a transcript was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct PushProgress {
     /// The end of the last entry that was stored, in the file that it was read from.
     pub(super) checkpoint: Checkpoint,
     /// The offset up to which records without a uuid were stored.
@@ -35,7 +35,7 @@ pub(super) fn path(home: &Home, session: &str, agent: Option<&str>, address: &st
     home.push().join(format!("{session}.{target:016x}.json"))
 }
 
-impl Progress {
+impl PushProgress {
     /// Reads the progress. Returns `None` if there is none, or if the file is damaged or that of another session or address.
     pub(super) fn load(path: &Path, session: &str, address: &str) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
@@ -102,19 +102,19 @@ mod tests {
     fn progress_is_read_as_it_was_written_and_damage_is_none() {
         let checkpoint = Checkpoint::at(&mut io::Cursor::new("one\n"), (1, 2), 4).unwrap();
         for last in [None, Some("a \"quoted\" 茶".to_owned())] {
-            let progress = Progress { checkpoint, records: 7, last };
+            let progress = PushProgress { checkpoint, records: 7, last };
             let address = "https://user:secret@example.org/log?token=secret";
             let text = progress.render("s", address);
-            let parse = |text: &str| Progress::parse(text.as_bytes(), "s", address);
+            let parse = |text: &str| PushProgress::parse(text.as_bytes(), "s", address);
             assert_eq!(parse(&text), Some(progress));
             assert!(text.contains("https://example.org/log") && !text.contains("secret"), "{text}");
             for end in 0..text.len() - 1 {
-                let damaged = Progress::parse(&text.as_bytes()[..end], "s", address);
+                let damaged = PushProgress::parse(&text.as_bytes()[..end], "s", address);
                 assert_eq!(damaged, None, "{end}");
             }
             assert_eq!(parse(&text.replace(":1,", ":2,")), None);
             for (session, address) in [("t", address), ("s", "https://example.org/other")] {
-                assert_eq!(Progress::parse(text.as_bytes(), session, address), None, "that of another");
+                assert_eq!(PushProgress::parse(text.as_bytes(), session, address), None, "that of another");
             }
         }
     }

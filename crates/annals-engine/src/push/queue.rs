@@ -10,7 +10,7 @@ use annals_transcript::json::JsonStr;
 use annals_transcript::line::{Position, read_span};
 use annals_transcript::{Entry, Reader};
 
-use super::progress::Progress;
+use super::progress::PushProgress;
 use crate::remote::is_visible;
 
 /// An id that is longer is not sent in a header.
@@ -225,7 +225,7 @@ impl Queue {
     }
 
     /// Continues where an earlier push ended. Returns `false` if the transcript is not the one that was pushed.
-    pub(super) fn continue_at(&mut self, progress: &Progress) -> bool {
+    pub(super) fn continue_at(&mut self, progress: &PushProgress) -> bool {
         let index_at = |offset: u64| self.items.partition_point(|item| item.offset < offset);
         let (entries, records) = (index_at(progress.checkpoint.offset()), index_at(progress.records));
         let head = (0..entries).rev().find(|index| self.items[*index].id.is_some());
@@ -239,14 +239,14 @@ impl Queue {
     }
 
     /// Returns the progress to be saved; `None` if the server has nothing that is known.
-    pub(super) fn progress(&self, file: &mut File) -> io::Result<Option<Progress>> {
+    pub(super) fn progress(&self, file: &mut File) -> io::Result<Option<PushProgress>> {
         let records = self.records_stored.checked_sub(1).map_or(0, |last| self.items[last].end());
         if self.head.is_none() && records == 0 {
             return Ok(None);
         }
         let offset = self.head.map_or(0, |head| self.items[head].end());
         let checkpoint = Checkpoint::at(file, self.checkpoint.identity(), offset)?;
-        Ok(Some(Progress { checkpoint, records, last: self.last_stored().map(str::to_owned) }))
+        Ok(Some(PushProgress { checkpoint, records, last: self.last_stored().map(str::to_owned) }))
     }
 }
 
