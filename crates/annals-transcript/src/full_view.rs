@@ -4,7 +4,7 @@
 //! [`duplicate`](crate::duplicate).
 //!
 //! The live conversation is the path from the leaf back to the first entry, across compactions and across roots after which
-//! it continues (see [`second_root`](crate::second_root)). Entries beside this path follow their parent: results and hook output as
+//! it continues (see [`second_root`]). Entries beside this path follow their parent: results and hook output as
 //! live entries, abandoned prompts as branches. Entries without a parent keep their position in the file.
 //!
 //! ```
