@@ -19,7 +19,7 @@ pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
     /// Handles a notification; those of other protocols are ignored.
     fn handle_notification(&self, _method: &str, _params: &Params) {}
 
-    /// Handles the peer's answer to a request that this protocol has sent.
+    /// Handles a response of the peer. Every protocol gets every response, and ignores those to requests that it has not sent.
     fn handle_response(&self, _line: &[u8]) {}
 
     /// Ends whatever would keep unanswered requests from finishing. It is called on a thread that may block, when the peer
