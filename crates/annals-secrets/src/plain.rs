@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr2_iter, memmem};
+use memchr::memchr2_iter;
 
 /// A text as it is read, and where each byte of it is written.
 #[derive(Debug)]
@@ -32,16 +32,19 @@ enum Special {
 }
 
 impl Plain {
-    /// Returns the text as it is read; `None` if that is how it is written.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    /// Returns the text as it is read; `None` if that is how it is written. The caller knows whether it has an escape:
+    /// `\u00` somewhere.
+    pub(crate) fn of(text: &str, has_escape: bool) -> Option<Self> {
         let bytes = text.as_bytes();
-        if memchr::memchr(0x1b, bytes).is_none() && memmem::find(bytes, b"\\u00").is_none() {
+        if !has_escape && memchr::memchr(0x1b, bytes).is_none() {
             return None;
         }
         let mut plain = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let (mut rest, mut next) = (0, 0);
         for at in memchr2_iter(0x1b, b'\\', bytes) {
-            if at < rest.max(next) {
+            // Most backslashes begin another escape, such as `\n`.
+            let is_other = bytes[at] == b'\\' && !matches!(bytes.get(at + 1), Some(b'u' | b'\\'));
+            if is_other || at < rest.max(next) {
                 continue;
             }
             match special_at(&bytes[at..]) {
@@ -161,14 +164,14 @@ mod tests {
             (r"a\u0062c\n\\u0064", r"abc\nd", r"a\u0062c"),
             ("\u{1b}(Babc", "abc", "abc"),
         ] {
-            let plain = Plain::of(text).unwrap();
+            let plain = Plain::of(text, true).unwrap();
             assert_eq!(plain.text(), expected, "{text}");
             assert_eq!(&text[plain.written(0..3)], written);
         }
         for text in
             ["", "abc", r"\n\t", r"\u0022\u0027\u005c\u003c", "\u{1b}", "\u{1b}[31", r"\u00", r"\u5bc6"]
         {
-            assert!(Plain::of(text).is_none(), "{text}");
+            assert!(Plain::of(text, true).is_none(), "{text}");
         }
     }
 }
