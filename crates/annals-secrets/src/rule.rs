@@ -20,12 +20,9 @@ const FARTHEST_BEFORE: usize = 256;
 pub(crate) struct Rule {
     pub(crate) name: String,
     pub(crate) keywords: Vec<String>,
-    /// Matches at the beginning of what it is given only.
-    pub(crate) pattern: Pattern,
-    /// The same pattern, matching anywhere: for a user's rule that does not say how much of a match precedes the keyword.
-    pub(crate) around: Option<Pattern>,
-    /// The same without conditions on what follows the secret.
-    pub(crate) cut_pattern: Pattern,
+    pub(crate) patterns: Patterns,
+    /// The same without conditions on what follows the secret, for texts that are cut.
+    pub(crate) cut_patterns: Patterns,
     pub(crate) ignore_case: bool,
     pub(crate) inside_word: bool,
     /// How many bytes of a match precede the keyword, at least and at most.
@@ -35,6 +32,15 @@ pub(crate) struct Rule {
     pub(crate) min_entropy: f64,
     /// Values that are no secrets: the list that all rules share, and the rule's own.
     pub(crate) allow: Vec<Arc<Pattern>>,
+}
+
+/// The pattern of a rule, in the forms in which it is tried.
+#[derive(Debug)]
+pub(crate) struct Patterns {
+    /// Matches at the beginning of what it is given only.
+    pub(crate) at_start: Pattern,
+    /// Matches anywhere: for a user's rule that does not say how much of a match precedes the keyword.
+    pub(crate) around: Option<Pattern>,
 }
 
 /// A secret that one rule found.
@@ -82,18 +88,33 @@ impl Rule {
         offset: usize,
         also_starts_word: impl Fn(usize) -> bool,
     ) -> Option<Match> {
-        let around = self.match_around(text, offset);
+        self.match_patterns(&self.patterns, text, offset, also_starts_word)
+    }
+
+    /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
+    pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
+        self.match_patterns(&self.cut_patterns, text, offset, |_| false)
+    }
+
+    fn match_patterns(
+        &self,
+        patterns: &Patterns,
+        text: &str,
+        offset: usize,
+        also_starts_word: impl Fn(usize) -> bool,
+    ) -> Option<Match> {
+        let around = patterns.around.as_ref().and_then(|pattern| self.match_around(pattern, text, offset));
         if around.as_ref().is_some_and(|found| found.accepted) {
             return around;
         }
         self.starts(text, offset, also_starts_word)
-            .find_map(|start| self.match_at(&self.pattern, text, start))
+            .find_map(|start| self.match_at(&patterns.at_start, text, start))
             .or(around)
     }
 
     /// Searches the line of the keyword for a match that begins before it and contains it.
-    fn match_around(&self, text: &str, offset: usize) -> Option<Match> {
-        let regex = self.around.as_ref()?.regex();
+    fn match_around(&self, pattern: &Pattern, text: &str, offset: usize) -> Option<Match> {
+        let regex = pattern.regex();
         let start = start_of_line(text, offset);
         let end = text.len().min(offset + self.reach);
         let near = &text.as_bytes()[start..end];
@@ -102,11 +123,6 @@ impl Rule {
         let found = before.find(|found| found.end() > keyword)?;
         let captures = regex.captures_at(near, found.start())?;
         Some(self.found(text, start..end, &captures))
-    }
-
-    /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
-    pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
-        self.starts(text, offset, |_| false).find_map(|start| self.match_at(&self.cut_pattern, text, start))
     }
 
     /// Returns where a match can start whose keyword stands at `offset`.

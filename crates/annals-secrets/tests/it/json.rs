@@ -172,3 +172,26 @@ fn the_beginning_of_a_secret_at_a_cut_is_masked() {
         assert_eq!(masker().mask_json(&json, Items::Whole).count, 0, "{clean}");
     }
 }
+
+/// A list cuts a title after 300 characters, or earlier with `…`.
+#[test]
+fn the_beginning_of_a_secret_of_a_user_s_rule_is_masked_at_a_cut() {
+    for (rule, cut, expected) in [
+        (
+            r"keywords = ['-acme-']\npattern = '[A-Z]{4}-acme-(?<secret>[0-9a-f]{32})\b'",
+            "TEAM-acme-5f0c",
+            "TEAM-acme-",
+        ),
+        (r"keywords = ['-acme-']\npattern = '(?<secret>[A-Z]{4}-acme-[0-9A-F]{32})'", "TEAM-acme-5F0C", ""),
+        (r"keywords = ['BADGE-']\npattern = 'BADGE-(?<secret>[0-9]{6})'", "BADGE-12", "BADGE-"),
+    ] {
+        let rules = format!("[[rule]]\nname = 'ours'\n{}", rule.replace(r"\n", "\n"));
+        let masker = Masker::with_rules(&rules).unwrap().with_form(FORM);
+        for (title, end) in [(format!("水 {cut}…"), "…"), (format!("{}{cut}", "水 ".repeat(150)), "")] {
+            let json = serde_json::json!({ "title": title }).to_string();
+            let shown = String::from_utf8(masker.mask_json(&json, Items::Whole).json.into_owned()).unwrap();
+            let expected = format!(" {expected}[masked: ours]{end}\",\"masked\":1}}");
+            assert!(shown.ends_with(&expected), "{rule}: {shown}");
+        }
+    }
+}
