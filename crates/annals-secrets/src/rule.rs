@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use regex::bytes::Captures;
 
-use crate::boundary::{starts_word, whole_escapes};
+use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::entropy;
 use crate::pattern::Pattern;
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
 const LONGEST_PLACEHOLDER: usize = 256;
+
+/// How many bytes of a name before a match are looked at.
+const LONGEST_NAME: usize = 64;
 
 /// How many bytes of a match may precede the keyword of a rule that does not say how many.
 const FARTHEST_BEFORE: usize = 256;
@@ -32,6 +35,8 @@ pub(crate) struct Rule {
     pub(crate) min_entropy: f64,
     /// Values that are no secrets: the list that all rules share, and the rule's own.
     pub(crate) allow: Vec<Arc<Pattern>>,
+    /// Names with values that are no secrets.
+    pub(crate) allow_named: Option<Pattern>,
 }
 
 /// The pattern of a rule, in the forms in which it is tried.
@@ -168,7 +173,8 @@ impl Rule {
         }
         let matched = part.start + whole.start()..(part.start + whole.end()).max(secret.end);
         let secret = whole_escapes(text, secret);
-        let accepted = self.accepts(&bytes[secret.clone()]);
+        let accepted =
+            self.accepts(&bytes[secret.clone()]) && !self.allows_named(bytes, matched.start..secret.end);
         Match { matched, secret, accepted }
     }
 
@@ -192,6 +198,20 @@ impl Rule {
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
             && (secret.len() > LONGEST_PLACEHOLDER || !self.allow.iter().any(is_allowed))
     }
+
+    /// Returns whether the name of a value says that it is no secret. `named` begins in the name and ends with the value.
+    fn allows_named(&self, text: &[u8], named: Range<usize>) -> bool {
+        let Some(allow) = &self.allow_named else { return false };
+        allow.regex().is_match(&text[start_of_name(text, named.start)..named.end])
+    }
+}
+
+/// Returns where a name starts that goes on at `at`, or what is near it of a long one.
+fn start_of_name(text: &[u8], at: usize) -> usize {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let first = at.saturating_sub(LONGEST_NAME);
+    let starts_name = |at: usize| !is_name(text[at - 1]) || ends_escape(&text[..at]);
+    (first + 1..=at).rev().find(|&at| starts_name(at)).unwrap_or(first)
 }
 
 /// Returns where the line of a keyword starts, or what is near it of a long line.

@@ -120,6 +120,8 @@ struct RuleSource {
     min_entropy: f64,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
+    #[serde(default)]
+    allow_named: Vec<Spanned<String>>,
 }
 
 fn default_reach() -> usize {
@@ -151,7 +153,8 @@ impl RuleSource {
             return Err(RuleError::new(toml, self.keywords.span(), reason));
         }
         check_pattern(toml, self.pattern.span(), &self.pattern_at_start(self.pattern.get_ref(), parts))?;
-        check_allow(toml, &self.allow, parts)
+        check_allow(toml, &self.allow, parts)?;
+        check_allow(toml, &self.allow_named, parts)
     }
 
     fn build(&self, parts: &Parts, shared_allow: &Arc<Pattern>, author: Author) -> Rule {
@@ -168,6 +171,7 @@ impl RuleSource {
             reach: self.reach,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
+            allow_named: (!self.allow_named.is_empty()).then(|| any_of(&self.allow_named, parts)),
             allow: iter::once(Arc::clone(shared_allow)).chain(own_allow).collect(),
         }
     }
@@ -269,6 +273,10 @@ mod tests {
         );
         check(
             &format!("{rule}pattern = 'ab'\nallow = ['x', '[']"),
+            "line 5: error: unclosed character class",
+        );
+        check(
+            &format!("{rule}pattern = 'ab'\nallow_named = ['x', '[']"),
             "line 5: error: unclosed character class",
         );
         check("allow = [\n  'x',\n  '*']", "line 3: error: repetition operator missing expression");
