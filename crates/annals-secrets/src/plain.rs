@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr2_iter;
+use memchr::{memchr_iter, memmem};
 
 /// A text as it is read, and where each byte of it is written.
 #[derive(Debug)]
@@ -40,25 +40,20 @@ impl Plain {
             return None;
         }
         let mut plain = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
-        let (mut rest, mut next) = (0, 0);
-        for at in memchr2_iter(0x1b, b'\\', bytes) {
-            // Most backslashes begin another escape, such as `\n`.
-            let is_other = bytes[at] == b'\\' && !matches!(bytes.get(at + 1), Some(b'u' | b'\\'));
-            if is_other || at < rest.max(next) {
+        let mut rest = 0;
+        for at in specials(bytes, has_escape) {
+            let (length, character) = match special_at(&bytes[at..]) {
+                Some(Special::Terminal(length)) => (length, None),
+                Some(Special::Escape(length, character)) => (length, Some(character)),
+                None => continue,
+            };
+            if at < rest {
                 continue;
             }
-            match special_at(&bytes[at..]) {
-                Some(Special::Terminal(length)) => {
-                    plain.push(&text[rest..at], rest..at);
-                    rest = at + length;
-                }
-                Some(Special::Escape(length, character)) => {
-                    plain.push(&text[rest..at], rest..at);
-                    plain.push_escape(character, at..at + length);
-                    rest = at + length;
-                }
-                // Each backslash is looked at once, however many stand together.
-                None => next = at + backslashes(&bytes[at..]),
+            plain.push(&text[rest..at], rest..at);
+            rest = at + length;
+            if let Some(character) = character {
+                plain.push_escape(character, at..rest);
             }
         }
         if rest == 0 {
@@ -108,6 +103,18 @@ impl Plain {
         self.pieces.push(Piece { start: self.text.len(), written, is_escape: true });
         self.text.push(character);
     }
+}
+
+/// Returns where something may stand in place of plain text, in order. Most backslashes begin other escapes, such as
+/// `\n`, and are not looked at.
+fn specials(text: &[u8], has_escape: bool) -> Vec<usize> {
+    // An escape begins with all backslashes before its `u`.
+    let first_backslash =
+        |last: usize| last - text[..last].iter().rev().take_while(|&&byte| byte == b'\\').count();
+    let escapes = has_escape.then(|| memmem::find_iter(text, b"\\u00").map(first_backslash));
+    let mut specials: Vec<_> = memchr_iter(0x1b, text).chain(escapes.into_iter().flatten()).collect();
+    specials.sort_unstable();
+    specials
 }
 
 /// Returns how many backslashes a text begins with.

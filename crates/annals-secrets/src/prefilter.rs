@@ -175,9 +175,10 @@ impl Prefilter {
 /// Returns the groups in which each pair of bytes is the first two, and those in which it is the last two of three.
 fn pairs(keywords: &[Keyword]) -> (Pairs, Pairs) {
     let (mut first, mut last) = (Pairs::new(), Pairs::new());
-    // Keywords that begin alike come into one group, which then has fewer pairs.
+    // A group has few pairs if its keywords begin alike. The shortest keywords stand in one group, because any
+    // byte can be their fourth one.
     let mut alike: Vec<_> = keywords.iter().collect();
-    alike.sort_by(|one, other| one.text.cmp(&other.text));
+    alike.sort_by_key(|keyword| (keyword.text.len() > SHORTEST_KEYWORD, &keyword.text));
     for (index, keyword) in alike.into_iter().enumerate() {
         let here = 1 << (2 * (index * GROUPS / keywords.len()));
         let earlier = here << 1;
