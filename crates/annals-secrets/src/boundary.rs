@@ -14,7 +14,7 @@ pub(crate) fn starts_word(text: &[u8], at: usize) -> bool {
 
 /// Returns whether `text` ends with an escape whose last byte is a letter or digit: `\n`, `\u0027`, `%3D`, or a
 /// terminal colour such as `ESC[31m`.
-fn ends_escape(text: &[u8]) -> bool {
+pub(crate) fn ends_escape(text: &[u8]) -> bool {
     match text {
         [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),

@@ -13,10 +13,11 @@ use memchr::{memchr2, memmem};
 
 use crate::mark;
 use crate::masker::Masker;
+use crate::prefilter::Seen;
 use crate::rule::Candidate;
 
 /// What JSON of some origin consists of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct JsonForm {
     /// Keys of values that are never masked: ids, paths, cursors.
     pub keep: &'static [&'static str],
@@ -26,8 +27,6 @@ pub struct JsonForm {
     pub free: &'static [&'static str],
     /// Keys of texts that may have been cut after this many characters, so that they may end inside a secret.
     pub cut: &'static [(&'static str, usize)],
-    /// Which objects say how many values were masked in them.
-    pub items: Items,
 }
 
 /// Which objects say how many values were masked in them, in a member `masked` at their end.
@@ -51,22 +50,33 @@ pub struct MaskedJson<'t> {
 }
 
 impl Masker {
-    /// Masks the secrets in the strings of JSON. Valid JSON stays valid; bytes that are not UTF-8 stay as they are.
+    /// Masks the secrets in the strings of JSON, by the form that [`Masker::with_form`] set. Valid JSON stays valid.
     ///
     /// ```
     /// use annals_secrets::{Items, JsonForm, Masker};
     ///
-    /// let form = JsonForm { keep: &["id"], keep_base64: &[], free: &["input"], cut: &[], items: Items::Whole };
-    /// let json = br#"{"id":"a","input":{"password":"c0rrect-horse"}}"#;
-    /// let masked = Masker::new().mask_json(json, &form);
+    /// let masker = Masker::new().with_form(JsonForm { keep: &["id"], free: &["input"], ..JsonForm::default() });
+    /// let json = r#"{"id":"a","input":{"password":"c0rrect-horse"}}"#;
+    /// let masked = masker.mask_json(json, Items::Whole);
     /// assert_eq!(&*masked.json, br#"{"id":"a","input":{"password":"[masked: password]"},"masked":1}"#);
     /// ```
-    pub fn mask_json<'t>(&self, json: &'t [u8], form: &JsonForm) -> MaskedJson<'t> {
-        let found = self.secrets_in_bytes(json);
-        let has_key = |key: &str| memmem::find(json, format!("\"{key}\":").as_bytes()).is_some();
-        let may_be_hidden =
-            || [BYTES_MEMBER, KEY_LINE].iter().any(|hidden| memmem::find(json, hidden).is_some());
-        if found.is_empty() && !may_be_hidden() && !form.cut.iter().any(|(key, _)| has_key(key)) {
+    pub fn mask_json<'t>(&self, json: &'t str, items: Items) -> MaskedJson<'t> {
+        self.rewrite(json.as_bytes(), self.scan(json), items)
+    }
+
+    /// Does the same as [`Masker::mask_json`] with JSON that may not be UTF-8: such bytes stay as they are.
+    pub fn mask_json_bytes<'t>(&self, json: &'t [u8], items: Items) -> MaskedJson<'t> {
+        self.rewrite(json, self.scan_bytes(json), items)
+    }
+
+    /// Masks what was found in JSON, and what only a look at its structure finds.
+    fn rewrite<'t>(
+        &self,
+        json: &'t [u8],
+        (found, seen): (Vec<Candidate>, Seen),
+        items: Items,
+    ) -> MaskedJson<'t> {
+        if found.is_empty() && !seen.hidden {
             return MaskedJson { json: Cow::Borrowed(json), count: 0 };
         }
         if !matches!(json.trim_ascii_start(), [b'{' | b'[' | b'"', ..]) {
@@ -75,7 +85,7 @@ impl Masker {
         let mut rewrite = Rewrite {
             masker: self,
             json,
-            form,
+            items,
             found: &found,
             stack: Vec::new(),
             edits: Vec::new(),
@@ -86,28 +96,30 @@ impl Masker {
         MaskedJson { json: apply(json, edits), count }
     }
 
-    /// Finds the secrets in bytes that may not be UTF-8, in order and without overlaps.
-    fn secrets_in_bytes(&self, bytes: &[u8]) -> Vec<Candidate> {
+    /// Does the same as [`Masker::scan`] in bytes that may not be UTF-8.
+    fn scan_bytes(&self, bytes: &[u8]) -> (Vec<Candidate>, Seen) {
         if let Ok(text) = std::str::from_utf8(bytes) {
-            return self.secrets(text);
+            return self.scan(text);
         }
-        let mut found = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), Seen::default());
         let mut offset = 0;
         for chunk in bytes.utf8_chunks() {
+            let (secrets, seen_here) = self.scan(chunk.valid());
             let moved = |range: Range<usize>| range.start + offset..range.end + offset;
-            found.extend(self.secrets(chunk.valid()).into_iter().map(|secret| Candidate {
+            found.extend(secrets.into_iter().map(|secret| Candidate {
                 matched: moved(secret.matched),
                 secret: moved(secret.secret),
                 rule: secret.rule,
             }));
+            seen.join(seen_here);
             offset += chunk.valid().len() + chunk.invalid().len();
         }
-        found
+        (found, seen)
     }
 
     /// Masks the secrets in bytes that may not be UTF-8; `None` if there are none.
     fn mask_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let edits = self.edits(self.secrets_in_bytes(bytes));
+        let edits = self.edits(self.scan_bytes(bytes).0);
         (!edits.is_empty()).then(|| apply(bytes, edits).into_owned())
     }
 
@@ -129,11 +141,11 @@ fn masked_text(text: &[u8], edits: Vec<Edit>) -> MaskedJson<'_> {
 }
 
 /// The beginning of a text that is not UTF-8: `{"bytes": <base64>}`.
-const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
+pub(crate) const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
 const BYTES: &[u8] = b"bytes";
 
 /// What the first and the last line of a private key have.
-const KEY_BEGINS: &[u8] = b"-----BEGIN ";
+pub(crate) const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_LINE: &[u8] = b"PRIVATE KEY";
 const KEY_ENDS: &[u8] = b"-----END ";
 
@@ -187,7 +199,7 @@ struct Frame {
 struct Rewrite<'a> {
     masker: &'a Masker,
     json: &'a [u8],
-    form: &'a JsonForm,
+    items: Items,
     /// What the rules found and was not reached yet.
     found: &'a [Candidate],
     stack: Vec<Frame>,
@@ -237,7 +249,7 @@ impl Rewrite<'_> {
     fn open(&mut self, is_object: bool) {
         let key = self.key();
         let is_free = self.stack.last().is_some_and(|frame| frame.is_free)
-            || self.form.free.iter().any(|free| free.as_bytes() == &self.json[key.clone()]);
+            || self.masker.form.free.iter().any(|free| free.as_bytes() == &self.json[key.clone()]);
         self.stack.push(Frame {
             is_object,
             member: 0..0,
@@ -254,7 +266,7 @@ impl Rewrite<'_> {
     fn close(&mut self, at: usize) {
         let may_say = self.stack.last().is_some_and(|frame| frame.is_object && !frame.says_count);
         let count = self.count_and_pop();
-        if count > 0 && may_say && self.form.items != Items::None {
+        if count > 0 && may_say && self.items != Items::None {
             self.edits.push(Edit { range: at..at, text: format!(",\"masked\":{count}") });
         }
     }
@@ -338,7 +350,7 @@ impl Rewrite<'_> {
         if range.is_empty() {
             return;
         }
-        let item = match self.form.items {
+        let item = match self.items {
             Items::Elements if is_element(&self.stack) => self.stack.get_mut(2),
             _ => self.stack.first_mut(),
         };
@@ -354,7 +366,9 @@ impl Rewrite<'_> {
         let key = &self.json[self.key()];
         let is = |keys: &[&str]| keys.iter().any(|other| other.as_bytes() == key);
         let is_free = self.stack.last().is_some_and(|frame| frame.is_free);
-        !is_free && (is(self.form.keep) || is(self.form.keep_base64) && is_base64(&self.json[value.clone()]))
+        !is_free
+            && (is(self.masker.form.keep)
+                || is(self.masker.form.keep_base64) && is_base64(&self.json[value.clone()]))
     }
 
     /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
@@ -372,7 +386,9 @@ impl Rewrite<'_> {
     /// in it.
     fn cut_end(&mut self, range: Range<usize>, from: usize) {
         let key = &self.json[self.key()];
-        let Some((_, longest)) = self.form.cut.iter().find(|(cut, _)| cut.as_bytes() == key) else { return };
+        let Some((_, longest)) = self.masker.form.cut.iter().find(|(cut, _)| cut.as_bytes() == key) else {
+            return;
+        };
         let Ok(text) = std::str::from_utf8(&self.json[range.clone()]) else { return };
         if from == range.end || text.chars().count() < *longest && !text.ends_with('…') {
             return;
