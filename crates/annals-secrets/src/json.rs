@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr2, memmem};
 
+use crate::boundary::whole_json_escapes;
 use crate::mark;
 use crate::masker::Masker;
 use crate::prefilter::Seen;
@@ -90,6 +91,7 @@ impl Masker {
             stack: Vec::new(),
             edits: Vec::new(),
             count: 0,
+            look_ahead: LONGEST_KEY + 8 * json.len(),
         };
         rewrite.run();
         let Rewrite { edits, count, .. } = rewrite;
@@ -149,6 +151,9 @@ pub(crate) const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_LINE: &[u8] = b"PRIVATE KEY";
 const KEY_ENDS: &[u8] = b"-----END ";
 
+/// How far behind the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
+const LONGEST_KEY: usize = 64 * 1024;
+
 /// The rule that masks private keys.
 const KEY_RULE: &str = "private-key";
 
@@ -187,8 +192,8 @@ struct Frame {
     expects_key: bool,
     /// Whether it stands below a key of [`JsonForm::free`].
     is_free: bool,
-    /// Whether the strings of an array are lines, of which the last ones are the beginning of a private key.
-    in_private_key: bool,
+    /// Whether the next string of an array is a line of a private key.
+    private_key: PrivateKey,
     /// The values that were masked in it, if it is an item.
     masked: Vec<Range<usize>>,
     /// Whether it says already how many values were masked before.
@@ -205,6 +210,8 @@ struct Rewrite<'a> {
     stack: Vec<Frame>,
     edits: Vec<Edit>,
     count: usize,
+    /// How many bytes may still be searched for the last lines of private keys.
+    look_ahead: usize,
 }
 
 impl Rewrite<'_> {
@@ -256,7 +263,7 @@ impl Rewrite<'_> {
             key,
             expects_key: is_object,
             is_free,
-            in_private_key: false,
+            private_key: PrivateKey::Outside,
             masked: Vec::new(),
             says_count: false,
         });
@@ -301,6 +308,7 @@ impl Rewrite<'_> {
         let mut end = self.line_of_private_key(&range);
         for secret in &found {
             let masked = secret.secret.start.max(end)..secret.secret.end.min(range.end);
+            let masked = self.whole_escapes(&range, end, masked);
             end = masked.end.max(end);
             let text = self.masker.mark(secret.rule);
             self.mask(masked, text);
@@ -315,11 +323,19 @@ impl Rewrite<'_> {
     fn line_of_private_key(&mut self, range: &Range<usize>) -> usize {
         let json = self.json;
         let line = &json[range.clone()];
-        let Some(array) = self.stack.last_mut().filter(|frame| !frame.is_object) else { return range.start };
-        let was_open = array.in_private_key && can_be_in_private_key(line);
-        array.in_private_key = leaves_key_open(line, was_open);
+        let Some(array) = self.stack.last().filter(|frame| !frame.is_object) else { return range.start };
+        let state = array.private_key;
+        let is_masked = match state {
+            PrivateKey::Outside => false,
+            PrivateKey::Whole => !is_blank(line),
+            PrivateKey::WithoutEnd => looks_like_key(line),
+        };
+        let next = self.private_key_behind(range, state);
+        if let Some(array) = self.stack.last_mut() {
+            array.private_key = next;
+        }
         let rule = self.masker.rules.iter().position(|rule| rule.name == KEY_RULE);
-        let Some(rule) = rule.filter(|_| was_open) else { return range.start };
+        let Some(rule) = rule.filter(|_| is_masked) else { return range.start };
         // A line of a patch keeps its sign.
         let sign = usize::from(matches!(line, [b' ' | b'+' | b'-', _, ..]) && !line.starts_with(KEY_ENDS));
         let length = memmem::find(line, KEY_ENDS).unwrap_or(line.len());
@@ -331,6 +347,43 @@ impl Rewrite<'_> {
         masked.end
     }
 
+    /// Returns whether the string behind this one is a line of a private key.
+    fn private_key_behind(&mut self, range: &Range<usize>, state: PrivateKey) -> PrivateKey {
+        let line = &self.json[range.clone()];
+        let ends_key = |text: &[u8]| memmem::find(text, KEY_ENDS).is_some();
+        let Some(begin) = memmem::rfind(line, KEY_BEGINS) else {
+            return if ends_key(line) { PrivateKey::Outside } else { state };
+        };
+        let behind = &line[begin..];
+        if memmem::find(behind, KEY_LINE).is_none() || ends_key(behind) {
+            return PrivateKey::Outside;
+        }
+        if self.has_end_of_key(range.end + 1) { PrivateKey::Whole } else { PrivateKey::WithoutEnd }
+    }
+
+    /// Returns whether a later string of the array at `from` has the last line of a private key.
+    fn has_end_of_key(&mut self, from: usize) -> bool {
+        let near = &self.json[from.min(self.json.len())..self.json.len().min(from + LONGEST_KEY)];
+        // A hostile text may begin a key in every string: when all have cost too much, each counts as ended, so that
+        // everything in its array is masked.
+        let Some(left) = self.look_ahead.checked_sub(near.len()) else { return true };
+        self.look_ahead = left;
+        let Some(end) = memmem::find(near, KEY_ENDS) else { return false };
+        let mut depth = 0_usize;
+        let mut at = 0;
+        while at < end {
+            match near[at] {
+                b'"' => at = end_of_string(near, at + 1),
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' if depth == 0 => return false,
+                b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        depth == 0
+    }
+
     /// Masks a number or a word that a rule found: it becomes a string.
     fn literal(&mut self, range: Range<usize>) {
         if let Some(secret) = self.found_in(&range).first() {
@@ -339,11 +392,24 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Takes what the rules found in a range and before it.
+    /// Takes what the rules found in a range and before it. A secret that goes on behind the range is masked in it alone: the
+    /// pattern has run over the end of a string, and what follows are other members.
     fn found_in(&mut self, range: &Range<usize>) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
-        self.found = &self.found[before..];
-        self.found.iter().take_while(|found| found.secret.start < range.end).cloned().collect()
+        let (found, rest) = self.found[before..]
+            .split_at(self.found[before..].iter().take_while(|found| found.secret.start < range.end).count());
+        self.found = rest;
+        found.to_vec()
+    }
+
+    /// Moves the ends of a range in a string so that the string stays one; `from` is the end of what was masked before it.
+    fn whole_escapes(&self, string: &Range<usize>, from: usize, range: Range<usize>) -> Range<usize> {
+        if range.is_empty() {
+            return range;
+        }
+        let at = |offset: usize| offset - string.start;
+        let whole = whole_json_escapes(&self.json[string.clone()], at(from), at(range.start)..at(range.end));
+        string.start + whole.start..string.start + whole.end
     }
 
     fn mask(&mut self, range: Range<usize>, text: String) {
@@ -397,8 +463,10 @@ impl Rewrite<'_> {
         if let Some((secret, rule)) =
             self.masker.secret_at_cut(whole).filter(|(secret, _)| range.start + secret.start >= from)
         {
+            let masked = range.start + secret.start..range.start + secret.end;
+            let masked = self.whole_escapes(&range, from, masked);
             let text = self.masker.mark(rule);
-            self.mask(range.start + secret.start..range.start + secret.end, text);
+            self.mask(masked, text);
         }
     }
 }
@@ -408,34 +476,37 @@ fn is_element(stack: &[Frame]) -> bool {
     matches!(stack, [outer, list, element, ..] if outer.is_object && !list.is_object && element.is_object)
 }
 
-/// Returns whether a private key is open behind a line, that is, begins and does not end.
-fn leaves_key_open(line: &[u8], was_open: bool) -> bool {
-    let Some(begin) = memmem::rfind(line, KEY_BEGINS) else {
-        return was_open && memmem::find(line, KEY_ENDS).is_none();
-    };
-    let behind = &line[begin..];
-    memmem::find(behind, KEY_LINE).is_some() && memmem::find(behind, KEY_ENDS).is_none()
+/// Whether the next string of an array is a line of a private key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PrivateKey {
+    /// It is not.
+    Outside,
+    /// It is: a later string has the last line of the key.
+    Whole,
+    /// It is if it looks like one: the last line is missing, so this may also be a search for keys with its other arguments.
+    WithoutEnd,
 }
 
-/// Returns whether a line can stand between the first and the last line of a private key: it ends the key, is blank, is a header
-/// such as `Proc-Type: 4,ENCRYPTED`, a mark, or has a run of base64.
-fn can_be_in_private_key(line: &[u8]) -> bool {
-    /// A shorter run may be a word or a path.
-    const SHORTEST_RUN: usize = 16;
-    let ends_key = memmem::find(line, KEY_ENDS).is_some();
-    // A line of a patch has a sign.
+/// Returns whether a line of JSON text has nothing that a person sees, except for the sign of a patch.
+fn is_blank(line: &[u8]) -> bool {
     let line = if let [b' ' | b'+' | b'-', rest @ ..] = line { rest } else { line };
-    let line = line.trim_ascii();
-    let header = memmem::find(line, b": ").map(|colon| &line[..colon]);
-    let is_name = |name: &[u8]| name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
-    let is_last_line = line.len() >= SHORTEST_RUN / 2 || line.ends_with(b"=");
-    let mut runs = line.split(|byte| !is_base64(std::slice::from_ref(byte)));
-    ends_key
-        || line.is_empty()
-        || line.starts_with(b"[masked: ")
-        || header.is_some_and(is_name)
-        || (is_base64(line) && is_last_line)
-        || runs.any(|run| run.len() >= SHORTEST_RUN)
+    let mut rest = line.trim_ascii();
+    while let [b'\\', b'n' | b'r' | b't', behind @ ..] = rest {
+        rest = behind.trim_ascii();
+    }
+    rest.is_empty()
+}
+
+/// Returns whether a line has a run of base64 as private keys have them: long, with capitals, small letters and digits.
+fn looks_like_key(line: &[u8]) -> bool {
+    const SHORTEST: usize = 24;
+    let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
+    line.split(|byte| !is_base64(std::slice::from_ref(byte))).any(|run| {
+        run.len() >= SHORTEST
+            && has(run, u8::is_ascii_uppercase)
+            && has(run, u8::is_ascii_lowercase)
+            && has(run, u8::is_ascii_digit)
+    })
 }
 
 fn is_base64(text: &[u8]) -> bool {

@@ -95,17 +95,105 @@ fn a_private_key_goes_on_through_the_strings_of_an_array() {
         &format!(r#"{{"lines":[" a","+{begin}","+{mask}","-{mask}","","-{end}","+b"],"c":"d","masked":2}}"#),
     );
     check(
-        &format!(r#"[["{begin}","<base64:9>"],["{begin}","a {end} b","c"],["{begin} {end}","d"]]"#),
+        &format!(r#"[["{begin}","<base64:64>"],["{begin}","a {end} b","c"],["{begin} {end}","d"]]"#),
         &format!(r#"[["{begin}","{mask}"],["{begin}","{mask}{end} b","c"],["{begin} {end}","d"]]"#),
     );
     let certificate = r#"{"lines":["-----BEGIN CERTIFICATE-----","abc","no PRIVATE KEY"]}"#;
     check(certificate, certificate);
     // What a command looks for is no key.
-    let search = format!(r#"{{"args":["grep","-rn","{begin}","src/main.rs","docs/a.md"]}}"#);
+    let search = format!(
+        r#"{{"args":["grep","-rn","{begin}","src/main.rs","packages/frontend/src","documentation"],"b":"{end}"}}"#
+    );
     check(&search, &search);
     // Masking again changes nothing.
     let masked = format!(r#"{{"lines":["+{begin}","+{mask}","{mask}","+{end}"]}}"#);
     check(&masked, &masked);
+}
+
+/// Lines of keys are read in many ways: with their line ends, behind numbers, as a diff with colours.
+#[test]
+fn no_line_of_a_private_key_in_an_array_is_shown() {
+    let key = [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "Proc-Type: 4,ENCRYPTED",
+        "Comment:",
+        "",
+        "@@ -1,4 +1,4 @@",
+        "...",
+    ];
+    let mut lines = key.map(str::to_owned).to_vec();
+    let base64: Vec<_> = (0..6).map(|seed| fill("<base64:64>", &mut Rng::with_seed(seed)).text).collect();
+    lines.extend(base64.iter().cloned());
+    for end in [Some("-----END RSA PRIVATE KEY-----"), None] {
+        for (before, behind) in [
+            ("", ""),
+            ("", "\r"),
+            ("", "\n"),
+            ("+", "\r"),
+            ("     4\t", ""),
+            ("  4→", ""),
+            ("> ", ""),
+            ("a.pem-4-", ""),
+            ("\u{1b}[32m+", "\u{1b}[m"),
+        ] {
+            let lines = lines.iter().map(String::as_str).chain(end);
+            let lines: Vec<_> = lines.map(|line| format!("{before}{line}{behind}")).collect();
+            let json = serde_json::json!({ "lines": lines, "c": "d" }).to_string();
+            let masked = masker().mask_json(&json, Items::Whole);
+            let shown: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+            assert!(base64.iter().all(|line| !shown.to_string().contains(&line[8..24])), "{shown}");
+            assert_eq!(shown["c"], "d");
+        }
+    }
+}
+
+/// Pieces of JSON strings that a rule may cut in two, and texts that the rules below match.
+const PIECES: [&str; 14] = [
+    r"\u200b",
+    r"\u001b",
+    r"\ud83d\udd11",
+    r"\ud83d",
+    r"\n",
+    r"\\",
+    r#"\""#,
+    r"\\n",
+    "密",
+    "a",
+    " ",
+    "kettle.corp.tea",
+    "acmekey=Zr8Qw41LmX",
+    r"\/",
+];
+
+#[test]
+fn rules_of_users_leave_json_valid_and_other_members_alone() {
+    let rules = [
+        r"keywords = ['.corp.tea']\npattern = '[a-z]+\.corp\.tea'",
+        r"keywords = ['.corp.tea']\npattern = '[0-9a-z]+\.corp\.tea.?'",
+        r"keywords = ['corp']\npattern = '(?-u:.)corp(?-u:.)'",
+        r"keywords = ['acmekey=']\npattern = 'acmekey=(?<secret>.+)'",
+        r"keywords = ['acmekey=']\npattern = '.{0,9}acmekey=.{0,15}'",
+    ];
+    for rule in rules {
+        let rules = format!("[[rule]]\nname = 'ours'\n{}", rule.replace(r"\n", "\n"));
+        let ours = Masker::with_rules(&rules).unwrap().with_form(FORM);
+        let mut rng = Rng::with_seed(11);
+        for _ in 0..2000 {
+            let text: String = (0..rng.usize(1..9)).map(|_| PIECES[rng.usize(..PIECES.len())]).collect();
+            let json = format!(r#"{{"a":"{text}","tool":["b"],"usage":{{"c":1}},"title":"{text}…"}}"#);
+            let masked = ours.mask_json(&json, Items::Whole);
+            let masked = String::from_utf8(masked.json.into_owned()).unwrap();
+            let valid = |json: &str| serde_json::from_str::<serde_json::Value>(json);
+            // A half of a character is no JSON for serde_json; it must only stay as it was.
+            let lone = json.replace(r"\ud83d\udd11", "");
+            if lone.contains(r"\ud83d") {
+                continue;
+            }
+            let read =
+                valid(&masked).unwrap_or_else(|error| panic!("{rule}: {error}: {json} became {masked}"));
+            assert_eq!((&read["tool"][0], &read["usage"]["c"]), (&"b".into(), &1.into()), "{masked}");
+        }
+    }
 }
 
 #[test]
