@@ -43,7 +43,7 @@ impl Masker {
         let near = (text.len().saturating_sub(NEAR)..=text.len()).find(|&at| text.is_char_boundary(at))?;
         let (cut, near) = (&text[near..], near);
         let mut hits = Vec::new();
-        self.prefilter.for_each_hit(cut.as_bytes(), |hit| hits.push(hit));
+        self.prefilter().for_each_hit(cut.as_bytes(), |hit| hits.push(hit));
         hits.retain(|hit| self.may_reach_end(cut, *hit));
         if hits.is_empty() {
             return None;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::json::JsonForm;
 use crate::mark::Mark;
@@ -20,7 +21,8 @@ const RECENT: usize = 4;
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
     pub(crate) form: JsonForm,
-    pub(crate) prefilter: Prefilter,
+    /// Is built when it is first needed, when the form is known.
+    prefilter: OnceLock<Prefilter>,
 }
 
 /// A text whose secrets are masked.
@@ -79,12 +81,15 @@ impl Masker {
     /// Sets what the JSON consists of that [`Masker::mask_json`] masks.
     #[must_use]
     pub fn with_form(self, form: JsonForm) -> Self {
-        Self { prefilter: Prefilter::new(&self.rules, &form), form, ..self }
+        Self { form, prefilter: OnceLock::new(), ..self }
     }
 
     fn from_rules(rules: Vec<Rule>) -> Self {
-        let form = JsonForm::default();
-        Self { prefilter: Prefilter::new(&rules, &form), form, rules }
+        Self { rules, form: JsonForm::default(), prefilter: OnceLock::new() }
+    }
+
+    pub(crate) fn prefilter(&self) -> &Prefilter {
+        self.prefilter.get_or_init(|| Prefilter::new(&self.rules, &self.form))
     }
 
     /// Masks the secrets of a whole text. Nothing is allocated if there are none.
@@ -142,7 +147,7 @@ impl Masker {
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();
         let marks = OnceCell::new();
-        let seen = self.prefilter.for_each_hit(text.as_bytes(), |Hit { offset, rule }| {
+        let seen = self.prefilter().for_each_hit(text.as_bytes(), |Hit { offset, rule }| {
             if resume.get(rule).is_some_and(|&from| offset < from) {
                 return;
             }

@@ -1,12 +1,13 @@
 //! Finds all keywords of all rules in one pass, so that text without a keyword costs no regular expression.
 //!
-//! Every second byte of the text is looked at together with the two bytes behind it. A keyword starts there or one
-//! byte earlier, so that its first or its second byte is among those looked at. Two tables say which groups of keywords
-//! have the first two of the three bytes, and which have the last two: in most places, no group has both. Where one has,
-//! a hash of the three bytes at the start finds the keyword.
+//! Every second byte of the text is looked at together with the three bytes behind it. A keyword starts there or one
+//! byte earlier. Two tables say which groups of keywords have the first two of the four bytes, and which have the last
+//! two: in most places, no group has both. Where one has, a hash of the three bytes at the start finds the keyword.
 //!
 //! An Aho–Corasick automaton over the same keywords takes longer to build, which counts for a program that shows one
 //! session and ends.
+
+use std::iter;
 
 use crate::json::{self, JsonForm};
 use crate::rule::Rule;
@@ -29,9 +30,9 @@ const WORDS: usize = 1024;
 /// The keywords of all rules, and what else is looked for in the same pass.
 #[derive(Debug)]
 pub(crate) struct Prefilter {
-    /// For each pair of bytes, the groups in which it can be the first and the second of three bytes.
+    /// For each pair of bytes, the groups in which it can be the first two of four bytes.
     first_pairs: Pairs,
-    /// For each pair of bytes, the groups in which it can be the second and the third.
+    /// For each pair of bytes, the groups in which it can be the last two.
     last_pairs: Pairs,
     /// A bit for each hash with which a keyword starts.
     starts: Box<[u64; WORDS]>,
@@ -114,14 +115,15 @@ impl Prefilter {
     pub(crate) fn for_each_hit(&self, text: &[u8], mut report: impl FnMut(Hit)) -> Seen {
         let mut seen = Seen::default();
         let mut try_at = |offset| {
-            if let Some(hash) = hash_of_start(&text[offset..]).filter(|hash| self.may_start(*hash)) {
+            let Some(start) = text.get(offset..) else { return };
+            if let Some(hash) = hash_of_start(start).filter(|hash| self.may_start(*hash)) {
                 self.report_keywords_at(text, offset, hash, &mut seen, &mut report);
             }
         };
         let mut offset = 0;
-        while let Some(chunk) = text[offset..].first_chunk::<{ CHUNK + 1 }>() {
-            let pair = |at: usize| *chunk[at..].first_chunk().expect("one byte more is there");
-            let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 1));
+        while let Some(chunk) = text[offset..].first_chunk::<{ CHUNK + 2 }>() {
+            let pair = |at: usize| *chunk[at..].first_chunk().expect("two bytes more are there");
+            let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 2));
             // The first place is in the lowest byte.
             let mut places =
                 (0..CHUNK).step_by(2).rev().fold(0, |places, at| places << 8 | u64::from(groups(at)));
@@ -130,8 +132,9 @@ impl Prefilter {
                 let [groups, ..] = (places >> (8 * place)).to_le_bytes();
                 places &= !(0xff << (8 * place));
                 let at = offset + 2 * place as usize;
-                if groups & STARTS_EARLIER != 0 && at > 0 {
-                    try_at(at - 1);
+                if groups & STARTS_EARLIER != 0 {
+                    // Before the first byte nothing starts.
+                    try_at(at.wrapping_sub(1));
                 }
                 if groups & STARTS_HERE != 0 {
                     try_at(at);
@@ -172,21 +175,27 @@ impl Prefilter {
     }
 }
 
-/// Returns the groups in which each pair of bytes is the first two, and those in which it is the last two of three.
+/// Returns the groups in which each pair of bytes is the first two, and those in which it is the last two of four.
 fn pairs(keywords: &[Keyword]) -> (Pairs, Pairs) {
-    let (mut first, mut last) = (Pairs::new(), Pairs::new());
-    // A group has few pairs if its keywords begin alike. The shortest keywords stand in one group, because any
-    // byte can be their fourth one.
-    let mut alike: Vec<_> = keywords.iter().collect();
-    alike.sort_by_key(|keyword| (keyword.text.len() > SHORTEST_KEYWORD, &keyword.text));
-    for (index, keyword) in alike.into_iter().enumerate() {
-        let here = 1 << (2 * (index * GROUPS / keywords.len()));
+    // The shortest keywords are the first group: if one of them starts earlier, anything can be the last two bytes.
+    let (shortest, mut others): (Vec<_>, Vec<_>) =
+        keywords.iter().partition(|keyword| keyword.text.len() == SHORTEST_KEYWORD);
+    let (mut first, mut last) = (Pairs::new(0), Pairs::new(0b10));
+    // Keywords that begin alike come into one group, which then has fewer pairs.
+    others.sort_by_key(|keyword| &keyword.text);
+    let groups = others.chunks(others.len().div_ceil(GROUPS - 1).max(1));
+    for (group, keywords) in iter::once(&*shortest).chain(groups).enumerate() {
+        let here = 1 << (2 * group);
         let earlier = here << 1;
-        let [a, b, c, d] = [0, 1, 2, 3].map(|at| keyword.bytes_at(at));
-        first.add(&a, &b, here);
-        last.add(&b, &c, here);
-        first.add(&b, &c, earlier);
-        last.add(&c, &d, earlier);
+        for keyword in keywords {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at| keyword.bytes_at(at));
+            first.add(&a, &b, here);
+            last.add(&c, &d, here);
+            first.add(&b, &c, earlier);
+            if group > 0 {
+                last.add(&d, &keyword.bytes_at(4), earlier);
+            }
+        }
     }
     (first, last)
 }
@@ -196,8 +205,9 @@ fn pairs(keywords: &[Keyword]) -> (Pairs, Pairs) {
 struct Pairs(Box<[u8; 1 << 16]>);
 
 impl Pairs {
-    fn new() -> Self {
-        let groups = vec![0; 1 << 16].into_boxed_slice();
+    /// Makes a table in which all pairs have the same groups.
+    fn new(groups: u8) -> Self {
+        let groups = vec![groups; 1 << 16].into_boxed_slice();
         Self(groups.try_into().expect("there is one for each pair"))
     }
 

@@ -24,8 +24,8 @@ pub(crate) struct Rule {
     pub(crate) name: String,
     pub(crate) keywords: Vec<String>,
     pub(crate) patterns: Patterns,
-    /// The same without conditions on what follows the secret, for texts that are cut.
-    pub(crate) cut_patterns: Patterns,
+    /// The same without a condition on what follows the secret, for texts that are cut; `None` if there is no condition.
+    pub(crate) cut_patterns: Option<Patterns>,
     pub(crate) ignore_case: bool,
     pub(crate) inside_word: bool,
     /// How many bytes of a match precede the keyword, at least and at most.
@@ -98,7 +98,8 @@ impl Rule {
 
     /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
     pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
-        self.match_patterns(&self.cut_patterns, text, offset, |_| false)
+        let patterns = self.cut_patterns.as_ref().unwrap_or(&self.patterns);
+        self.match_patterns(patterns, text, offset, |_| false)
     }
 
     fn match_patterns(

@@ -164,7 +164,7 @@ impl RuleSource {
             name: self.name.get_ref().clone(),
             keywords: self.keywords.get_ref().clone(),
             patterns: self.patterns(pattern, parts, author),
-            cut_patterns: self.patterns(without_word_end(pattern), parts, author),
+            cut_patterns: without_word_end(pattern).map(|open| self.patterns(open, parts, author)),
             ignore_case: self.ignore_case,
             inside_word: self.inside_word,
             before: self.before.unwrap_or_default(),
@@ -193,9 +193,9 @@ fn expanded(pattern: &str, parts: &Parts) -> String {
     format!("(?:{})", expand(pattern, parts, DEEPEST_PART))
 }
 
-/// Returns the pattern for texts that are cut: a token of a fixed length need not end there.
-fn without_word_end(pattern: &str) -> &str {
-    pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\')).unwrap_or(pattern)
+/// Returns the pattern for texts that are cut, if it is another one: a token of a fixed length need not end there.
+fn without_word_end(pattern: &str) -> Option<&str> {
+    pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\'))
 }
 
 /// Returns a pattern that matches where any of `allow` does, without regard to case.
