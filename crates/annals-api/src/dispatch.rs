@@ -237,20 +237,6 @@ struct Reveal {
     reveal: Option<bool>,
 }
 
-/// Returns whether a method reads the transcript of one session, which may take long.
-pub fn reads_one_session(method: Method) -> bool {
-    matches!(
-        method,
-        Method::HistoryLoad
-            | Method::HistoryRead
-            | Method::HistoryTurns
-            | Method::HistoryTools
-            | Method::HistoryFiles
-            | Method::HistoryStats
-            | Method::HistoryAgents
-    )
-}
-
 /// Removes the prefix `claude:` from an id, and refuses what cannot be the id of a session.
 pub fn session_id(id: &str) -> Result<&str, Error> {
     let id = id.strip_prefix("claude:").unwrap_or(id);

@@ -34,8 +34,7 @@ pub use age::parse_age;
 pub use cancel::Cancelled;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{
-    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, reads_one_session, session_id,
-    spell, workspace,
+    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, session_id, spell, workspace,
 };
 pub use line::{has_harmful, json_line, judged};
 pub use mask::{Masking, RULES_FILE, RulesError, spell_masked};

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use annals_api::rpc::{Error, Outcome, Params};
-use annals_api::{Api, Cancelled, Masking, reads_one_session, session_id, spell, workspace};
+use annals_api::{Api, Cancelled, Masking, session_id, spell, workspace};
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
@@ -95,7 +95,7 @@ impl Server {
         // A change is not cancelled once it has begun, so that its answer says whether it was made.
         let is_change = known.is_some_and(Method::is_change);
         let waits_for = if is_change { Cancelled::default() } else { cancelled.clone() };
-        let session = known.filter(|method| reads_one_session(*method)).and_then(|_| params.read().ok());
+        let session = known.filter(|method| method.reads_one_session()).and_then(|_| params.read().ok());
         let session = session.map(|NamedSession { session_id }| session_id);
         self.work_on(session.as_deref(), &waits_for, move |server| {
             server.dispatch(&method, &params, &cancelled)
