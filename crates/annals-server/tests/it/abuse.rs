@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
 use annals_proto::{ErrorCode, Method};
@@ -193,10 +193,10 @@ fn the_trash_gives_back_only_what_was_deleted_from_the_folders_that_are_served()
     let engine = Engine::open(roots, Home::at(world.path().join("annals")));
     let elsewhere = Server::new(engine, Options::default());
     let params = Params::of(&json!({"sessionId": TEA})).unwrap();
-    assert!(elsewhere.dispatch("history/delete", &params, &Cancelled::default()).is_ok());
+    assert!(elsewhere.dispatch("history/delete", &params, &CancelToken::default()).is_ok());
     assert_eq!(world.get("history/trash", &json!({})), json!({"sessions": []}));
     assert_eq!(world.refusal("history/restore", &json!({"sessionId": TEA})), ErrorCode::NotFound);
     assert!(!theirs.exists());
-    assert!(elsewhere.dispatch("history/restore", &params, &Cancelled::default()).is_ok());
+    assert!(elsewhere.dispatch("history/restore", &params, &CancelToken::default()).is_ok());
     assert!(theirs.exists());
 }
