@@ -1095,7 +1095,7 @@ export interface WatchResult {
   subscription: string;
 }
 
-/** What can be asked. */
+/** Methods of the server. */
 export interface Methods {
   "history/agents": { params: AgentsParams; result: AgentsResult };
   "history/archive": { params: SessionParams; result: ChangeResult };
@@ -1119,7 +1119,7 @@ export interface Methods {
   "history/watch": { params: WatchParams; result: WatchResult };
 }
 
-/** What is told unasked. */
+/** Notifications of the server. */
 export interface Notifications {
   "history/appended": AppendedNotice;
   "history/changed": ChangedNotice;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, fs, io};
 
+use annals_engine::LONGEST_PROMPT;
 use annals_secrets::{Items, JsonForm, Masked, Masker, RuleError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -77,8 +78,8 @@ const KEEP_BASE64: &[&str] = &["signature", "data"];
 /// Values whose members anybody may have named, such as the arguments of tools: below these, every string is masked.
 const FREE: &[&str] = &["input", "rawInput", "rawOutput", "toolUseResult", "result", "attachment", "record"];
 
-/// Texts that may have been cut after so many characters (LISTS 2.7), and may end inside a secret.
-const CUT: &[(&str, usize)] = &[("title", 300), ("firstPrompt", 300), ("beginning", 0)];
+/// Texts that may have been cut after this number of characters (LISTS 2.7), and may end inside a secret.
+const CUT: &[(&str, usize)] = &[("title", LONGEST_PROMPT), ("firstPrompt", LONGEST_PROMPT), ("beginning", 0)];
 
 const FORM: JsonForm = JsonForm { keep: KEEP, keep_base64: KEEP_BASE64, free: FREE, cut: CUT };
 
@@ -181,8 +182,8 @@ impl Masking {
 }
 
 /// Serializes a value for a peer, masked unless the peer may see everything.
-pub fn spell_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
-    let json = crate::dispatch::spell(value)?;
+pub fn serialize_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
+    let json = crate::dispatch::serialize(value)?;
     Ok(match masking {
         Some(masking) => masking.result(json),
         None => json,

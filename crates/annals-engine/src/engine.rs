@@ -537,7 +537,7 @@ impl Engine {
         rewrite::entry_id(file, beginning)
     }
 
-    /// Removes one entry from a transcript. The last line is cut off; for any other line the file is written anew, unless it
+    /// Removes one entry from a transcript. The last line is cut off; for any other line the file is rewritten, unless it
     /// is larger than `limit`.
     pub fn remove_entry(
         &self,

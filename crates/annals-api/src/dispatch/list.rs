@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 
 use super::{Api, LONGEST_PAGE, limit};
 use crate::age::parse_age;
-use crate::cancel::Cancelled;
+use crate::cancel::CancelToken;
 use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
 use crate::to_wire;
@@ -27,7 +27,7 @@ impl Api {
     pub(super) fn list(
         &self,
         params: &wire::ListParams,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::ListResult, Error> {
         let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
         let wanted = ListOptions {

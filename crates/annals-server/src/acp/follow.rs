@@ -109,7 +109,7 @@ impl EventReporter {
         match event {
             TailEvent::Removed => self.fate_message(Fate { gone: true, ..Fate::default() }),
             TailEvent::Replaced => self.fate_message(Fate { reset: true, ..Fate::default() }),
-            TailEvent::Described => self.changed_info(),
+            TailEvent::DescriptionChanged => self.changed_info(),
             TailEvent::Lines(lines) => {
                 self.add_lines(lines)?;
                 let updates = self.builder.take().into_iter();

@@ -1,9 +1,9 @@
 //! Requests and answers as they stand in files, and in the document that others read.
 //!
 //! A line that begins with `-->` is sent, those that begin with `<--` must come back. One that begins with `+++` appends a
-//! line to a file of the project of the first session: its path, a blank, and the line. What is not asked of histories
-//! goes through a connection, which may say more than the answer. With `ANNALS_UPDATE=1` the answers are
-//! written anew; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`. `<secret>` is an
+//! line to a file of the project of the first session: its path, a blank, and the line. ACP requests
+//! go through a connection, because notifications may precede their answer. With `ANNALS_UPDATE=1` the answers are
+//! written again; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`. `<secret>` is an
 //! invented token that is made at run time. A file with the line `=== allow-reveal` is sent to a server that reveals secrets.
 //!
 //! `rpc` has the answers of today, `rpc-compat` those that clients of earlier versions were written against.
@@ -99,7 +99,7 @@ fn the_examples_of_the_protocol_are_true() {
     check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PROTOCOL.md"));
 }
 
-/// The pairs of `rpc-compat` are never written anew: clients were written against them.
+/// The pairs of `rpc-compat` are never updated: clients were written against them.
 #[test]
 fn clients_of_earlier_versions_get_the_same_bytes_but_for_listed_additions() {
     let paths = pairs_in("rpc-compat");
