@@ -182,7 +182,10 @@ impl Api {
         let session = self.session(id, workspace)?;
         match agent {
             None => Ok(session),
-            Some(agent) => Ok(self.engine.agent_with_id(&session, agent_id(agent)?)?),
+            Some(agent) => {
+                let workspace = list::workspace(workspace)?;
+                Ok(self.engine.agent_with_id(&session, agent_id(agent)?, workspace.as_deref())?)
+            }
         }
     }
 

@@ -388,7 +388,7 @@ impl Pusher {
         }
         let before = self.queue.position();
         match head {
-            None => self.queue.start_with_empty_log(),
+            None => self.queue.start_over(),
             Some(head) => {
                 let Some(known) = self.queue.find(&head) else { return Err(PushError::UnknownHead { head }) };
                 self.queue.continue_behind(known);

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::write::fs::Disk;
 use testkit::faults::{FaultyDisk, every_fault};
 use testkit::ingress::{Answer, Fault, Log};
@@ -399,6 +400,57 @@ fn no_record_is_added_to_the_log_of_another_transcript() {
     // In a log of its own, the records in front of the first entry follow it.
     world.server.log.lock().unwrap().forget(1);
     world.pusher(all).push().unwrap();
+    assert_eq!(world.server.ids(), ["a", "title", "b"]);
+}
+
+/// Such progress was saved by versions that sent records to a log that was empty.
+#[test]
+fn progress_that_names_no_entry_does_not_say_whose_log_it_is() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n{\"type\":\"tag\"}\n");
+    let all = PushOptions { all: true, ..options() };
+    let mut pusher = world.pusher(all);
+    pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+    let file = path(world.folder.path());
+    let identity = FileState::of(&file).unwrap().unwrap().identity;
+    let checkpoint = Checkpoint::at(&mut fs::File::open(&file).unwrap(), identity, 0).unwrap();
+    fs::create_dir_all(pusher.progress.parent().unwrap()).unwrap();
+    let progress = format!(
+        "{{\"version\":1,\"session\":\"{SESSION}\",\"address\":\"{ADDRESS}\",\"checkpoint\":\"{checkpoint}\",\
+         \"records\":10,\"last\":null}}"
+    );
+    fs::write(&pusher.progress, progress).unwrap();
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    let outcome = pusher.push().unwrap();
+    assert_eq!((outcome.sent, outcome.waiting), (0, 2));
+    assert_eq!(world.server.ids(), ["foreign"]);
+}
+
+#[test]
+fn records_follow_the_first_entry_into_a_log_that_the_server_lost() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n");
+    world.add(&["a"]);
+    let all = PushOptions { all: true, ..options() };
+    let push = || {
+        let mut pusher = world.pusher(all);
+        pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+        pusher.push()
+    };
+    push().unwrap();
+    assert_eq!(world.server.ids(), ["a", "title"]);
+    // The first answer says that the log is empty, the next one ends the push.
+    *world.server.log.lock().unwrap() = Log::default();
+    world.add(&["b"]);
+    world.server.plan([Fault::NeedlessConflict, Fault::StatusBefore(401)]);
+    assert!(matches!(push(), Err(PushError::Unauthorized)));
+    assert_eq!(world.server.ids(), [""; 0], "no record is in front of the first entry");
+    // Meanwhile the log became another's.
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    assert!(matches!(push(), Err(PushError::UnknownHead { .. })));
+    assert_eq!(world.server.ids(), ["foreign"]);
+    *world.server.log.lock().unwrap() = Log::default();
+    push().unwrap();
     assert_eq!(world.server.ids(), ["a", "title", "b"]);
 }
 
