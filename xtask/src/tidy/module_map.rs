@@ -83,6 +83,7 @@ mod tests {
         let named = [
             "lib.rs",
             "pot.rs",
+            "jug.rs",
             "chain/walk.rs",
             "chain/leaf.rs",
             "chain/tests.rs",
