@@ -32,7 +32,7 @@ pub(crate) fn run(engine: &Engine, args: &Push, global: &Global) -> Result<ExitC
     }
     out.flush()?;
     let again = Again { file: &file, address: &args.address, all: args.all, access: &args.access };
-    note_unsent(&report.outcome, "--all");
+    note_unsent(&report, "--all");
     conclude(&report, &again).map(|()| ExitCode::SUCCESS)
 }
 
@@ -57,12 +57,16 @@ pub(crate) fn finish(pusher: BackgroundPusher, args: &Record, file: &TranscriptF
     let mut out = output::stdout();
     output::json_line(&mut out, &to_wire(file, &address, &report, false))?;
     out.flush()?;
-    note_unsent(&report.outcome, "--push-all");
+    note_unsent(&report, "--push-all");
     conclude(&report, &Again { file, address: given, all: args.push_all, access: &args.access })
 }
 
 /// Says which entries are not sent, and what it takes to send them. `option` requests records.
-fn note_unsent(outcome: &PushOutcome, option: &str) {
+fn note_unsent(PushReport { outcome, error, .. }: &PushReport, option: &str) {
+    // Then no option would send them.
+    if matches!(error, Some(PushError::NoUsableId)) {
+        return;
+    }
     if outcome.waiting > 0 {
         output::note(&format!(
             "note: not sent yet: {} without a uuid; such records wait for the first entry with a uuid, whose answer says whether the log is that of this session",

@@ -325,6 +325,30 @@ fn what_cannot_be_sent_is_said() {
 }
 
 #[test]
+fn a_session_without_a_uuid_that_can_be_a_header_is_not_pushed() {
+    let (home, server) = (Home::new(), Server::sound().unwrap());
+    let url = server.url();
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"茶\"}\n";
+    home.write(format!(".claude/projects/-tea/{SESSION}.jsonl"), prompt("茶1") + &prompt("茶2") + title);
+    for more in [&[][..], &["--all"], &["--all", "--dry-run"]] {
+        let ran = push(&home, &url, more);
+        assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{more:?}");
+        assert_eq!(
+            ran.stderr,
+            "annals: cannot push: no entry of the transcript has a uuid that can be the value of an HTTP header: at most 256 visible ASCII characters\n"
+        );
+    }
+    let told = json(&push(&home, &url, &["--json"]).stdout);
+    assert_eq!((&told["pushed"], &told["pending"], &told["skipped"]), (&0.into(), &0.into(), &2.into()));
+    assert!(told["error"].as_str().unwrap().starts_with("no entry of the transcript"), "{told}");
+    assert_eq!(server.requests(), 0);
+    // An entry that can be sent brings the others with it.
+    let path = home.path().join(format!(".claude/projects/-tea/{SESSION}.jsonl"));
+    File::options().append(true).open(path).unwrap().write_all(prompt("a").as_bytes()).unwrap();
+    assert_eq!(json(&push(&home, &url, &["--all", "--json"]).stdout)["pushed"], 4);
+}
+
+#[test]
 fn a_missing_log_and_an_agent_are_explained() {
     let home = small_home();
     let (url, _request) =
