@@ -249,6 +249,11 @@ impl Pusher {
         &self.session
     }
 
+    /// Returns whether a restart is still to be done: it was requested, and no progress has replaced the earlier one yet.
+    pub fn is_restart_pending(&self) -> bool {
+        self.options.restart
+    }
+
     /// Returns the number of entries that were stored since the pusher was made.
     pub fn sent(&self) -> usize {
         self.queue.stored_count()

@@ -138,7 +138,7 @@ impl Failure {
                 "push to another address, or remove the log on the server".to_owned()
             }
             PushError::Rewritten { .. } => format!(
-                "`{again} --restart` continues behind the last entry that the server has, if the transcript still has it"
+                "`{again}` continues behind the last entry that the server has, if the transcript still has it"
             ),
             _ => format!("`{again}` sends what is pending"),
         };

@@ -164,13 +164,33 @@ fn a_rewritten_transcript_stops_the_push_with_a_way_to_go_on() {
     hint: all entries are on disk
     hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log' --restart` continues behind the last entry that the server has, if the transcript still has it
     ");
+    // As long as a restart fails, the command that continues it is a restart.
+    server.set_plan(Box::new(|| Some(Fault::DropBefore)));
+    let ran = push(&home, &url, &["--restart"]);
+    assert_snapshot!(without_port(&ran.stderr, &url).lines().last().unwrap(), @"hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log' --restart` sends what is pending");
+    server.set_plan(Box::new(|| None));
     assert_eq!(push(&home, &url, &["--restart"]).code, Some(0));
     assert_eq!(server.log().entries().len(), 4);
+    // A restart that has saved its progress is not repeated.
+    let append = |id: &str| {
+        File::options().append(true).open(recorded(&home)).unwrap().write_all(prompt(id).as_bytes()).unwrap();
+    };
+    append("e");
+    append("f");
+    let mut count = 0;
+    server.set_plan(Box::new(move || {
+        count += 1;
+        (count > 2).then_some(Fault::DropBefore)
+    }));
+    let ran = push(&home, &url, &["--restart"]);
+    assert_snapshot!(without_port(&ran.stderr, &url).lines().last().unwrap(), @"hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log'` sends what is pending");
+    server.set_plan(Box::new(|| None));
+    assert_eq!(push(&home, &url, &[]).code, Some(0));
     // Another transcript was pushed there.
     let other = Home::new();
     let ran = record(&other, &url, &["x"], &[]);
     assert_snapshot!(without_port(&ran.stderr, &url), @"
-    annals: cannot push: the last entry on the server, `d`, is not in the transcript: another transcript was pushed there, or this one was rewritten
+    annals: cannot push: the last entry on the server, `f`, is not in the transcript: another transcript was pushed there, or this one was rewritten
     hint: all entries are on disk
     hint: push to another address, or remove the log on the server
     ");
