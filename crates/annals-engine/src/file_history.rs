@@ -112,11 +112,16 @@ impl FileHistory {
     /// Returns the content of a version; `None` if the file did not exist.
     pub fn content(&self, version: &FileVersion) -> Result<Option<Vec<u8>>, Error> {
         let Some(name) = &version.name else { return Ok(None) };
+        if self.folder.is_none() && is_plain_name(name) {
+            return Err(Error::new(ErrorKind::BackupGone));
+        }
         let path = self.backup_path(name).ok_or_else(|| Error::new(ErrorKind::StrayBackup))?;
         let mut content = Vec::new();
         let read = open_regular(&path).and_then(|mut file| io::Read::read_to_end(&mut file, &mut content));
-        read.map_err(|source| Error::read(&path, source))?;
-        Ok(Some(content))
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::new(ErrorKind::BackupGone)),
+            read => read.map(|_| Some(content)).map_err(|source| Error::read(&path, source)),
+        }
     }
 
     /// Returns the file that holds the content of a version, if it is kept.
@@ -175,8 +180,12 @@ impl FileHistory {
         self.changed().filter(move |file| filter.is_file(&file.path))
     }
 
+    /// Returns the one file that has a path, or else whose path ends with it.
     fn index(&self, wanted: &str) -> Result<usize, Error> {
         let filter = FileFilter::new(wanted);
+        if let Some(index) = self.files.iter().position(|file| filter.is_path(&file.path)) {
+            return Ok(index);
+        }
         let is_it = |file: &ChangedFile| filter.is_file(&file.path);
         let found = self.files.iter().enumerate().filter(|(_, file)| is_it(file));
         match found.collect::<Vec<_>>()[..] {

@@ -129,6 +129,11 @@ pub enum PushError {
         /// The reason of the last failure.
         reason: String,
     },
+    /// The transcript has entries, but none with a uuid that can be sent.
+    #[error(
+        "no entry of the transcript has a uuid that can be the value of an HTTP header: at most 256 visible ASCII characters"
+    )]
+    NoUsableId,
     /// Another process pushes the same transcript to the same address.
     #[error("another annals process is pushing this transcript to this address")]
     Busy,
@@ -138,9 +143,14 @@ pub enum PushError {
 }
 
 impl PushError {
-    /// Returns whether a later push cannot succeed unless something changes: the token, the address or the transcript.
+    /// Returns whether a later push cannot succeed unless something other than an appended line changes: the token, the address
+    /// or the transcript.
     pub fn is_final(&self) -> bool {
-        !matches!(self, PushError::Unavailable { .. } | PushError::Busy | PushError::Engine(_))
+        let may_pass = matches!(
+            self,
+            PushError::NoUsableId | PushError::Unavailable { .. } | PushError::Busy | PushError::Engine(_)
+        );
+        !may_pass
     }
 }
 
@@ -239,6 +249,11 @@ impl Pusher {
         &self.session
     }
 
+    /// Returns whether a restart is still to be done: it was requested, and no progress has replaced the earlier one yet.
+    pub fn is_restart_pending(&self) -> bool {
+        self.options.restart
+    }
+
     /// Returns the number of entries that were stored since the pusher was made.
     pub fn sent(&self) -> usize {
         self.queue.stored_count()
@@ -275,6 +290,9 @@ impl Pusher {
         };
         let Some(progress) = progress else {
             self.queue.start_over();
+            if self.queue.has_unusable_ids_only() {
+                return Err(PushError::NoUsableId);
+            }
             return Ok(Some(file));
         };
         let change = progress.checkpoint.compare(&mut file, &state).map_err(failed)?;

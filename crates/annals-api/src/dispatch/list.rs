@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use annals_engine::{ArchiveFilter, ListOptions, SessionRow};
 use annals_proto as wire;
-use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
 
 use super::{Api, LONGEST_PAGE, limit};
 use crate::age::parse_age;
@@ -128,20 +128,27 @@ enum Day {
     End,
 }
 
-/// Reads a time, or the start or the end of a day in UTC.
+/// Reads a time, or the start or the end of a day. What has no offset is in UTC.
 fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    let wrong = |_| Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)");
-    let date = text.parse::<Date>().map_err(wrong)?;
-    let date = match day {
-        Day::Start => Ok(date),
-        Day::End => date.tomorrow(),
+    let wrong = || Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)");
+    // jiff ignores the name of a zone here.
+    if text.contains('[') {
+        return Err(wrong());
+    }
+    // The first moment, if the text is a day.
+    let time = text.parse::<DateTime>().map_err(|_| wrong())?;
+    let is_day = !text.contains([':', 'T', 't', ' ']);
+    let moment = match day {
+        Day::End if is_day => time.checked_add(1.day()),
+        _ => Ok(time),
     };
-    let time = date.and_then(|date| date.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
-    // The last representable day has no end; peers send it for "no bound".
-    Ok(time.unwrap_or(Timestamp::MAX))
+    let moment = moment.and_then(|time| time.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
+    // The first and the last day cannot be represented as times; peers send them for "no bound".
+    let bound = if time.year() < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Ok(moment.unwrap_or(bound))
 }
 
 /// Reads since when sessions are inactive: how long ago, a time, or the start of a day in UTC.
@@ -182,8 +189,27 @@ mod tests {
         assert!(before - day * 7 <= week_ago && week_ago <= Timestamp::now() - day * 7);
         assert_eq!(inactive_since("2026-01-31").unwrap().to_string(), "2026-01-31T00:00:00Z");
         assert_eq!(inactive_since("2026-01-31T12:00:00+08:00").unwrap().to_string(), "2026-01-31T04:00:00Z");
-        for wrong in ["", "d", "-1d", "soon", "99999999999999999999w"] {
+        assert_eq!(inactive_since("2026-01-31T23:00").unwrap().to_string(), "2026-01-31T23:00:00Z");
+        for wrong in ["", "d", "-1d", "soon", "99999999999999999999w", "2026-01-31T23:00[Asia/Tokyo]"] {
             assert_eq!(inactive_since(wrong).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_an_offset_is_in_utc() {
+        for text in ["2026-03-01T23:00", "2026-03-01t23:00:00", "2026-03-01 23:00:00.0", "20260301T2300"] {
+            for day in [Day::Start, Day::End] {
+                assert_eq!(moment(text, day).unwrap().to_string(), "2026-03-01T23:00:00Z", "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_that_cannot_be_represented_is_no_bound() {
+        for (text, bound) in [("-009999-01-01", Timestamp::MIN), ("9999-12-31", Timestamp::MAX)] {
+            for day in [Day::Start, Day::End] {
+                assert_eq!(moment(text, day).unwrap(), bound, "{text}");
+            }
         }
     }
 
@@ -195,7 +221,9 @@ mod tests {
         assert_eq!(moment("2026-01-31T12:00:00+08:00", Day::End).unwrap(), "2026-01-31T04:00:00Z");
         assert_eq!(moment("9999-12-31", Day::End).unwrap(), Timestamp::MAX.to_string());
         assert_eq!(moment("0000-01-01", Day::Start).unwrap(), "0000-01-01T00:00:00Z");
-        for wrong in ["", "yesterday", "2026-13-01", "9999-12-31T"] {
+        for wrong in
+            ["", "yesterday", "2026-13-01", "9999-12-31T", "2026-01-31[Asia/Tokyo]", "2026-01-31+08:00"]
+        {
             assert_eq!(moment(wrong, Day::Start).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
         }
     }

@@ -87,6 +87,11 @@ impl FileFilter {
         }
     }
 
+    /// Returns whether a path is the wanted one.
+    pub(crate) fn is_path(&self, file: &str) -> bool {
+        plain(file) == self.wanted
+    }
+
     /// Returns whether a path is the wanted one, or ends with it.
     pub(crate) fn is_file(&self, file: &str) -> bool {
         let file = plain(file);

@@ -134,6 +134,11 @@ impl Queue {
         self.items.iter().filter(|item| item.has_other_id && !self.all).count()
     }
 
+    /// Returns whether there are uuids, but none that can be the value of a header.
+    pub(super) fn has_unusable_ids_only(&self) -> bool {
+        self.ids.is_empty() && self.items.iter().any(|item| item.has_other_id)
+    }
+
     fn is_pending(&self, index: usize) -> bool {
         match self.items[index].id {
             Some(_) => index >= self.entries_stored,
