@@ -42,15 +42,22 @@ fn sections(map: &str) -> Vec<(&str, String)> {
 fn complaints_of(text: &str, files: &[&Path]) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric() && !"_./".contains(c));
     let words: Vec<_> = words.map(|word| word.trim_end_matches('.')).collect();
-    let is_source = |path: &&&Path| path.extension().is_some_and(|extension| extension == "rs");
     let is_module =
         |file: &&&Path| !["lib.rs", "main.rs", "tests.rs"].iter().any(|name| file.ends_with(name));
     let is_named = |file: &Path| words.iter().any(|word| names(text, word, file));
-    let unnamed = files.iter().filter(is_source).filter(is_module).filter(|file| !is_named(file));
+    let unnamed =
+        files.iter().filter(|file| is_source(file)).filter(is_module).filter(|file| !is_named(file));
     let unnamed = unnamed.map(|file| format!("no word about `{}`", file.display()));
     let named: Vec<_> = words.iter().map(Path::new).collect();
-    let gone = named.iter().filter(is_source).filter(|name| !files.iter().any(|file| file.ends_with(name)));
+    let gone = named
+        .iter()
+        .filter(|name| is_source(name))
+        .filter(|name| !files.iter().any(|file| file.ends_with(name)));
     unnamed.chain(gone.map(|name| format!("`{}` does not exist", name.display()))).collect()
+}
+
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
 }
 
 /// Returns whether a word of a text names a file: `chain/walk.rs` by `walk.rs`, by `chain/walk`, by `walk` in a text that has
@@ -59,7 +66,7 @@ fn names(text: &str, word: &str, file: &Path) -> bool {
     let (module, folder) = (file.with_extension(""), file.parent().unwrap_or(Path::new("")));
     match word {
         "" => false,
-        word if word.ends_with(".rs") => file.ends_with(word),
+        word if is_source(Path::new(word)) => file.ends_with(word),
         word if word.ends_with('/') => module.ancestors().any(|folder| folder.ends_with(word)),
         word if word.contains('/') => module.ends_with(word),
         word => {
