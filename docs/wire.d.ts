@@ -468,6 +468,8 @@ export interface ListParams {
   dateTo?: string | null;
   /** Only sessions whose tools read or wrote this file. */
   filePath?: string | null;
+  /** Only sessions without activity since then: how long ago (`90d`, `12h`, `2w`), RFC 3339, or a day in UTC. */
+  inactive?: string | null;
   /** The most sessions to return: 1000 by default and at most. */
   limit?: number | null;
   /** Only sessions with this text in their title or first prompt, ignoring case. */
@@ -1093,7 +1095,7 @@ export interface WatchResult {
   subscription: string;
 }
 
-/** What can be asked. */
+/** Methods of the server. */
 export interface Methods {
   "history/agents": { params: AgentsParams; result: AgentsResult };
   "history/archive": { params: SessionParams; result: ChangeResult };
@@ -1117,7 +1119,7 @@ export interface Methods {
   "history/watch": { params: WatchParams; result: WatchResult };
 }
 
-/** What is told unasked. */
+/** Notifications of the server. */
 export interface Notifications {
   "history/appended": AppendedNotice;
   "history/changed": ChangedNotice;

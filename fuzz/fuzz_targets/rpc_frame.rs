@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use annals_engine::{Engine, Home, Roots};
 use annals_api::rpc::{Frame, Frames, Id, Incoming, answer};
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_server::{Options, Server};
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
         let answered = match Incoming::read(&line) {
             Err((id, error)) => answer(&id, &Err(error)),
             Ok(Incoming::Request(request)) => {
-                let outcome = SERVER.dispatch(&request.method, &request.params, &Cancelled::default());
+                let outcome = SERVER.dispatch(&request.method, &request.params, &CancelToken::default());
                 answer(&request.id, &outcome)
             }
             Ok(Incoming::Notification { .. } | Incoming::Response) => answer(&Id::Null, &Ok(Default::default())),

@@ -49,6 +49,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let bar = ProgressBar::new(args.runs * races.len() as u64)
         .with_style(ProgressStyle::with_template("{msg:20} {bar:30} {pos}/{len} {eta}")?);
     let mut results = BTreeMap::new();
+    // Hundreds of runs take an hour: each race is reported when it ends.
+    println!("{:20} {:>6} {:>8}", "race", "runs", "troubles");
     for race in &races {
         bar.set_message(race.name());
         let mut troubles = Vec::new();
@@ -56,10 +58,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
             troubles.extend(run::run(*race, seed, &annals)?);
             bar.inc(1);
         }
+        bar.suspend(|| println!("{:20} {:>6} {:>8}", race.name(), args.runs, troubles.len()));
         results.insert(race.name(), troubles);
     }
     bar.finish_and_clear();
-    report(&results, args.runs)
+    conclude(&results)
 }
 
 /// Every pair of operations, requests that are sent to one server at once, and every operation that is killed.
@@ -70,12 +73,8 @@ fn races() -> impl Iterator<Item = Race> {
     pairs.chain([Race::Server]).chain(all.iter().map(|operation| Race::Kill(*operation)))
 }
 
-/// Prints the result of each race; a failed one is an error that says how to repeat it.
-fn report(results: &BTreeMap<String, Vec<Trouble>>, runs: u64) -> Outcome {
-    println!("{:20} {:>6} {:>8}", "race", "runs", "troubles");
-    for (name, troubles) in results {
-        println!("{name:20} {runs:>6} {:>8}", troubles.len());
-    }
+/// Prints what went wrong and how to repeat it; anything is an error.
+fn conclude(results: &BTreeMap<String, Vec<Trouble>>) -> Outcome {
     let total: usize = results.values().map(Vec::len).sum();
     if total == 0 {
         return Ok(());

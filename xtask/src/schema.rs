@@ -52,12 +52,12 @@ fn types(schema: &Value) -> Result<String, Box<dyn Error>> {
             None => writeln!(out, "export type {name} = {};", type_of(schema)?)?,
         }
     }
-    writeln!(out, "\n/** What can be asked. */\nexport interface Methods {{")?;
+    writeln!(out, "\n/** Methods of the server. */\nexport interface Methods {{")?;
     for (name, method) in table("methods")? {
         let (params, result) = (type_of(&method["params"])?, type_of(&method["result"])?);
         writeln!(out, "  \"{name}\": {{ params: {params}; result: {result} }};")?;
     }
-    writeln!(out, "}}\n\n/** What is told unasked. */\nexport interface Notifications {{")?;
+    writeln!(out, "}}\n\n/** Notifications of the server. */\nexport interface Notifications {{")?;
     for (name, params) in table("notifications")? {
         writeln!(out, "  \"{name}\": {};", type_of(params)?)?;
     }

@@ -1,6 +1,7 @@
 //! `cargo x tidy`: checks that documents, cases and dependencies agree with the code.
 
 mod capabilities;
+mod module_map;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,6 +24,7 @@ pub(crate) fn run() -> Outcome {
     complaints.extend(inner_types_that_serialize()?);
     complaints.extend(rules_that_do_not_exist()?);
     complaints.extend(capabilities::complaints()?);
+    complaints.extend(module_map::complaints()?);
     if complaints.is_empty() {
         return Ok(());
     }
@@ -72,7 +74,7 @@ fn cases_without_a_readme() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     Ok(missing)
 }
 
-/// A crate may depend only on those that stand before it in this list.
+/// The crates that each crate may depend on.
 const LAYERS: [(&str, &[&str]); 8] = [
     ("annals-transcript", &[]),
     ("annals-proto", &[]),

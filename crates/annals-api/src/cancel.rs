@@ -8,7 +8,7 @@ use crate::rpc::Error;
 
 /// Whether a request was cancelled. Clones share the flag; work on the request checks it between steps.
 #[derive(Clone, Debug, Default)]
-pub struct Cancelled(Arc<Flag>);
+pub struct CancelToken(Arc<Flag>);
 
 #[derive(Debug, Default)]
 struct Flag {
@@ -17,7 +17,7 @@ struct Flag {
     wakers: Mutex<Vec<Waker>>,
 }
 
-impl Cancelled {
+impl CancelToken {
     /// Cancels the request.
     pub fn cancel(&self) {
         self.0.is_set.store(true, Ordering::SeqCst);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_is_woken_once() {
-        let (cancelled, counter) = (Cancelled::default(), Arc::new(Counter::default()));
+        let (cancelled, counter) = (CancelToken::default(), Arc::new(Counter::default()));
         let waker = Waker::from(counter.clone());
         assert!(!cancelled.check_or_wake(&waker) && !cancelled.check_or_wake(&waker));
         cancelled.check().unwrap();

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use list::{end_page, is_absolute, workspace};
 
-use crate::cancel::Cancelled;
+use crate::cancel::CancelToken;
 use crate::cursor::PageCursor;
 use crate::mask::Masking;
 use crate::open_sessions::{OpenSession, OpenSessions};
@@ -98,7 +98,7 @@ impl Api {
     /// Answers a request. It reads and writes files, so it must be called from a thread that may block.
     ///
     /// Everything that is answered is masked here, unless the request asks to see everything and may.
-    pub fn dispatch(&self, method: &str, params: &Params, cancelled: &Cancelled) -> Outcome {
+    pub fn dispatch(&self, method: &str, params: &Params, cancelled: &CancelToken) -> Outcome {
         let Some(method) = Method::from_name(method) else {
             return Err(Error::method_not_found());
         };
@@ -116,7 +116,7 @@ impl Api {
         method: Method,
         params: &Params,
         masking: Option<&Masking>,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Outcome {
         if method.is_change() && self.options.read_only {
             return Err(Error::new(ErrorCode::Refused, "this server is read-only"));
@@ -126,30 +126,40 @@ impl Api {
         }
         cancelled.check()?;
         match method {
-            Method::HistoryList => self.list(&params.read()?, cancelled).and_then(|result| spell(&result)),
-            Method::HistoryLoad => self.load(&params.read()?, cancelled).and_then(|result| spell(&result)),
-            Method::HistoryRead => self.read(&params.read()?, cancelled).and_then(|result| spell(&result)),
-            Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryStats => self.stats(&params.read()?).and_then(|result| spell(&result)),
+            Method::HistoryList => {
+                self.list(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
+            Method::HistoryLoad => {
+                self.load(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
+            Method::HistoryRead => {
+                self.read(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
+            Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryStats => self.stats(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryTools => {
-                self.tools(&params.read()?, masking, cancelled).and_then(|result| spell(&result))
+                self.tools(&params.read()?, masking, cancelled).and_then(|result| serialize(&result))
             }
-            Method::HistoryTurns => self.turns(&params.read()?, cancelled).and_then(|result| spell(&result)),
+            Method::HistoryTurns => {
+                self.turns(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
             Method::HistoryAgents => {
-                self.agents(&params.read()?, cancelled).and_then(|result| spell(&result))
+                self.agents(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }
-            Method::HistoryFiles => self.files(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryRename => self.rename(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryTag => self.tag(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryArchive => self.archive(&params.read()?, true).and_then(|result| spell(&result)),
+            Method::HistoryFiles => self.files(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryRename => self.rename(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryTag => self.tag(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryArchive => {
+                self.archive(&params.read()?, true).and_then(|result| serialize(&result))
+            }
             Method::HistoryUnarchive => {
-                self.archive(&params.read()?, false).and_then(|result| spell(&result))
+                self.archive(&params.read()?, false).and_then(|result| serialize(&result))
             }
-            Method::HistoryFork => self.fork(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryDelete => self.delete(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryRestore => self.restore(&params.read()?).and_then(|result| spell(&result)),
-            Method::HistoryTrash => spell(&self.trash()),
-            Method::HistoryStatus => spell(&self.status(0)),
+            Method::HistoryFork => self.fork(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryDelete => self.delete(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryRestore => self.restore(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryTrash => serialize(&self.trash()),
+            Method::HistoryStatus => serialize(&self.status(0)),
             // A connection answers these, because subscriptions belong to it.
             Method::HistoryWatch | Method::HistoryUnwatch => Err(needs_connection()),
         }
@@ -172,7 +182,10 @@ impl Api {
         let session = self.session(id, workspace)?;
         match agent {
             None => Ok(session),
-            Some(agent) => Ok(self.engine.agent_with_id(&session, agent_id(agent)?)?),
+            Some(agent) => {
+                let workspace = list::workspace(workspace)?;
+                Ok(self.engine.agent_with_id(&session, agent_id(agent)?, workspace.as_deref())?)
+            }
         }
     }
 
@@ -214,7 +227,7 @@ impl Api {
         self.sessions.read(&self.engine, file, cursor, work)
     }
 
-    /// Describes this server, which has so many subscriptions.
+    /// Describes this server; `subscriptions` is their number.
     pub fn status(&self, subscriptions: usize) -> wire::StatusResult {
         wire::StatusResult {
             name: "annals".to_owned(),
@@ -235,20 +248,6 @@ impl Api {
 struct Reveal {
     #[serde(default)]
     reveal: Option<bool>,
-}
-
-/// Returns whether a method reads the transcript of one session, which may take long.
-pub fn reads_one_session(method: Method) -> bool {
-    matches!(
-        method,
-        Method::HistoryLoad
-            | Method::HistoryRead
-            | Method::HistoryTurns
-            | Method::HistoryTools
-            | Method::HistoryFiles
-            | Method::HistoryStats
-            | Method::HistoryAgents
-    )
 }
 
 /// Removes the prefix `claude:` from an id, and refuses what cannot be the id of a session.
@@ -279,12 +278,12 @@ fn limit(given: Option<usize>, usual: usize, most: usize) -> Result<usize, Error
 }
 
 /// Serializes a result.
-pub fn spell(result: &impl Serialize) -> Outcome {
+pub fn serialize(result: &impl Serialize) -> Outcome {
     serde_json::value::to_raw_value(result).map_err(|_| internal())
 }
 
 fn internal() -> Error {
-    Error::new(ErrorCode::Internal, "the result could not be spelled")
+    Error::new(ErrorCode::Internal, "the result could not be serialized")
 }
 
 /// Returns the error of a request that needs a connection that stays open.

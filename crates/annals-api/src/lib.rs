@@ -2,11 +2,11 @@
 //!
 //! [`Api::dispatch`] answers a request of the history protocol; the command line, the server on standard input and output
 //! and the server over HTTP all call it. [`to_wire`] converts the engine's types to those of `annals-proto`. [`Masking`] masks secrets in what is answered. Work that
-//! takes long checks a [`Cancelled`] flag between steps. Start reading at `dispatch.rs`.
+//! takes long checks a [`CancelToken`] flag between steps. Start reading at `dispatch.rs`.
 //!
 //! ```
 //! use annals_api::rpc::Params;
-//! use annals_api::{Api, Cancelled, Options};
+//! use annals_api::{Api, CancelToken, Options};
 //! use annals_engine::{Engine, Home, Roots};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -15,11 +15,12 @@
 //! let engine = Engine::open(Roots::given(vec![config])?, Home::at(home));
 //! let api = Api::new(engine, Options::default());
 //! let params = Params::of(&serde_json::json!({"limit": 20}))?;
-//! let result = api.dispatch("history/list", &params, &Cancelled::default())?;
+//! let result = api.dispatch("history/list", &params, &CancelToken::default())?;
 //! assert_eq!(result.get(), r#"{"sessions":[]}"#);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod age;
 mod cancel;
 mod cursor;
 mod dispatch;
@@ -29,12 +30,12 @@ mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
 
-pub use cancel::Cancelled;
+pub use age::parse_age;
+pub use cancel::CancelToken;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{
-    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, reads_one_session, session_id,
-    spell, workspace,
+    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, serialize, session_id, workspace,
 };
 pub use line::{has_harmful, json_line, judged};
-pub use mask::{Masking, RULES_FILE, RulesError, spell_masked};
+pub use mask::{Masking, RULES_FILE, RulesError, serialize_masked};
 pub use open_sessions::OpenSession;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, fs, io};
 
+use annals_engine::LONGEST_PROMPT;
 use annals_secrets::{Items, JsonForm, Masked, Masker, RuleError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -77,11 +78,10 @@ const KEEP_BASE64: &[&str] = &["signature", "data"];
 /// Values whose members anybody may have named, such as the arguments of tools: below these, every string is masked.
 const FREE: &[&str] = &["input", "rawInput", "rawOutput", "toolUseResult", "result", "attachment", "record"];
 
-/// Texts that may have been cut after so many characters (LISTS 2.7), and may end inside a secret.
-const CUT: &[(&str, usize)] = &[("title", 300), ("firstPrompt", 300), ("beginning", 0)];
+/// Texts that may have been cut after this number of characters (LISTS 2.7), and may end inside a secret.
+const CUT: &[(&str, usize)] = &[("title", LONGEST_PROMPT), ("firstPrompt", LONGEST_PROMPT), ("beginning", 0)];
 
-const FORM: JsonForm =
-    JsonForm { keep: KEEP, keep_base64: KEEP_BASE64, free: FREE, cut: CUT, items: Items::Whole };
+const FORM: JsonForm = JsonForm { keep: KEEP, keep_base64: KEEP_BASE64, free: FREE, cut: CUT };
 
 /// Masks secrets in everything that is shown or leaves annals. Copies share their rules.
 #[derive(Clone, Debug, Default)]
@@ -130,13 +130,13 @@ impl Masking {
             Err(error) => return Err(RulesError { path, reason: RulesProblem::Unreadable(error) }),
         };
         match Masker::with_rules(&rules) {
-            Ok(masker) => Ok(Self { masker: Arc::new(OnceLock::from(masker)) }),
+            Ok(masker) => Ok(Self { masker: Arc::new(OnceLock::from(masker.with_form(FORM))) }),
             Err(error) => Err(RulesError { path, reason: RulesProblem::Wrong(error) }),
         }
     }
 
     fn masker(&self) -> &Masker {
-        self.masker.get_or_init(Masker::new)
+        self.masker.get_or_init(|| Masker::new().with_form(FORM))
     }
 
     /// Masks a whole text.
@@ -162,7 +162,7 @@ impl Masking {
 
     /// Masks a line of a transcript before it is converted to something else. Returns how many values were masked, too.
     pub fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize) {
-        let masked = self.masker().mask_json(line, &JsonForm { items: Items::None, ..FORM });
+        let masked = self.masker().mask_json_bytes(line, Items::None);
         (masked.json, masked.count)
     }
 
@@ -172,7 +172,7 @@ impl Masking {
     }
 
     fn json(&self, json: String, items: Items) -> (String, usize) {
-        let masked = self.masker().mask_json(json.as_bytes(), &JsonForm { items, ..FORM });
+        let masked = self.masker().mask_json(&json, items);
         let count = masked.count;
         match masked.json {
             Cow::Borrowed(_) => (json, 0),
@@ -182,8 +182,8 @@ impl Masking {
 }
 
 /// Serializes a value for a peer, masked unless the peer may see everything.
-pub fn spell_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
-    let json = crate::dispatch::spell(value)?;
+pub fn serialize_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
+    let json = crate::dispatch::serialize(value)?;
     Ok(match masking {
         Some(masking) => masking.result(json),
         None => json,

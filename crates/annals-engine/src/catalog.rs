@@ -28,9 +28,9 @@ use crate::files::{TranscriptFile, agents_below, project_folders};
 use activity::Activity;
 pub use activity::FileFilter;
 pub(crate) use activity::is_from_root;
-use agents::Agents;
+use agents::AgentTranscripts;
 pub(crate) use facts::listed_title;
-pub use facts::{Facts, Title, TitleSource, TranscriptKind};
+pub use facts::{Facts, LONGEST_PROMPT, Title, TitleSource, TranscriptKind};
 #[cfg(feature = "follow")]
 pub(crate) use facts::{is_archived, title_beside};
 use folder::{Folder, FoundTranscript};
@@ -235,7 +235,7 @@ pub(crate) fn list_with_progress(
     if options.may_stop_early() {
         sort_transcripts(&mut transcripts, options.sort);
     }
-    let mut agents = Agents::new(beside);
+    let mut agents = AgentTranscripts::new(beside);
     let total = transcripts.iter().map(|transcript| transcript.state.length).sum();
     let mut done = 0;
     let batch_size = options.batch_size();
@@ -285,7 +285,8 @@ pub(crate) fn session_row(engine: &Engine, file: &TranscriptFile) -> Result<Sess
     let facts = loader.facts(std::slice::from_ref(&transcript)).pop().ok_or_else(missing)?.map_err(failed)?;
     let mut row = SessionRow::new(transcript, Ok(facts));
     let beside = file.path.parent().map(Folder::agents_in);
-    row.subagents = Agents::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
+    row.subagents =
+        AgentTranscripts::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
     row.is_live = file.session.as_ref().is_some_and(|session| engine.live_sessions().contains(session));
     row.read_folder();
     Ok(row)
@@ -398,7 +399,7 @@ fn sort_transcripts(transcripts: &mut [FoundTranscript], sort: Sort) {
 fn filter_by_activity(
     mut sessions: Vec<SessionRow>,
     options: &ListOptions,
-    agents: &mut Agents,
+    agents: &mut AgentTranscripts,
     loader: &mut Loader,
 ) -> Vec<SessionRow> {
     let mut transcripts = Vec::new();

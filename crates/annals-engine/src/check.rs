@@ -294,7 +294,7 @@ fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
     if head.time().is_none() {
         return Some("timestamp");
     }
-    let speaks = matches!(head.kind, Kind::User | Kind::Assistant);
+    let speaks = head.kind.is_prompt_or_reply();
     (speaks && !head.has(Flag::Message)).then_some("message")
 }
 

@@ -120,8 +120,11 @@ impl Engine {
     }
 
     /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the
-    /// config folders are searched, and no link out of them is followed. If several projects have a session of this id,
-    /// `project` selects one, by its working directory or by the path of the transcript.
+    /// config folders are searched, and no link out of them is followed.
+    ///
+    /// `project` is a working directory, which selects one of several sessions with this id, or the path of a transcript. The
+    /// path of a session's transcript means that session and no other, even if it is the only one with this id; that of an
+    /// agent's transcript selects the session that the agent belongs to.
     pub fn session_with_id(&self, id: &str, project: Option<&Path>) -> Result<TranscriptFile, Error> {
         lookup::session_with_id(self, id, project)
     }
@@ -145,9 +148,15 @@ impl Engine {
     }
 
     /// Returns the transcript of the agent of a session with exactly this id, for callers that are not trusted with paths: the
-    /// id is compared with the agents that the session has, and no link out of the config folders is followed.
-    pub fn agent_with_id(&self, session: &TranscriptFile, agent: &str) -> Result<TranscriptFile, Error> {
-        lookup::agent_with_id(self, session, agent)
+    /// id is compared with the agents that the session has, and no link out of the config folders is followed. If `project` is
+    /// the path of a transcript of an agent with this id, it means that agent and no other.
+    pub fn agent_with_id(
+        &self,
+        session: &TranscriptFile,
+        agent: &str,
+        project: Option<&Path>,
+    ) -> Result<TranscriptFile, Error> {
+        lookup::agent_with_id(self, session, agent, project)
     }
 
     /// Returns the transcripts of all sessions with exactly this id: there may be copies in several projects.
@@ -594,7 +603,7 @@ impl Engine {
         rewrite::entry_id(file, beginning)
     }
 
-    /// Removes one entry from a transcript. The last line is cut off; for any other line the file is written anew, unless it
+    /// Removes one entry from a transcript. The last line is cut off; for any other line the file is rewritten, unless it
     /// is larger than `limit`.
     pub fn remove_entry(
         &self,

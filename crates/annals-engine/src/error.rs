@@ -58,6 +58,8 @@ pub(crate) enum ErrorKind {
         "the transcript names a backup that is not a file in the backup folder of the session; it was not opened"
     )]
     StrayBackup,
+    #[error("the backup of this version is gone")]
+    BackupGone,
     #[error("{} was changed meanwhile; nothing was written", path.display())]
     ChangedMeanwhile { path: PathBuf },
     #[error("{} is not a regular file; nothing was written", path.display())]
@@ -252,11 +254,14 @@ impl Error {
         }
     }
 
-    /// Returns whether a session has no such file, or no version of it.
+    /// Returns whether a session has no such file, no version of it, or no backup of that version any more.
     pub fn is_no_version(&self) -> bool {
         matches!(
             *self.0,
-            ErrorKind::NoSnapshot { .. } | ErrorKind::NoChangedFile { .. } | ErrorKind::NoVersion { .. }
+            ErrorKind::NoSnapshot { .. }
+                | ErrorKind::NoChangedFile { .. }
+                | ErrorKind::NoVersion { .. }
+                | ErrorKind::BackupGone
         )
     }
 

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::content::Block;
@@ -31,8 +32,8 @@ pub struct FileHistory {
     files: Vec<ChangedFile>,
     /// By message, the versions that files had when it was sent: an index of `files` and one of their versions.
     snapshots: HashMap<String, BTreeMap<usize, usize>>,
-    /// The parent of each message.
-    parents: HashMap<String, Option<String>>,
+    /// The parent of each message. Ids that begin alike are neighbours.
+    parents: BTreeMap<String, Option<String>>,
     /// The folder with the backups of the session.
     folder: Option<PathBuf>,
 }
@@ -95,22 +96,32 @@ impl FileHistory {
         let snapshot = self.snapshot_at(message)?;
         let index = self.index(wanted)?;
         let file = &self.files[index];
-        let version = match snapshot.get(&index) {
-            Some(version) => file.versions.get(*version),
-            None => file.versions.iter().min_by_key(|version| version.number),
-        };
+        let version = file.version_in(snapshot.get(&index));
         let version = version.ok_or_else(|| Error::new(ErrorKind::NoVersion { path: wanted.to_owned() }))?;
         Ok((file, version))
+    }
+
+    /// Returns the version that every file had when a message was sent, by the rule of [`version_at`](Self::version_at). Files
+    /// without versions are left out.
+    pub fn versions_at(&self, message: &str) -> Result<Vec<(&ChangedFile, &FileVersion)>, Error> {
+        let snapshot = self.snapshot_at(message)?;
+        let files = self.files.iter().enumerate();
+        Ok(files.filter_map(|(index, file)| Some((file, file.version_in(snapshot.get(&index))?))).collect())
     }
 
     /// Returns the content of a version; `None` if the file did not exist.
     pub fn content(&self, version: &FileVersion) -> Result<Option<Vec<u8>>, Error> {
         let Some(name) = &version.name else { return Ok(None) };
+        if self.folder.is_none() && is_plain_name(name) {
+            return Err(Error::new(ErrorKind::BackupGone));
+        }
         let path = self.backup_path(name).ok_or_else(|| Error::new(ErrorKind::StrayBackup))?;
         let mut content = Vec::new();
         let read = open_regular(&path).and_then(|mut file| io::Read::read_to_end(&mut file, &mut content));
-        read.map_err(|source| Error::read(&path, source))?;
-        Ok(Some(content))
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::new(ErrorKind::BackupGone)),
+            read => read.map(|_| Some(content)).map_err(|source| Error::read(&path, source)),
+        }
     }
 
     /// Returns the file that holds the content of a version, if it is kept.
@@ -136,21 +147,30 @@ impl FileHistory {
         if let Some((id, _)) = self.parents.get_key_value(beginning) {
             return Ok(id);
         }
-        let found = self.parents.keys().filter(|id| !beginning.is_empty() && id.starts_with(beginning));
+        let from_there = self.ids_in(Bound::Included(beginning), Bound::Unbounded);
+        let found = from_there.take_while(|id| !beginning.is_empty() && id.starts_with(beginning));
         match found.collect::<Vec<_>>()[..] {
             [id] => Ok(id),
             ref several => Err(Error::not_one_entry(beginning, several.len())),
         }
     }
 
+    /// Returns the ids of messages in a range, in order.
+    fn ids_in(&self, from: Bound<&str>, to: Bound<&str>) -> impl DoubleEndedIterator<Item = &String> {
+        self.parents.range::<str, _>((from, to)).map(|(id, _)| id)
+    }
+
     /// Returns the beginning of a message's id that names no other message, so that it can be typed. It has at least 8
     /// characters, if the id has them.
     pub fn short_id<'a>(&self, id: &'a str) -> &'a str {
         const SHORTEST: usize = 8;
-        let others = || self.parents.keys().filter(|other| *other != id);
+        // No other id has more characters in common with this one than its two neighbours have.
+        let before = self.ids_in(Bound::Unbounded, Bound::Excluded(id)).next_back();
+        let after = self.ids_in(Bound::Excluded(id), Bound::Unbounded).next();
         let common =
             |other: &String| id.chars().zip(other.chars()).take_while(|(one, two)| one == two).count();
-        let length = others().map(|other| common(other) + 1).max().unwrap_or(0).max(SHORTEST);
+        let neighbours = before.into_iter().chain(after);
+        let length = neighbours.map(|other| common(other) + 1).max().unwrap_or(0).max(SHORTEST);
         id.char_indices().nth(length).map_or(id, |(end, _)| &id[..end])
     }
 
@@ -160,8 +180,12 @@ impl FileHistory {
         self.changed().filter(move |file| filter.is_file(&file.path))
     }
 
+    /// Returns the one file that has a path, or else whose path ends with it.
     fn index(&self, wanted: &str) -> Result<usize, Error> {
         let filter = FileFilter::new(wanted);
+        if let Some(index) = self.files.iter().position(|file| filter.is_path(&file.path)) {
+            return Ok(index);
+        }
         let is_it = |file: &ChangedFile| filter.is_file(&file.path);
         let found = self.files.iter().enumerate().filter(|(_, file)| is_it(file));
         match found.collect::<Vec<_>>()[..] {
@@ -239,7 +263,7 @@ struct Records {
     /// The versions of files, by number and by the name of the backup.
     known_versions: HashMap<(usize, u64, Option<String>), usize>,
     snapshots: HashMap<String, BTreeMap<usize, usize>>,
-    parents: HashMap<String, Option<String>>,
+    parents: BTreeMap<String, Option<String>>,
     /// Calls without a result so far: the file that each would change.
     open_calls: HashMap<String, usize>,
     /// Calls that were counted, because a line may be in a file twice.
@@ -396,6 +420,14 @@ impl ChangedFile {
         self.versions.extend(file.versions);
     }
 
+    /// Returns the version that a snapshot has, by its index; the first one if the snapshot has none.
+    fn version_in(&self, snapshot: Option<&usize>) -> Option<&FileVersion> {
+        match snapshot {
+            Some(version) => self.versions.get(*version),
+            None => self.versions.iter().min_by_key(|version| version.number),
+        }
+    }
+
     /// Returns whether anything is known to have changed.
     fn is_changed(&self) -> bool {
         self.edits > 0 || !self.versions.is_empty()
@@ -471,5 +503,48 @@ fn refuse_odd_target(target: &Path) -> Result<(), Error> {
             Err(Error::new(ErrorKind::NotReplaceable { path: target.to_owned() }))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(ids: impl IntoIterator<Item = String>) -> FileHistory {
+        FileHistory { parents: ids.into_iter().map(|id| (id, None)).collect(), ..FileHistory::default() }
+    }
+
+    #[test]
+    fn a_short_id_names_one_message() {
+        let ids = ["0123456789", "01234567ab", "茶茶茶茶茶茶茶茶茶一", "茶茶茶茶茶茶茶茶茶丁", "x", "xy"];
+        let history = history(ids.map(str::to_owned));
+        for (id, short) in [
+            ("0123456789", "012345678"),
+            ("01234567ab", "01234567a"),
+            ("茶茶茶茶茶茶茶茶茶一", "茶茶茶茶茶茶茶茶茶一"),
+            ("x", "x"),
+            ("0123456x", "0123456x"),
+            ("012345670000", "012345670"),
+        ] {
+            assert_eq!(history.short_id(id), short);
+        }
+        for (beginning, id) in
+            [("012345678", "0123456789"), ("茶茶茶茶茶茶茶茶茶丁", "茶茶茶茶茶茶茶茶茶丁"), ("x", "x")]
+        {
+            assert_eq!(history.message(beginning).unwrap(), id);
+        }
+        for beginning in ["", "0123", "茶", "y"] {
+            assert!(history.message(beginning).is_err(), "{beginning}");
+        }
+    }
+
+    /// Comparing each id with all others would take 10 billion comparisons of 30 characters, which no test run survives.
+    #[test]
+    fn short_ids_of_very_many_messages_are_found_by_their_neighbours() {
+        let id = |number: usize| format!("00000000-0000-4000-8000-{number:012}");
+        let history = history((0..100_000).map(id));
+        for number in 0..100_000 {
+            assert_eq!(history.short_id(&id(number)), id(number));
+        }
     }
 }

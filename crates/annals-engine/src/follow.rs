@@ -5,9 +5,9 @@
 //! a file is found by comparing it with how far it was read. So nothing is lost when a thousand files change at once, and a
 //! needless notification does no harm.
 
-mod beside;
 mod progress;
 mod registry;
+mod side_files;
 mod watcher;
 
 use std::cell::Cell;
@@ -25,9 +25,9 @@ use crate::files::{TranscriptFile, WalkItem, role_below, walk, walk_projects};
 use crate::trash::observer::TrashObserver;
 use crate::trash::{TrashChange, TrashEntry};
 
-use beside::{Beside, described_transcript};
 use progress::ReportProgress;
-use registry::OpenSessions;
+use registry::RegisteredSessions;
+use side_files::{SideFiles, described_transcript};
 use watcher::{ChangedPaths, FileWatcher};
 
 /// How often all files are checked where there are no notifications.
@@ -94,7 +94,7 @@ pub struct Follower {
     target: Target,
     files: BTreeMap<PathBuf, ReportProgress>,
     /// What is followed besides transcripts; `None` if only one transcript is followed.
-    around: Option<Around>,
+    around: Option<Surroundings>,
     /// `None` where all files are checked periodically.
     watcher: Option<FileWatcher>,
     checked_at: Instant,
@@ -102,20 +102,20 @@ pub struct Follower {
 
 /// What is around transcripts and is followed with them.
 #[derive(Debug)]
-struct Around {
+struct Surroundings {
     engine: Engine,
     /// What is beside those transcripts that have something beside them.
-    beside: BTreeMap<PathBuf, Beside>,
+    beside: BTreeMap<PathBuf, SideFiles>,
     /// Transcripts whose side files are missing while the session is moved: what that means is known after the move.
     postponed: BTreeSet<PathBuf>,
-    open: OpenSessions,
+    open: RegisteredSessions,
     trash: TrashObserver,
     processes_checked_at: Instant,
 }
 
 /// What a walk found.
 #[derive(Debug, Default)]
-struct Found {
+struct WalkResult {
     transcripts: Vec<PathBuf>,
     /// Transcripts, or their future paths, that have a title or an archive mark beside them.
     described: BTreeSet<PathBuf>,
@@ -155,7 +155,7 @@ impl Follower {
     fn wait_and_check(&mut self, deadline: Instant, on_event: OnEvent<'_>) {
         let is_watched = self.watcher.as_ref().is_some_and(|watcher| !watcher.is_partial());
         let next = self.checked_at + if is_watched { SAFETY_INTERVAL } else { POLL_INTERVAL };
-        let next_processes = self.around.as_ref().and_then(Around::next_process_check);
+        let next_processes = self.around.as_ref().and_then(Surroundings::next_process_check);
         let until = deadline.min(next).min(next_processes.unwrap_or(next));
         let changed = if let Some(watcher) = &mut self.watcher {
             watcher.wait(until)
@@ -182,7 +182,7 @@ impl Follower {
 
     fn check_all(&mut self, on_event: OnEvent<'_>) {
         self.checked_at = Instant::now();
-        let Found { transcripts: paths, mut described } = self.find();
+        let WalkResult { transcripts: paths, mut described } = self.find();
         // Removed files come first, so that a session that was moved is there in the end.
         self.files.retain(|path, progress| match PathState::at(path) {
             PathState::File(state) => {
@@ -220,7 +220,7 @@ impl Follower {
         if let Some(transcript) = self.described_by(path) {
             return self.check_beside(&transcript, on_event);
         }
-        let is_around = |around: &Around| around.folders().any(|folder| folder.starts_with(path));
+        let is_around = |around: &Surroundings| around.folders().any(|folder| folder.starts_with(path));
         if self.around.as_ref().is_some_and(is_around) {
             self.forget(path);
             return self.check_all(on_event);
@@ -253,11 +253,11 @@ impl Follower {
     /// Checks the transcripts below a folder that may be new or removed.
     fn check_folder(&mut self, folder: &Path, on_event: OnEvent<'_>) {
         self.forget(folder);
-        let mut found = Found::default();
+        let mut found = WalkResult::default();
         if folder.is_dir() {
             walk(folder, &mut |item| self.collect(&item, &mut found));
         }
-        let Found { transcripts: mut paths, mut described } = found;
+        let WalkResult { transcripts: mut paths, mut described } = found;
         paths.retain(|path| !self.files.contains_key(path));
         let known = self.files.range(folder.to_owned()..).map(|(path, _)| path);
         paths.extend(known.take_while(|path| path.starts_with(folder)).cloned());
@@ -360,12 +360,12 @@ impl Follower {
     }
 
     /// Returns the paths of all transcripts that may exist, and which of them have files beside them.
-    fn find(&mut self) -> Found {
+    fn find(&mut self) -> WalkResult {
         let (starts, is_one) = match &self.target {
             Target::One(path) => (vec![path.clone()], true),
             Target::All(all) => (all.clone(), false),
         };
-        let mut found = Found::default();
+        let mut found = WalkResult::default();
         for start in starts {
             if let Some(watcher) = &mut self.watcher {
                 watcher.watch_above(&start);
@@ -380,7 +380,7 @@ impl Follower {
     }
 
     /// Collects what a walk finds. Folders are watched before they are read.
-    fn collect(&mut self, item: &WalkItem<'_>, found: &mut Found) {
+    fn collect(&mut self, item: &WalkItem<'_>, found: &mut WalkResult) {
         match item {
             WalkItem::Folder(folder) => {
                 if let Some(watcher) = &mut self.watcher {
@@ -402,14 +402,14 @@ impl Follower {
     }
 }
 
-impl Around {
+impl Surroundings {
     fn start(engine: &Engine) -> Self {
         let registries = engine.root_folders().map(|root| absolute(&ConfigFolder::new(root).running()));
         Self {
             engine: engine.clone(),
             beside: BTreeMap::new(),
             postponed: BTreeSet::new(),
-            open: OpenSessions::read(registries.collect()),
+            open: RegisteredSessions::read(registries.collect()),
             trash: TrashObserver::start(engine, absolute(&engine.home().trash())),
             processes_checked_at: Instant::now(),
         }
@@ -438,13 +438,13 @@ impl Around {
         if file.agent.is_some() {
             return;
         }
-        self.set_beside(&file.path, Beside::read(&file.path).unwrap_or_default());
+        self.set_beside(&file.path, SideFiles::read(&file.path).unwrap_or_default());
         if file.session.as_ref().is_some_and(|session| self.open.contains(session)) {
             on_event(file, Event::Opened);
         }
     }
 
-    fn set_beside(&mut self, transcript: &Path, beside: Beside) -> Beside {
+    fn set_beside(&mut self, transcript: &Path, beside: SideFiles) -> SideFiles {
         let before = if beside.is_empty() {
             self.beside.remove(transcript)
         } else {
@@ -455,8 +455,8 @@ impl Around {
 
     /// Reads what is beside a transcript, and returns what was there before and what is there now. Returns `None` if that
     /// cannot be said now, because a file is being written or the session is being moved.
-    fn read_beside(&mut self, transcript: &Path) -> Option<(Beside, Beside)> {
-        let mut now = Beside::read(transcript)?;
+    fn read_beside(&mut self, transcript: &Path) -> Option<(SideFiles, SideFiles)> {
+        let mut now = SideFiles::read(transcript)?;
         let before = self.beside.get(transcript).cloned().unwrap_or_default();
         if now.lacks(&before) {
             let session = transcript.file_stem().unwrap_or_default().to_string_lossy();
@@ -468,7 +468,7 @@ impl Around {
             if !transcript.exists() {
                 return None;
             }
-            now = Beside::read(transcript)?;
+            now = SideFiles::read(transcript)?;
         }
         self.set_beside(transcript, now.clone());
         Some((before, now))
@@ -516,7 +516,7 @@ pub(crate) fn follow(engine: &Engine, options: &FollowOptions) -> Follower {
         None => Target::All(engine.roots().projects_to_come().map(|projects| absolute(&projects)).collect()),
     };
     let watcher = if options.poll { None } else { FileWatcher::start() };
-    let around = options.only.is_none().then(|| Around::start(engine));
+    let around = options.only.is_none().then(|| Surroundings::start(engine));
     let mut follower =
         Follower { target, files: BTreeMap::new(), around, watcher, checked_at: Instant::now() };
     let found = follower.find();
@@ -530,7 +530,7 @@ pub(crate) fn follow(engine: &Engine, options: &FollowOptions) -> Follower {
     follower.watch_around();
     if let Some(around) = &mut follower.around {
         for transcript in found.described.iter().filter(|path| follower.files.contains_key(*path)) {
-            around.set_beside(transcript, Beside::read(transcript).unwrap_or_default());
+            around.set_beside(transcript, SideFiles::read(transcript).unwrap_or_default());
         }
         around.open.check();
         around.trash.check(engine);

@@ -55,8 +55,9 @@ mod trash;
 
 pub use belongings::Belonging;
 pub use catalog::{
-    ArchiveFilter, Facts, FileFilter, ListOptions, ListPosition, Listing, Project, ProjectFilter,
-    RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree, with_upper_drive,
+    ArchiveFilter, Facts, FileFilter, LONGEST_PROMPT, ListOptions, ListPosition, Listing, Project,
+    ProjectFilter, RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree,
+    with_upper_drive,
 };
 pub use check::{Checker, Finding, Issue, Severity};
 pub use engine::Engine;

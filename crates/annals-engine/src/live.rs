@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 
-/// If a file has not changed for this long, no process is taken to be writing to it.
+/// If a file has not changed for this long, annals assumes that no process writes to it.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// A process counts as the writer of its record if it started at most this many seconds after the record: the clock may
@@ -77,7 +77,7 @@ impl fmt::Display for LiveWriter {
 
 impl fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "it cannot be told whether Claude Code has it open: ")?;
+        write!(f, "annals cannot find out whether Claude Code has it open: ")?;
         match self {
             UnknownReason::Unreadable { path, reason } => {
                 write!(f, "cannot read {}: {reason}", path.display())
@@ -119,7 +119,7 @@ pub(crate) fn registered_writer(engine: &Engine, file: &TranscriptFile) -> Optio
 
 pub(crate) fn live_sessions(engine: &Engine) -> HashSet<String> {
     let records = engine.roots().paths().flat_map(process_records).filter_map(Result::ok);
-    records.filter(ProcessRecord::is_running).map(|record| record.session).collect()
+    records.filter(ProcessFile::is_running).map(|record| record.session).collect()
 }
 
 pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Liveness, Error> {
@@ -168,7 +168,7 @@ impl Engine {
 
 /// A file of Claude Code's registry, `sessions/<pid>.json`: a process and the session that it has open.
 #[derive(Debug)]
-pub(crate) struct ProcessRecord {
+pub(crate) struct ProcessFile {
     pub(crate) session: String,
     pid: u32,
     /// When the process started, in seconds since 1970.
@@ -177,7 +177,7 @@ pub(crate) struct ProcessRecord {
     modified: Option<u64>,
 }
 
-impl ProcessRecord {
+impl ProcessFile {
     /// Returns whether the process, which annals does not find, may run in a namespace that annals cannot see. It does not
     /// if the machine was booted after the record was written.
     fn may_be_elsewhere(&self, processes: ProcessView) -> bool {
@@ -204,7 +204,7 @@ impl ProcessRecord {
 }
 
 /// Returns the records of a config folder; a file or folder that cannot be read is an error among them.
-fn process_records(root: &Path) -> Vec<Result<ProcessRecord, UnknownReason>> {
+fn process_records(root: &Path) -> Vec<Result<ProcessFile, UnknownReason>> {
     let folder = ConfigFolder::new(root).running();
     match fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries.iter().filter_map(|entry| read_record(&entry.path()).transpose()).collect(),
@@ -222,7 +222,7 @@ fn unreadable(path: &Path, error: &io::Error) -> UnknownReason {
 }
 
 /// Reads a record. Returns `None` if the file is something else, or was removed meanwhile.
-pub(crate) fn read_record(path: &Path) -> Result<Option<ProcessRecord>, UnknownReason> {
+pub(crate) fn read_record(path: &Path) -> Result<Option<ProcessFile>, UnknownReason> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Ok(None);
     }
@@ -235,7 +235,7 @@ pub(crate) fn read_record(path: &Path) -> Result<Option<ProcessRecord>, UnknownR
         let reason = "it is not complete".to_owned();
         return Err(UnknownReason::Unreadable { path: path.to_owned(), reason });
     }
-    Ok(ProcessRecord::parse(path, &bytes, modified))
+    Ok(ProcessFile::parse(path, &bytes, modified))
 }
 
 /// Reads a file and the time of its last change, in seconds since 1970. Records are small, so a large file is no record and
@@ -294,7 +294,7 @@ mod tests {
             (None, Some(900), false, false),
             (None, None, false, true),
         ] {
-            let record = ProcessRecord { session: String::new(), pid: 1, started, modified };
+            let record = ProcessFile { session: String::new(), pid: 1, started, modified };
             assert_eq!(record.may_be_elsewhere(processes(is_whole_machine)), may_be_elsewhere, "{record:?}");
         }
     }

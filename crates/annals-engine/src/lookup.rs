@@ -56,8 +56,13 @@ pub(crate) fn agent_with_id(
     engine: &Engine,
     session: &TranscriptFile,
     agent: &str,
+    project: Option<&Path>,
 ) -> Result<TranscriptFile, Error> {
     let mut found = agents_of(session, agent);
+    // Who names a transcript means no other one, even if that one is gone.
+    if let Some(transcript) = project.filter(|path| agent_in(path) == Some(agent)) {
+        found.retain(|file| is_same_file(&file.path, transcript));
+    }
     let mut guard = engine.symlink_guard();
     let is_only_one = found.len() == 1;
     found.retain(|file| guard.allows(&file.path));
@@ -101,7 +106,7 @@ pub(crate) fn session_with_id(
     let mut paths = distinct_transcripts(engine, id);
     match (project, paths.len()) {
         // Who names a transcript means no other one, even if that one is gone.
-        (Some(transcript), _) if transcript.extension().is_some_and(|extension| extension == "jsonl") => {
+        (Some(transcript), _) if is_session_transcript(transcript) => {
             paths.retain(|path| is_same_file(path, transcript));
         }
         (Some(project), 2..) => prefer_project(engine, &mut paths, project),
@@ -131,11 +136,21 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// Keeps the transcripts of the project at a path; all of them if there is none such.
+/// Returns whether a path has the name of a session's transcript. The name of a working directory may end alike.
+fn is_session_transcript(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".jsonl"));
+    name.is_some_and(is_session_id)
+}
+
+/// Keeps the transcripts of the project at a path, or of the session whose agent has its transcript there; all of them if there
+/// is none such.
 fn prefer_project(engine: &Engine, paths: &mut Vec<PathBuf>, project: &Path) {
     let folders = engine.folders_of(project, &mut Vec::new());
-    let is_of_project =
-        |path: &PathBuf| path.parent().is_some_and(|own| folders.iter().any(|one| one == own));
+    let is_of_project = |path: &PathBuf| {
+        let agents = agent_in(project).map(|agent| agents_of(&TranscriptFile::at(path), agent));
+        path.parent().is_some_and(|own| folders.iter().any(|one| one == own))
+            || agents.is_some_and(|agents| agents.iter().any(|agent| is_same_file(&agent.path, project)))
+    };
     if paths.iter().any(is_of_project) {
         paths.retain(is_of_project);
     }

@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 use crate::remote::{Ingress, PutAnswer, PutEntry};
-use progress::Progress;
+use progress::PushProgress;
 use queue::Queue;
 
 /// Progress is saved after this many entries. What was stored since is found by asking the server.
@@ -38,7 +38,8 @@ const SAVE_INTERVAL: usize = 64;
 pub struct PushOptions {
     /// Also send records without a uuid, such as titles. Each has a key, by which the server must recognise it.
     pub all: bool,
-    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has.
+    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has. If the push fails before
+    /// that entry is known, everything is pending, and the earlier progress stays.
     pub restart: bool,
     /// How often to try.
     pub retry: Retry,
@@ -81,6 +82,9 @@ pub struct PushOutcome {
     pub sent: usize,
     /// The number of entries that the server does not have yet.
     pub pending: usize,
+    /// How many of these are records that wait for the first entry with a uuid: without one, it cannot be found out whether the
+    /// log of the server is that of the transcript.
+    pub waiting: usize,
     /// The number of entries that are not sent because their uuid cannot be the value of a header. With [`PushOptions::all`] they
     /// are sent as records.
     pub skipped: usize,
@@ -125,6 +129,11 @@ pub enum PushError {
         /// The reason of the last failure.
         reason: String,
     },
+    /// The transcript has entries, but none with a uuid that can be sent.
+    #[error(
+        "no entry of the transcript has a uuid that can be the value of an HTTP header: at most 256 visible ASCII characters"
+    )]
+    NoUsableId,
     /// Another process pushes the same transcript to the same address.
     #[error("another annals process is pushing this transcript to this address")]
     Busy,
@@ -134,9 +143,14 @@ pub enum PushError {
 }
 
 impl PushError {
-    /// Returns whether a later push cannot succeed unless something changes: the token, the address or the transcript.
+    /// Returns whether a later push cannot succeed unless something other than an appended line changes: the token, the address
+    /// or the transcript.
     pub fn is_final(&self) -> bool {
-        !matches!(self, PushError::Unavailable { .. } | PushError::Busy | PushError::Engine(_))
+        let may_pass = matches!(
+            self,
+            PushError::NoUsableId | PushError::Unavailable { .. } | PushError::Busy | PushError::Engine(_)
+        );
+        !may_pass
     }
 }
 
@@ -224,6 +238,7 @@ impl Pusher {
         PushOutcome {
             sent: 0,
             pending: self.queue.pending(),
+            waiting: self.queue.waiting(),
             skipped: self.queue.skipped(),
             last: self.queue.last_stored().map(str::to_owned),
         }
@@ -232,6 +247,11 @@ impl Pusher {
     /// Returns the session.
     pub fn session(&self) -> &str {
         &self.session
+    }
+
+    /// Returns whether a restart is still to be done: it was requested, and no progress has replaced the earlier one yet.
+    pub fn is_restart_pending(&self) -> bool {
+        self.options.restart
     }
 
     /// Returns the number of entries that were stored since the pusher was made.
@@ -262,14 +282,17 @@ impl Pusher {
         if !self.queue.read(&mut file, &state).map_err(failed)? {
             return Err(self.rewritten());
         }
-        let progress = if std::mem::take(&mut self.options.restart) {
+        let progress = if self.options.restart {
             None
         } else {
-            let progress = Progress::load(&self.progress, &self.session, &self.address);
+            let progress = PushProgress::load(&self.progress, &self.session, &self.address);
             progress.map_err(|error| Error::read(&self.progress, error))?
         };
         let Some(progress) = progress else {
             self.queue.start_over();
+            if self.queue.has_unusable_ids_only() {
+                return Err(PushError::NoUsableId);
+            }
             return Ok(Some(file));
         };
         let change = progress.checkpoint.compare(&mut file, &state).map_err(failed)?;
@@ -293,13 +316,16 @@ impl Pusher {
         }
     }
 
-    fn save(&self, file: &mut File) -> Result<(), Error> {
+    /// Saves how far the server is known to be. A restart ends here: only now there is a progress that replaces the earlier one.
+    fn save(&mut self, file: &mut File) -> Result<(), Error> {
         let Some(progress) = self.queue.progress(file).map_err(|error| Error::read(&self.path, error))?
         else {
             return Ok(());
         };
         self.engine.make_folder(self.progress.parent().unwrap_or(self.engine.home().path()))?;
-        Ok(progress.save(&**self.engine.disk(), &self.progress, &self.session, &self.address)?)
+        progress.save(&**self.engine.disk(), &self.progress, &self.session, &self.address)?;
+        self.options.restart = false;
+        Ok(())
     }
 
     fn send_pending(&mut self, file: &mut File) -> Result<(), PushError> {
@@ -380,7 +406,7 @@ impl Pusher {
         }
         let before = self.queue.position();
         match head {
-            None => self.queue.start_with_empty_log(),
+            None => self.queue.start_over(),
             Some(head) => {
                 let Some(known) = self.queue.find(&head) else { return Err(PushError::UnknownHead { head }) };
                 self.queue.continue_behind(known);

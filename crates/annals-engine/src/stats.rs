@@ -87,8 +87,8 @@ impl Stats {
         let name = head.type_name.map_or("(none)".into(), JsonStr::decode);
         if let Some(subtype) = head.subtype {
             count(&mut self.subtypes, &format!("{name}:{}", subtype.decode()));
-            self.compactions += u64::from(head.kind == Kind::System && subtype == *"compact_boundary");
         }
+        self.compactions += u64::from(head.is_boundary());
         count(&mut self.types, &name);
         if let Some(time) = head.time() {
             self.first_at = Some(self.first_at.map_or(time, |first| first.min(time)));
@@ -100,7 +100,7 @@ impl Stats {
         if let Some(reply) = entry.view::<Assistant>() {
             self.add_reply(&reply);
         }
-        if matches!(head.kind, Kind::User | Kind::Assistant) {
+        if head.kind.is_prompt_or_reply() {
             self.add_content(entry.content());
         }
     }

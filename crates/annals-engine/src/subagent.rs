@@ -220,7 +220,7 @@ struct Origins<'a> {
     /// The call that started each agent.
     started: HashMap<&'a str, &'a str>,
     /// The last notification about each agent or call.
-    news: HashMap<&'a str, AgentState>,
+    notifications: HashMap<&'a str, AgentState>,
     /// Whether Claude Code has the session open.
     is_live: bool,
 }
@@ -237,8 +237,8 @@ impl<'a> Origins<'a> {
         for (agent, call) in &evidence.started {
             self.started.entry(agent).or_insert(call);
         }
-        for (name, state) in &evidence.news {
-            self.news.entry(name).or_insert(*state);
+        for (name, state) in &evidence.notifications {
+            self.notifications.entry(name).or_insert(*state);
         }
     }
 
@@ -277,10 +277,10 @@ impl<'a> Origins<'a> {
         let call = meta.tool_use_id.as_deref().or_else(|| self.started.get(id).copied()).map(str::to_owned);
         let (parent, call_entry) = self.started_by(call.as_deref(), &mut meta);
         let says = |key: &str| metadata.as_ref().is_some_and(|metadata| metadata.flag(key));
-        let news = |name: &str| self.news.get(name).copied();
+        let notification = |name: &str| self.notifications.get(name).copied();
         let state = state::decide(Signs {
             is_stopped_by_user: says("stoppedByUser"),
-            news: news(id).or_else(|| call.as_deref().and_then(news)),
+            notification: notification(id).or_else(|| call.as_deref().and_then(notification)),
             result: call.as_deref().and_then(|call| self.results.get(call)).copied(),
             is_finished: says("finished"),
             journal: journal.state_of(id),

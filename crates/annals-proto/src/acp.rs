@@ -29,7 +29,7 @@ methods! {
     /// Lists sessions.
     List "session/list" reads,
     /// Replays a session from its start, and then follows it.
-    Load "session/load" reads,
+    Load "session/load" reads_session,
     /// Follows a session without replaying it.
     Resume "session/resume" reads,
     /// Stops following a session.

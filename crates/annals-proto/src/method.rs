@@ -30,13 +30,25 @@ macro_rules! methods {
             /// Returns whether it changes anything on disk, so that a read-only server refuses it.
             pub fn is_change(self) -> bool {
                 match self {
-                    $(Method::$variant => methods!(@$effect),)*
+                    $(Method::$variant => methods!(@is_change $effect),)*
+                }
+            }
+
+            /// Returns whether it reads the transcript of one session, which may take long: a server answers such requests for
+            /// the same session one after the other.
+            pub fn reads_one_session(self) -> bool {
+                match self {
+                    $(Method::$variant => methods!(@reads_one_session $effect),)*
                 }
             }
         }
     };
-    (@reads) => { false };
-    (@changes) => { true };
+    (@is_change reads) => { false };
+    (@is_change reads_session) => { false };
+    (@is_change changes) => { true };
+    (@reads_one_session reads) => { false };
+    (@reads_one_session reads_session) => { true };
+    (@reads_one_session changes) => { false };
 }
 
 pub(crate) use methods;
@@ -45,21 +57,21 @@ methods! {
     /// Lists sessions, most recently active first.
     HistoryList "history/list" reads,
     /// Loads the messages of a session.
-    HistoryLoad "history/load" reads,
+    HistoryLoad "history/load" reads_session,
     /// Reads the whole history of a session, item by item, starting at any entry.
-    HistoryRead "history/read" reads,
+    HistoryRead "history/read" reads_session,
     /// Lists projects.
     HistoryProjects "history/projects" reads,
     /// Counts entries, blocks, tools and models of a session.
-    HistoryStats "history/stats" reads,
+    HistoryStats "history/stats" reads_session,
     /// Lists the tool calls of a session.
-    HistoryTools "history/tools" reads,
+    HistoryTools "history/tools" reads_session,
     /// Lists the turns of a session.
-    HistoryTurns "history/turns" reads,
+    HistoryTurns "history/turns" reads_session,
     /// Lists the agents of a session.
-    HistoryAgents "history/agents" reads,
+    HistoryAgents "history/agents" reads_session,
     /// Lists the files that a session changed, with the versions that Claude Code keeps.
-    HistoryFiles "history/files" reads,
+    HistoryFiles "history/files" reads_session,
     /// Sets the title of a session.
     HistoryRename "history/rename" changes,
     /// Sets or removes the tag of a session.

@@ -21,6 +21,8 @@ pub struct ListParams {
     pub date_from: Option<String>,
     /// Only sessions that began before this time: RFC 3339, or a day in UTC, which is included.
     pub date_to: Option<String>,
+    /// Only sessions without activity since then: how long ago (`90d`, `12h`, `2w`), RFC 3339, or a day in UTC.
+    pub inactive: Option<String>,
     /// The most sessions to return: 1000 by default and at most.
     pub limit: Option<usize>,
     /// The `nextCursor` of the previous page.

@@ -14,7 +14,7 @@ pub(crate) fn starts_word(text: &[u8], at: usize) -> bool {
 
 /// Returns whether `text` ends with an escape whose last byte is a letter or digit: `\n`, `\u0027`, `%3D`, or a
 /// terminal colour such as `ESC[31m`.
-fn ends_escape(text: &[u8]) -> bool {
+pub(crate) fn ends_escape(text: &[u8]) -> bool {
     match text {
         [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
         [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()),
@@ -44,6 +44,8 @@ pub(crate) fn whole_escapes(text: &str, range: Range<usize>) -> Range<usize> {
     }
     if start > 0 && bytes[start - 1] == b'\\' {
         start = next_character(text, start + if bytes[start..].starts_with(b"u") { 5 } else { 1 });
+    } else if let Some(escape) = unicode_escape_around(bytes, start) {
+        start = next_character(text, escape + 6);
     }
     if let Some(escape) = unicode_escape_around(bytes, end) {
         end = (escape + 6).min(bytes.len());
@@ -56,6 +58,41 @@ pub(crate) fn whole_escapes(text: &str, range: Range<usize>) -> Range<usize> {
         end -= 1;
     }
     start..end.max(start)
+}
+
+/// Returns a range of a JSON string with both ends moved so that it cuts none of the string's own escapes in two, whatever
+/// rule found it. `from` lies between two characters of the string, at the start of the range or before it.
+///
+/// Other than [`whole_escapes`], which guesses how the text around a secret was escaped, this reads the escapes of the string
+/// one after another. The start moves inwards; the end moves outwards over a `\u` escape and inwards over any other.
+pub(crate) fn whole_json_escapes(string: &[u8], from: usize, range: Range<usize>) -> Range<usize> {
+    let Range { mut start, mut end } = range;
+    let mut at = from;
+    while let Some(length) = memchr::memchr(b'\\', &string[at..end]) {
+        let escape = at + length;
+        let length = json_escape_length(&string[escape..]);
+        at = escape + length;
+        if start > escape && start < at {
+            start = at;
+        }
+        if at > end {
+            end = if length > 2 { at } else { escape };
+            break;
+        }
+    }
+    start..end.max(start)
+}
+
+/// Returns the length of the escape of JSON that `text` starts with. Two halves of a character are one escape.
+fn json_escape_length(text: &[u8]) -> usize {
+    let is_high_surrogate =
+        matches!(text, [_, b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..]);
+    let length = match text {
+        [_, b'u', ..] if is_high_surrogate && text.len() > 6 && is_low_surrogate(&text[6..]) => 12,
+        [_, b'u', ..] => 6,
+        _ => 2,
+    };
+    length.min(text.len())
 }
 
 /// Returns whether `text` starts with the escape of the second half of a character, such as `\udd11`.
@@ -108,5 +145,23 @@ mod tests {
         check(r"key=ab\u0041cd", 4..12, r"ab\u0041");
         check(r"key=ab\ud83d\udd11cd", 4..12, r"ab\ud83d\udd11");
         check("key=密码", 4..8, "密码");
+        check(r"\u200bkettle", 5..12, "kettle");
+    }
+
+    #[test]
+    fn ranges_of_a_json_string_cut_no_escape_of_it() {
+        fn check(text: &str, range: Range<usize>, expected: &str) {
+            assert_eq!(&text[whole_json_escapes(text.as_bytes(), 0, range)], expected, "{text}");
+        }
+        check(r"\u200bkettle", 5..12, "kettle");
+        check(r"\u200b", 5..6, "");
+        check(r"ab\ncd", 3..6, "cd");
+        check(r"ab\\ncd", 4..7, "ncd");
+        check(r"ab\ncd", 0..3, "ab");
+        check(r"ab\u0041cd", 0..5, r"ab\u0041");
+        check(r"\ud83d\udd11cd", 6..14, "cd");
+        check(r"ab\ud83d\udd11cd", 0..8, r"ab\ud83d\udd11");
+        check(r"\ud83dcd", 0..7, r"\ud83dc");
+        check(r"ab\u00", 0..5, r"ab\u00");
     }
 }

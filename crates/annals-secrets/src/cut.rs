@@ -14,7 +14,7 @@ use crate::prefilter::Hit;
 const NEAR: usize = 512;
 
 /// The characters of made-up continuations: most patterns accept one of these sets.
-const ALPHABETS: [&str; 3] = ["5f0c8b3e92d7a146", "Q7ZK2MX9RT4W8B3C", "aQ7fZk2mX9rT4w8B3cLs"];
+const ALPHABETS: [&str; 4] = ["5f0c8b3e92d7a146", "Q7ZK2MX9RT4W8B3C", "aQ7fZk2mX9rT4w8B3cLs", "4917382056"];
 
 /// How long a continuation is; few tokens are longer.
 const LENGTH: usize = 120;
@@ -43,7 +43,7 @@ impl Masker {
         let near = (text.len().saturating_sub(NEAR)..=text.len()).find(|&at| text.is_char_boundary(at))?;
         let (cut, near) = (&text[near..], near);
         let mut hits = Vec::new();
-        self.prefilter.for_each_hit(cut.as_bytes(), |hit| hits.push(hit));
+        self.prefilter().for_each_hit(cut.as_bytes(), |hit| hits.push(hit));
         hits.retain(|hit| self.may_reach_end(cut, *hit));
         if hits.is_empty() {
             return None;

@@ -11,12 +11,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr2, memmem};
 
+use crate::boundary::whole_json_escapes;
 use crate::mark;
 use crate::masker::Masker;
+use crate::prefilter::Seen;
 use crate::rule::Candidate;
 
 /// What JSON of some origin consists of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct JsonForm {
     /// Keys of values that are never masked: ids, paths, cursors.
     pub keep: &'static [&'static str],
@@ -26,8 +28,6 @@ pub struct JsonForm {
     pub free: &'static [&'static str],
     /// Keys of texts that may have been cut after this many characters, so that they may end inside a secret.
     pub cut: &'static [(&'static str, usize)],
-    /// Which objects say how many values were masked in them.
-    pub items: Items,
 }
 
 /// Which objects say how many values were masked in them, in a member `masked` at their end.
@@ -51,22 +51,33 @@ pub struct MaskedJson<'t> {
 }
 
 impl Masker {
-    /// Masks the secrets in the strings of JSON. Valid JSON stays valid; bytes that are not UTF-8 stay as they are.
+    /// Masks the secrets in the strings of JSON, by the form that [`Masker::with_form`] set. Valid JSON stays valid.
     ///
     /// ```
     /// use annals_secrets::{Items, JsonForm, Masker};
     ///
-    /// let form = JsonForm { keep: &["id"], keep_base64: &[], free: &["input"], cut: &[], items: Items::Whole };
-    /// let json = br#"{"id":"a","input":{"password":"c0rrect-horse"}}"#;
-    /// let masked = Masker::new().mask_json(json, &form);
+    /// let masker = Masker::new().with_form(JsonForm { keep: &["id"], free: &["input"], ..JsonForm::default() });
+    /// let json = r#"{"id":"a","input":{"password":"c0rrect-horse"}}"#;
+    /// let masked = masker.mask_json(json, Items::Whole);
     /// assert_eq!(&*masked.json, br#"{"id":"a","input":{"password":"[masked: password]"},"masked":1}"#);
     /// ```
-    pub fn mask_json<'t>(&self, json: &'t [u8], form: &JsonForm) -> MaskedJson<'t> {
-        let found = self.secrets_in_bytes(json);
-        let has_key = |key: &str| memmem::find(json, format!("\"{key}\":").as_bytes()).is_some();
-        let may_be_hidden =
-            || [BYTES_MEMBER, KEY_LINE].iter().any(|hidden| memmem::find(json, hidden).is_some());
-        if found.is_empty() && !may_be_hidden() && !form.cut.iter().any(|(key, _)| has_key(key)) {
+    pub fn mask_json<'t>(&self, json: &'t str, items: Items) -> MaskedJson<'t> {
+        self.rewrite(json.as_bytes(), self.scan(json), items)
+    }
+
+    /// Does the same as [`Masker::mask_json`] with JSON that may not be UTF-8: such bytes stay as they are.
+    pub fn mask_json_bytes<'t>(&self, json: &'t [u8], items: Items) -> MaskedJson<'t> {
+        self.rewrite(json, self.scan_bytes(json), items)
+    }
+
+    /// Masks what was found in JSON, and what only a look at its structure finds.
+    fn rewrite<'t>(
+        &self,
+        json: &'t [u8],
+        (found, seen): (Vec<Candidate>, Seen),
+        items: Items,
+    ) -> MaskedJson<'t> {
+        if found.is_empty() && !seen.hidden {
             return MaskedJson { json: Cow::Borrowed(json), count: 0 };
         }
         if !matches!(json.trim_ascii_start(), [b'{' | b'[' | b'"', ..]) {
@@ -75,39 +86,42 @@ impl Masker {
         let mut rewrite = Rewrite {
             masker: self,
             json,
-            form,
+            items,
             found: &found,
             stack: Vec::new(),
             edits: Vec::new(),
             count: 0,
+            look_ahead: LONGEST_KEY + 8 * json.len(),
         };
         rewrite.run();
         let Rewrite { edits, count, .. } = rewrite;
         MaskedJson { json: apply(json, edits), count }
     }
 
-    /// Finds the secrets in bytes that may not be UTF-8, in order and without overlaps.
-    fn secrets_in_bytes(&self, bytes: &[u8]) -> Vec<Candidate> {
+    /// Does the same as [`Masker::scan`] in bytes that may not be UTF-8.
+    fn scan_bytes(&self, bytes: &[u8]) -> (Vec<Candidate>, Seen) {
         if let Ok(text) = std::str::from_utf8(bytes) {
-            return self.secrets(text);
+            return self.scan(text);
         }
-        let mut found = Vec::new();
+        let (mut found, mut seen) = (Vec::new(), Seen::default());
         let mut offset = 0;
         for chunk in bytes.utf8_chunks() {
+            let (secrets, seen_here) = self.scan(chunk.valid());
             let moved = |range: Range<usize>| range.start + offset..range.end + offset;
-            found.extend(self.secrets(chunk.valid()).into_iter().map(|secret| Candidate {
+            found.extend(secrets.into_iter().map(|secret| Candidate {
                 matched: moved(secret.matched),
                 secret: moved(secret.secret),
                 rule: secret.rule,
             }));
+            seen.join(seen_here);
             offset += chunk.valid().len() + chunk.invalid().len();
         }
-        found
+        (found, seen)
     }
 
     /// Masks the secrets in bytes that may not be UTF-8; `None` if there are none.
     fn mask_bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let edits = self.edits(self.secrets_in_bytes(bytes));
+        let edits = self.edits(self.scan_bytes(bytes).0);
         (!edits.is_empty()).then(|| apply(bytes, edits).into_owned())
     }
 
@@ -129,13 +143,16 @@ fn masked_text(text: &[u8], edits: Vec<Edit>) -> MaskedJson<'_> {
 }
 
 /// The beginning of a text that is not UTF-8: `{"bytes": <base64>}`.
-const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
+pub(crate) const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
 const BYTES: &[u8] = b"bytes";
 
 /// What the first and the last line of a private key have.
-const KEY_BEGINS: &[u8] = b"-----BEGIN ";
+pub(crate) const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_LINE: &[u8] = b"PRIVATE KEY";
 const KEY_ENDS: &[u8] = b"-----END ";
+
+/// How far behind the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
+const LONGEST_KEY: usize = 64 * 1024;
 
 /// The rule that masks private keys.
 const KEY_RULE: &str = "private-key";
@@ -175,8 +192,8 @@ struct Frame {
     expects_key: bool,
     /// Whether it stands below a key of [`JsonForm::free`].
     is_free: bool,
-    /// Whether the strings of an array are lines, of which the last ones are the beginning of a private key.
-    in_private_key: bool,
+    /// Whether the next string of an array is a line of a private key.
+    private_key: PrivateKey,
     /// The values that were masked in it, if it is an item.
     masked: Vec<Range<usize>>,
     /// Whether it says already how many values were masked before.
@@ -187,12 +204,14 @@ struct Frame {
 struct Rewrite<'a> {
     masker: &'a Masker,
     json: &'a [u8],
-    form: &'a JsonForm,
+    items: Items,
     /// What the rules found and was not reached yet.
     found: &'a [Candidate],
     stack: Vec<Frame>,
     edits: Vec<Edit>,
     count: usize,
+    /// How many bytes may still be searched for the last lines of private keys.
+    look_ahead: usize,
 }
 
 impl Rewrite<'_> {
@@ -237,14 +256,14 @@ impl Rewrite<'_> {
     fn open(&mut self, is_object: bool) {
         let key = self.key();
         let is_free = self.stack.last().is_some_and(|frame| frame.is_free)
-            || self.form.free.iter().any(|free| free.as_bytes() == &self.json[key.clone()]);
+            || self.masker.form.free.iter().any(|free| free.as_bytes() == &self.json[key.clone()]);
         self.stack.push(Frame {
             is_object,
             member: 0..0,
             key,
             expects_key: is_object,
             is_free,
-            in_private_key: false,
+            private_key: PrivateKey::Outside,
             masked: Vec::new(),
             says_count: false,
         });
@@ -254,7 +273,7 @@ impl Rewrite<'_> {
     fn close(&mut self, at: usize) {
         let may_say = self.stack.last().is_some_and(|frame| frame.is_object && !frame.says_count);
         let count = self.count_and_pop();
-        if count > 0 && may_say && self.form.items != Items::None {
+        if count > 0 && may_say && self.items != Items::None {
             self.edits.push(Edit { range: at..at, text: format!(",\"masked\":{count}") });
         }
     }
@@ -289,6 +308,7 @@ impl Rewrite<'_> {
         let mut end = self.line_of_private_key(&range);
         for secret in &found {
             let masked = secret.secret.start.max(end)..secret.secret.end.min(range.end);
+            let masked = self.whole_escapes(&range, end, masked);
             end = masked.end.max(end);
             let text = self.masker.mark(secret.rule);
             self.mask(masked, text);
@@ -303,11 +323,19 @@ impl Rewrite<'_> {
     fn line_of_private_key(&mut self, range: &Range<usize>) -> usize {
         let json = self.json;
         let line = &json[range.clone()];
-        let Some(array) = self.stack.last_mut().filter(|frame| !frame.is_object) else { return range.start };
-        let was_open = array.in_private_key && can_be_in_private_key(line);
-        array.in_private_key = leaves_key_open(line, was_open);
+        let Some(array) = self.stack.last().filter(|frame| !frame.is_object) else { return range.start };
+        let state = array.private_key;
+        let is_masked = match state {
+            PrivateKey::Outside => false,
+            PrivateKey::Whole => !is_blank(line),
+            PrivateKey::WithoutEnd => looks_like_key(line),
+        };
+        let next = self.private_key_behind(range, state);
+        if let Some(array) = self.stack.last_mut() {
+            array.private_key = next;
+        }
         let rule = self.masker.rules.iter().position(|rule| rule.name == KEY_RULE);
-        let Some(rule) = rule.filter(|_| was_open) else { return range.start };
+        let Some(rule) = rule.filter(|_| is_masked) else { return range.start };
         // A line of a patch keeps its sign.
         let sign = usize::from(matches!(line, [b' ' | b'+' | b'-', _, ..]) && !line.starts_with(KEY_ENDS));
         let length = memmem::find(line, KEY_ENDS).unwrap_or(line.len());
@@ -319,6 +347,43 @@ impl Rewrite<'_> {
         masked.end
     }
 
+    /// Returns whether the string behind this one is a line of a private key.
+    fn private_key_behind(&mut self, range: &Range<usize>, state: PrivateKey) -> PrivateKey {
+        let line = &self.json[range.clone()];
+        let ends_key = |text: &[u8]| memmem::find(text, KEY_ENDS).is_some();
+        let Some(begin) = memmem::rfind(line, KEY_BEGINS) else {
+            return if ends_key(line) { PrivateKey::Outside } else { state };
+        };
+        let behind = &line[begin..];
+        if memmem::find(behind, KEY_LINE).is_none() || ends_key(behind) {
+            return PrivateKey::Outside;
+        }
+        if self.has_end_of_key(range.end + 1) { PrivateKey::Whole } else { PrivateKey::WithoutEnd }
+    }
+
+    /// Returns whether a later string of the array at `from` has the last line of a private key.
+    fn has_end_of_key(&mut self, from: usize) -> bool {
+        let near = &self.json[from.min(self.json.len())..self.json.len().min(from + LONGEST_KEY)];
+        // A hostile text may begin a key in every string: when all have cost too much, each counts as ended, so that
+        // everything in its array is masked.
+        let Some(left) = self.look_ahead.checked_sub(near.len()) else { return true };
+        self.look_ahead = left;
+        let Some(end) = memmem::find(near, KEY_ENDS) else { return false };
+        let mut depth = 0_usize;
+        let mut at = 0;
+        while at < end {
+            match near[at] {
+                b'"' => at = end_of_string(near, at + 1),
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' if depth == 0 => return false,
+                b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        depth == 0
+    }
+
     /// Masks a number or a word that a rule found: it becomes a string.
     fn literal(&mut self, range: Range<usize>) {
         if let Some(secret) = self.found_in(&range).first() {
@@ -327,18 +392,31 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Takes what the rules found in a range and before it.
+    /// Takes what the rules found in a range and before it. A secret that goes on behind the range is masked in it alone: the
+    /// pattern has run over the end of a string, and what follows are other members.
     fn found_in(&mut self, range: &Range<usize>) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
-        self.found = &self.found[before..];
-        self.found.iter().take_while(|found| found.secret.start < range.end).cloned().collect()
+        let (found, rest) = self.found[before..]
+            .split_at(self.found[before..].iter().take_while(|found| found.secret.start < range.end).count());
+        self.found = rest;
+        found.to_vec()
+    }
+
+    /// Moves the ends of a range in a string so that the string stays one; `from` is the end of what was masked before it.
+    fn whole_escapes(&self, string: &Range<usize>, from: usize, range: Range<usize>) -> Range<usize> {
+        if range.is_empty() {
+            return range;
+        }
+        let at = |offset: usize| offset - string.start;
+        let whole = whole_json_escapes(&self.json[string.clone()], at(from), at(range.start)..at(range.end));
+        string.start + whole.start..string.start + whole.end
     }
 
     fn mask(&mut self, range: Range<usize>, text: String) {
         if range.is_empty() {
             return;
         }
-        let item = match self.form.items {
+        let item = match self.items {
             Items::Elements if is_element(&self.stack) => self.stack.get_mut(2),
             _ => self.stack.first_mut(),
         };
@@ -354,7 +432,9 @@ impl Rewrite<'_> {
         let key = &self.json[self.key()];
         let is = |keys: &[&str]| keys.iter().any(|other| other.as_bytes() == key);
         let is_free = self.stack.last().is_some_and(|frame| frame.is_free);
-        !is_free && (is(self.form.keep) || is(self.form.keep_base64) && is_base64(&self.json[value.clone()]))
+        !is_free
+            && (is(self.masker.form.keep)
+                || is(self.masker.form.keep_base64) && is_base64(&self.json[value.clone()]))
     }
 
     /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
@@ -372,7 +452,9 @@ impl Rewrite<'_> {
     /// in it.
     fn cut_end(&mut self, range: Range<usize>, from: usize) {
         let key = &self.json[self.key()];
-        let Some((_, longest)) = self.form.cut.iter().find(|(cut, _)| cut.as_bytes() == key) else { return };
+        let Some((_, longest)) = self.masker.form.cut.iter().find(|(cut, _)| cut.as_bytes() == key) else {
+            return;
+        };
         let Ok(text) = std::str::from_utf8(&self.json[range.clone()]) else { return };
         if from == range.end || text.chars().count() < *longest && !text.ends_with('…') {
             return;
@@ -381,8 +463,10 @@ impl Rewrite<'_> {
         if let Some((secret, rule)) =
             self.masker.secret_at_cut(whole).filter(|(secret, _)| range.start + secret.start >= from)
         {
+            let masked = range.start + secret.start..range.start + secret.end;
+            let masked = self.whole_escapes(&range, from, masked);
             let text = self.masker.mark(rule);
-            self.mask(range.start + secret.start..range.start + secret.end, text);
+            self.mask(masked, text);
         }
     }
 }
@@ -392,34 +476,37 @@ fn is_element(stack: &[Frame]) -> bool {
     matches!(stack, [outer, list, element, ..] if outer.is_object && !list.is_object && element.is_object)
 }
 
-/// Returns whether a private key is open behind a line, that is, begins and does not end.
-fn leaves_key_open(line: &[u8], was_open: bool) -> bool {
-    let Some(begin) = memmem::rfind(line, KEY_BEGINS) else {
-        return was_open && memmem::find(line, KEY_ENDS).is_none();
-    };
-    let behind = &line[begin..];
-    memmem::find(behind, KEY_LINE).is_some() && memmem::find(behind, KEY_ENDS).is_none()
+/// Whether the next string of an array is a line of a private key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PrivateKey {
+    /// It is not.
+    Outside,
+    /// It is: a later string has the last line of the key.
+    Whole,
+    /// It is if it looks like one: the last line is missing, so this may also be a search for keys with its other arguments.
+    WithoutEnd,
 }
 
-/// Returns whether a line can stand between the first and the last line of a private key: it ends the key, is blank, is a header
-/// such as `Proc-Type: 4,ENCRYPTED`, a mark, or has a run of base64.
-fn can_be_in_private_key(line: &[u8]) -> bool {
-    /// A shorter run may be a word or a path.
-    const SHORTEST_RUN: usize = 16;
-    let ends_key = memmem::find(line, KEY_ENDS).is_some();
-    // A line of a patch has a sign.
+/// Returns whether a line of JSON text has nothing that a person sees, except for the sign of a patch.
+fn is_blank(line: &[u8]) -> bool {
     let line = if let [b' ' | b'+' | b'-', rest @ ..] = line { rest } else { line };
-    let line = line.trim_ascii();
-    let header = memmem::find(line, b": ").map(|colon| &line[..colon]);
-    let is_name = |name: &[u8]| name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
-    let is_last_line = line.len() >= SHORTEST_RUN / 2 || line.ends_with(b"=");
-    let mut runs = line.split(|byte| !is_base64(std::slice::from_ref(byte)));
-    ends_key
-        || line.is_empty()
-        || line.starts_with(b"[masked: ")
-        || header.is_some_and(is_name)
-        || (is_base64(line) && is_last_line)
-        || runs.any(|run| run.len() >= SHORTEST_RUN)
+    let mut rest = line.trim_ascii();
+    while let [b'\\', b'n' | b'r' | b't', behind @ ..] = rest {
+        rest = behind.trim_ascii();
+    }
+    rest.is_empty()
+}
+
+/// Returns whether a line has a run of base64 as private keys have them: long, with capitals, small letters and digits.
+fn looks_like_key(line: &[u8]) -> bool {
+    const SHORTEST: usize = 24;
+    let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
+    line.split(|byte| !is_base64(std::slice::from_ref(byte))).any(|run| {
+        run.len() >= SHORTEST
+            && has(run, u8::is_ascii_uppercase)
+            && has(run, u8::is_ascii_lowercase)
+            && has(run, u8::is_ascii_digit)
+    })
 }
 
 fn is_base64(text: &[u8]) -> bool {

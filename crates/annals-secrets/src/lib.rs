@@ -1,7 +1,8 @@
 //! Finds keys, tokens and passwords in text and masks them.
 //!
 //! - [`Masker`] holds the rules; [`Masker::mask`] replaces secrets, [`Masker::find`] reports them.
-//! - [`Masker::mask_json`] masks inside JSON: what programs need stays, and items say how many values were masked.
+//! - [`Masker::mask_json`] masks inside JSON: what programs need stays, and items say how many values were masked;
+//!   [`JsonForm`] says what the JSON consists of.
 //! - The rules are data: `rules.toml` in this crate says how each is written and has those that are built in.
 //! - [`RuleError`] says what is wrong with rules that a user added, and in which line.
 //!

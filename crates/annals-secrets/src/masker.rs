@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use crate::json::JsonForm;
 use crate::mark::Mark;
 use crate::plain::Plain;
-use crate::prefilter::{Hit, Prefilter};
+use crate::prefilter::{Hit, Prefilter, Seen};
 use crate::rule::{Candidate, Match, Rule};
 use crate::rules::{self, RuleError};
 use crate::{mark, overlap};
@@ -18,7 +20,9 @@ const RECENT: usize = 4;
 #[derive(Debug)]
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
-    pub(crate) prefilter: Prefilter,
+    pub(crate) form: JsonForm,
+    /// Is built when it is first needed, when the form is known.
+    prefilter: OnceLock<Prefilter>,
 }
 
 /// A text whose secrets are masked.
@@ -74,8 +78,18 @@ impl Masker {
         Ok(Self::from_rules(rules::with_built_in(toml)?))
     }
 
+    /// Sets what the JSON consists of that [`Masker::mask_json`] masks.
+    #[must_use]
+    pub fn with_form(self, form: JsonForm) -> Self {
+        Self { form, prefilter: OnceLock::new(), ..self }
+    }
+
     fn from_rules(rules: Vec<Rule>) -> Self {
-        Self { prefilter: Prefilter::new(&rules), rules }
+        Self { rules, form: JsonForm::default(), prefilter: OnceLock::new() }
+    }
+
+    pub(crate) fn prefilter(&self) -> &Prefilter {
+        self.prefilter.get_or_init(|| Prefilter::new(&self.rules, &self.form))
     }
 
     /// Masks the secrets of a whole text. Nothing is allocated if there are none.
@@ -107,28 +121,33 @@ impl Masker {
     }
 
     /// Finds the secrets of a whole text, in order and without overlaps.
-    pub(crate) fn secrets(&self, text: &str) -> Vec<Candidate> {
-        let mut found = self.candidates(text, |_| false);
+    fn secrets(&self, text: &str) -> Vec<Candidate> {
+        self.scan(text).0
+    }
+
+    /// Finds the secrets of a whole text, in order and without overlaps, and says what else was seen in it.
+    pub(crate) fn scan(&self, text: &str) -> (Vec<Candidate>, Seen) {
+        let (mut found, seen) = self.candidates(text, |_| false);
         // Both forms count: what a program reads from the text, and what a person sees.
-        if let Some(plain) = Plain::of(text) {
-            let hidden = self.candidates(plain.text(), |at| plain.is_behind_sequence(at)).into_iter();
-            found.extend(hidden.map(|candidate| Candidate {
+        if let Some(plain) = Plain::of(text, seen.escape) {
+            let (hidden, _) = self.candidates(plain.text(), |at| plain.is_behind_sequence(at));
+            found.extend(hidden.into_iter().map(|candidate| Candidate {
                 matched: plain.written(candidate.matched),
                 secret: plain.written(candidate.secret),
                 rule: candidate.rule,
             }));
         }
-        overlap::resolve(found)
+        (overlap::resolve(found), seen)
     }
 
     /// Finds all that the rules match in a text, in order of their keywords. A word can also start where `starts_word`
     /// says so.
-    fn candidates(&self, text: &str, starts_word: impl Fn(usize) -> bool) -> Vec<Candidate> {
+    fn candidates(&self, text: &str, starts_word: impl Fn(usize) -> bool) -> (Vec<Candidate>, Seen) {
         let mut found: Vec<Candidate> = Vec::new();
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();
         let marks = OnceCell::new();
-        self.prefilter.for_each_hit(text.as_bytes(), |Hit { offset, rule }| {
+        let seen = self.prefilter().for_each_hit(text.as_bytes(), |Hit { offset, rule }| {
             if resume.get(rule).is_some_and(|&from| offset < from) {
                 return;
             }
@@ -145,7 +164,7 @@ impl Masker {
                 found.push(Candidate { matched: attempt.matched, secret: attempt.secret, rule });
             }
         });
-        found
+        (found, seen)
     }
 
     /// Returns whether what a rule found is a mark, or what a more specific rule left readable before its mark.

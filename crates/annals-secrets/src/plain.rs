@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr2_iter, memmem};
+use memchr::{memchr_iter, memmem};
 
 /// A text as it is read, and where each byte of it is written.
 #[derive(Debug)]
@@ -32,30 +32,28 @@ enum Special {
 }
 
 impl Plain {
-    /// Returns the text as it is read; `None` if that is how it is written.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    /// Returns the text as it is read; `None` if that is how it is written. The caller knows whether it has an escape:
+    /// `\u00` somewhere.
+    pub(crate) fn of(text: &str, has_escape: bool) -> Option<Self> {
         let bytes = text.as_bytes();
-        if memchr::memchr(0x1b, bytes).is_none() && memmem::find(bytes, b"\\u00").is_none() {
+        if !has_escape && memchr::memchr(0x1b, bytes).is_none() {
             return None;
         }
         let mut plain = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
-        let (mut rest, mut next) = (0, 0);
-        for at in memchr2_iter(0x1b, b'\\', bytes) {
-            if at < rest.max(next) {
+        let mut rest = 0;
+        for at in specials(bytes, has_escape) {
+            let (length, character) = match special_at(&bytes[at..]) {
+                Some(Special::Terminal(length)) => (length, None),
+                Some(Special::Escape(length, character)) => (length, Some(character)),
+                None => continue,
+            };
+            if at < rest {
                 continue;
             }
-            match special_at(&bytes[at..]) {
-                Some(Special::Terminal(length)) => {
-                    plain.push(&text[rest..at], rest..at);
-                    rest = at + length;
-                }
-                Some(Special::Escape(length, character)) => {
-                    plain.push(&text[rest..at], rest..at);
-                    plain.push_escape(character, at..at + length);
-                    rest = at + length;
-                }
-                // Each backslash is looked at once, however many stand together.
-                None => next = at + backslashes(&bytes[at..]),
+            plain.push(&text[rest..at], rest..at);
+            rest = at + length;
+            if let Some(character) = character {
+                plain.push_escape(character, at..rest);
             }
         }
         if rest == 0 {
@@ -105,6 +103,18 @@ impl Plain {
         self.pieces.push(Piece { start: self.text.len(), written, is_escape: true });
         self.text.push(character);
     }
+}
+
+/// Returns where something may stand in place of plain text, in order. Most backslashes begin other escapes, such as
+/// `\n`, and are not looked at.
+fn specials(text: &[u8], has_escape: bool) -> Vec<usize> {
+    // An escape begins with all backslashes before its `u`.
+    let first_backslash =
+        |last: usize| last - text[..last].iter().rev().take_while(|&&byte| byte == b'\\').count();
+    let escapes = has_escape.then(|| memmem::find_iter(text, b"\\u00").map(first_backslash));
+    let mut specials: Vec<_> = memchr_iter(0x1b, text).chain(escapes.into_iter().flatten()).collect();
+    specials.sort_unstable();
+    specials
 }
 
 /// Returns how many backslashes a text begins with.
@@ -161,14 +171,14 @@ mod tests {
             (r"a\u0062c\n\\u0064", r"abc\nd", r"a\u0062c"),
             ("\u{1b}(Babc", "abc", "abc"),
         ] {
-            let plain = Plain::of(text).unwrap();
+            let plain = Plain::of(text, true).unwrap();
             assert_eq!(plain.text(), expected, "{text}");
             assert_eq!(&text[plain.written(0..3)], written);
         }
         for text in
             ["", "abc", r"\n\t", r"\u0022\u0027\u005c\u003c", "\u{1b}", "\u{1b}[31", r"\u00", r"\u5bc6"]
         {
-            assert!(Plain::of(text).is_none(), "{text}");
+            assert!(Plain::of(text, true).is_none(), "{text}");
         }
     }
 }

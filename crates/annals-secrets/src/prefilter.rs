@@ -1,21 +1,40 @@
 //! Finds all keywords of all rules in one pass, so that text without a keyword costs no regular expression.
 //!
-//! For each offset of the text, the three bytes there are hashed, and one bit of a table says whether a keyword may
-//! start with them. This is as fast as an Aho–Corasick automaton over the same keywords, and is built in a fraction of
-//! the time, which counts for a program that shows one session and ends.
+//! Every second byte of the text is looked at together with the three bytes behind it. A keyword starts there or one
+//! byte earlier. Two tables say which groups of keywords have the first two of the four bytes, and which have the last
+//! two: in most places, no group has both. Where one has, a hash of the three bytes at the start finds the keyword.
+//!
+//! An Aho–Corasick automaton over the same keywords takes longer to build, which counts for a program that shows one
+//! session and ends.
 
+use std::iter;
+
+use crate::json::{self, JsonForm};
 use crate::rule::Rule;
 
 /// How many bytes of a keyword are hashed; no keyword is shorter.
 pub(crate) const SHORTEST_KEYWORD: usize = 3;
 
+/// How many bytes are looked at together; the groups of every second one fit into the eight bytes of a number.
+const CHUNK: usize = 16;
+
+/// How many groups of keywords there are. Each has a bit for keywords that start at the byte looked at, and one for
+/// those that start one byte earlier.
+const GROUPS: usize = 4;
+const STARTS_HERE: u8 = 0b0101_0101;
+const STARTS_EARLIER: u8 = 0b1010_1010;
+
 /// One bit for each of the 65,536 hashes.
 const WORDS: usize = 1024;
 
-/// The keywords of all rules.
+/// The keywords of all rules, and what else is looked for in the same pass.
 #[derive(Debug)]
 pub(crate) struct Prefilter {
-    /// A bit for each hash with which a keyword starts: small enough to stay in the first cache.
+    /// For each pair of bytes, the groups in which it can be the first two of four bytes.
+    first_pairs: Pairs,
+    /// For each pair of bytes, the groups in which it can be the last two.
+    last_pairs: Pairs,
+    /// A bit for each hash with which a keyword starts.
     starts: Box<[u64; WORDS]>,
     /// All keywords, sorted by the hash of their first bytes.
     keywords: Vec<Keyword>,
@@ -23,14 +42,29 @@ pub(crate) struct Prefilter {
     buckets: Box<[usize]>,
 }
 
-/// One keyword of one rule.
+/// One keyword of one rule, or a text that tells something else.
 #[derive(Debug)]
 struct Keyword {
     hash: u16,
     text: Box<[u8]>,
     ignore_case: bool,
-    rule: usize,
+    meaning: Meaning,
 }
+
+/// What a keyword tells.
+#[derive(Debug, Clone, Copy)]
+enum Meaning {
+    /// The rule with this index must be tried.
+    Rule(usize),
+    /// See [`Seen::escape`].
+    Escape,
+    /// See [`Seen::hidden`].
+    Hidden,
+}
+
+/// Texts that belong to no rule and are found in the same pass.
+const SIGNS: [(&[u8], Meaning); 3] =
+    [(b"\\u00", Meaning::Escape), (json::KEY_BEGINS, Meaning::Hidden), (json::BYTES_MEMBER, Meaning::Hidden)];
 
 /// A keyword in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +75,32 @@ pub(crate) struct Hit {
     pub(crate) rule: usize,
 }
 
+/// What a text has somewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// An escape such as `\u0068`, which may stand for a letter of a keyword or of a secret.
+    pub(crate) escape: bool,
+    /// The beginning of something in JSON that rules do not see: the lines of a private key in strings of their own,
+    /// text that is not UTF-8, in base64, or a text that may have been cut.
+    pub(crate) hidden: bool,
+}
+
+impl Seen {
+    /// Adds what was seen in another part of the same text.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.escape |= other.escape;
+        self.hidden |= other.hidden;
+    }
+}
+
 impl Prefilter {
-    pub(crate) fn new(rules: &[Rule]) -> Self {
-        let mut keywords: Vec<_> =
-            rules.iter().enumerate().flat_map(|(at, rule)| keywords_of(at, rule)).collect();
+    pub(crate) fn new(rules: &[Rule], form: &JsonForm) -> Self {
+        let signs = SIGNS.iter().map(|&(text, meaning)| Keyword::new(text, false, meaning));
+        let cut_keys = form.cut.iter().map(|(key, _)| format!("\"{key}\":"));
+        let cut_keys = cut_keys.map(|key| Keyword::new(key.as_bytes(), false, Meaning::Hidden));
+        let of_rules = rules.iter().enumerate().flat_map(|(index, rule)| keywords_of(index, rule));
+        let mut keywords: Vec<_> = of_rules.chain(signs).chain(cut_keys).collect();
+        let (first_pairs, last_pairs) = pairs(&keywords);
         keywords.sort_by_key(|keyword| keyword.hash);
         let mut starts = Box::new([0; WORDS]);
         for keyword in &keywords {
@@ -52,59 +108,151 @@ impl Prefilter {
         }
         let first = |bucket: u32| keywords.partition_point(|keyword| u32::from(keyword.hash) < bucket << 8);
         let buckets = (0..=256).map(first).collect();
-        Self { starts, keywords, buckets }
+        Self { first_pairs, last_pairs, starts, keywords, buckets }
     }
 
-    /// Calls `report` with each keyword of `text`, in the order of their offsets.
-    pub(crate) fn for_each_hit(&self, text: &[u8], mut report: impl FnMut(Hit)) {
-        // Eight bytes are read at once and hold the starts of six keywords; most of them hold none.
-        const STARTS: usize = 6;
-        let mut offset = 0;
-        while let Some(&bytes) = text[offset..].first_chunk::<8>() {
-            let word = u64::from_le_bytes(bytes);
-            let bit = |at: usize| u32::from(self.may_start(hash(word >> (8 * at)))) << at;
-            let mut starts = (0..STARTS).fold(0, |starts, at| starts | bit(at));
-            while starts != 0 {
-                self.report_keywords_at(text, offset + starts.trailing_zeros() as usize, &mut report);
-                starts &= starts - 1;
+    /// Calls `report` with each keyword of `text`, in the order of their offsets. Returns what was seen.
+    pub(crate) fn for_each_hit(&self, text: &[u8], mut report: impl FnMut(Hit)) -> Seen {
+        let mut seen = Seen::default();
+        let mut try_at = |offset| {
+            let Some(start) = text.get(offset..) else { return };
+            if let Some(hash) = hash_of_start(start).filter(|hash| self.may_start(*hash)) {
+                self.report_keywords_at(text, offset, hash, &mut seen, &mut report);
             }
-            offset += STARTS;
+        };
+        let mut offset = 0;
+        while let Some(chunk) = text[offset..].first_chunk::<{ CHUNK + 2 }>() {
+            let pair = |at: usize| *chunk[at..].first_chunk().expect("two bytes more are there");
+            let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 2));
+            // The first place is in the lowest byte.
+            let mut places =
+                (0..CHUNK).step_by(2).rev().fold(0, |places, at| places << 8 | u64::from(groups(at)));
+            while places != 0 {
+                let place = places.trailing_zeros() / 8;
+                let [groups, ..] = (places >> (8 * place)).to_le_bytes();
+                places &= !(0xff << (8 * place));
+                let at = offset + 2 * place as usize;
+                if groups & STARTS_EARLIER != 0 {
+                    // Before the first byte nothing starts.
+                    try_at(at.wrapping_sub(1));
+                }
+                if groups & STARTS_HERE != 0 {
+                    try_at(at);
+                }
+            }
+            offset += CHUNK;
         }
-        (offset..text.len()).for_each(|offset| self.report_keywords_at(text, offset, &mut report));
+        // The last byte of a chunk belongs to a place in the next one.
+        (offset.saturating_sub(1)..text.len()).for_each(try_at);
+        seen
     }
 
     fn may_start(&self, hash: u16) -> bool {
         self.starts[usize::from(hash) / 64] & (1 << (hash % 64)) != 0
     }
 
-    fn report_keywords_at(&self, text: &[u8], offset: usize, report: &mut impl FnMut(Hit)) {
-        let Some(hash) = hash_of_start(&text[offset..]) else { return };
-        if !self.may_start(hash) {
-            return;
-        }
+    #[inline(never)]
+    fn report_keywords_at(
+        &self,
+        text: &[u8],
+        offset: usize,
+        hash: u16,
+        seen: &mut Seen,
+        report: &mut impl FnMut(Hit),
+    ) {
+        let text = &text[offset..];
         let bucket = usize::from(hash >> 8);
         for keyword in &self.keywords[self.buckets[bucket]..self.buckets[bucket + 1]] {
-            if keyword.hash == hash && keyword.starts(&text[offset..]) {
-                report(Hit { offset, rule: keyword.rule });
+            if keyword.hash != hash || !keyword.starts(text) {
+                continue;
+            }
+            match keyword.meaning {
+                Meaning::Rule(rule) => report(Hit { offset, rule }),
+                Meaning::Escape => seen.escape = true,
+                Meaning::Hidden => seen.hidden = true,
             }
         }
     }
 }
 
+/// Returns the groups in which each pair of bytes is the first two, and those in which it is the last two of four.
+fn pairs(keywords: &[Keyword]) -> (Pairs, Pairs) {
+    // The shortest keywords are the first group: if one of them starts earlier, anything can be the last two bytes.
+    let (shortest, mut others): (Vec<_>, Vec<_>) =
+        keywords.iter().partition(|keyword| keyword.text.len() == SHORTEST_KEYWORD);
+    let (mut first, mut last) = (Pairs::new(0), Pairs::new(0b10));
+    // Keywords that begin alike come into one group, which then has fewer pairs.
+    others.sort_by_key(|keyword| &keyword.text);
+    let groups = others.chunks(others.len().div_ceil(GROUPS - 1).max(1));
+    for (group, keywords) in iter::once(&*shortest).chain(groups).enumerate() {
+        let here = 1 << (2 * group);
+        let earlier = here << 1;
+        for keyword in keywords {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|at| keyword.bytes_at(at));
+            first.add(&a, &b, here);
+            last.add(&c, &d, here);
+            first.add(&b, &c, earlier);
+            if group > 0 {
+                last.add(&d, &keyword.bytes_at(4), earlier);
+            }
+        }
+    }
+    (first, last)
+}
+
+/// The groups of each pair of bytes.
+#[derive(Debug)]
+struct Pairs(Box<[u8; 1 << 16]>);
+
+impl Pairs {
+    /// Makes a table in which all pairs have the same groups.
+    fn new(groups: u8) -> Self {
+        let groups = vec![groups; 1 << 16].into_boxed_slice();
+        Self(groups.try_into().expect("there is one for each pair"))
+    }
+
+    /// Adds all pairs of a byte of `first` and one of `second` to some groups.
+    fn add(&mut self, first: &[u8], second: &[u8], groups: u8) {
+        for &first in first {
+            for &second in second {
+                self.0[usize::from(u16::from_le_bytes([first, second]))] |= groups;
+            }
+        }
+    }
+
+    fn groups(&self, pair: [u8; 2]) -> u8 {
+        self.0[usize::from(u16::from_le_bytes(pair))]
+    }
+}
+
 fn keywords_of(index: usize, rule: &Rule) -> impl Iterator<Item = Keyword> {
-    rule.keywords.iter().map(move |keyword| Keyword {
-        hash: hash_of_start(keyword.as_bytes()).expect("short keywords are refused when rules are read"),
-        text: keyword.as_bytes().into(),
-        ignore_case: rule.ignore_case,
-        rule: index,
-    })
+    let keywords = rule.keywords.iter();
+    keywords.map(move |keyword| Keyword::new(keyword.as_bytes(), rule.ignore_case, Meaning::Rule(index)))
 }
 
 impl Keyword {
+    fn new(text: &[u8], ignore_case: bool, meaning: Meaning) -> Self {
+        let hash = hash_of_start(text).expect("short keywords are refused when rules are read");
+        Self { hash, text: text.into(), ignore_case, meaning }
+    }
+
+    /// Returns the bytes that can stand in a place of this keyword; behind its end, all.
+    fn bytes_at(&self, at: usize) -> Vec<u8> {
+        match self.text.get(at) {
+            Some(byte) if self.ignore_case => vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
+            Some(&byte) => vec![byte],
+            None => (0..=u8::MAX).collect(),
+        }
+    }
+
     fn starts(&self, text: &[u8]) -> bool {
-        text.get(..self.text.len()).is_some_and(|start| {
-            if self.ignore_case { start.eq_ignore_ascii_case(&self.text) } else { *start == *self.text }
-        })
+        let Some(start) = text.get(..self.text.len()) else { return false };
+        if !self.ignore_case {
+            return *start == *self.text;
+        }
+        // The first bytes are known to be alike; the last one differs in most texts that begin like a keyword.
+        let ends_alike = start.last().zip(self.text.last()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
+        ends_alike && start.eq_ignore_ascii_case(&self.text)
     }
 }
 
@@ -130,12 +278,12 @@ mod tests {
     #[test]
     fn every_keyword_is_found_at_every_offset() {
         let rules = rules::built_in();
-        let prefilter = Prefilter::new(&rules);
+        let prefilter = Prefilter::new(&rules, &JsonForm::default());
         for (index, rule) in rules.iter().enumerate() {
             for (keyword, before) in
-                rule.keywords.iter().flat_map(|keyword| (0..9).map(move |before| (keyword, before)))
+                rule.keywords.iter().flat_map(|keyword| (0..2 * CHUNK).map(move |before| (keyword, before)))
             {
-                for behind in ["", " and much more text"] {
+                for behind in ["", "x", " and much more text"] {
                     let text = format!("{}{keyword}{behind}", " ".repeat(before));
                     let mut hits = Vec::new();
                     prefilter.for_each_hit(text.as_bytes(), |hit| hits.push(hit));
@@ -148,12 +296,32 @@ mod tests {
 
     #[test]
     fn case_counts_unless_the_rule_ignores_it() {
-        let prefilter = Prefilter::new(&rules::built_in());
+        let prefilter = Prefilter::new(&rules::built_in(), &JsonForm::default());
         let hits = |text: &str| {
             let mut count = 0;
             prefilter.for_each_hit(text.as_bytes(), |_| count += 1);
             count
         };
         assert_eq!((hits("ghp_"), hits("GHP_"), hits("passwd"), hits("PassWD")), (1, 0, 1, 1));
+    }
+
+    #[test]
+    fn what_rules_do_not_see_is_seen_at_every_offset() {
+        let form = JsonForm { cut: &[("title", 300)], ..JsonForm::default() };
+        let prefilter = Prefilter::new(&rules::built_in(), &form);
+        for (sign, escape, hidden) in [
+            ("", false, false),
+            (r"\u00", true, false),
+            ("-----BEGIN ", false, true),
+            (r#"{"bytes":""#, false, true),
+            (r#""title":"#, false, true),
+            (r#""titles":"#, false, false),
+        ] {
+            for before in 0..2 * CHUNK {
+                let text = format!("{}{sign} and much more text", " ".repeat(before));
+                let seen = prefilter.for_each_hit(text.as_bytes(), |_| ());
+                assert_eq!(seen, Seen { escape, hidden }, "{text}");
+            }
+        }
     }
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use regex::bytes::Captures;
 
-use crate::boundary::{starts_word, whole_escapes};
+use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::entropy;
 use crate::pattern::Pattern;
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
 const LONGEST_PLACEHOLDER: usize = 256;
+
+/// How many bytes of a name before a match are looked at.
+const LONGEST_NAME: usize = 64;
 
 /// How many bytes of a match may precede the keyword of a rule that does not say how many.
 const FARTHEST_BEFORE: usize = 256;
@@ -20,12 +23,9 @@ const FARTHEST_BEFORE: usize = 256;
 pub(crate) struct Rule {
     pub(crate) name: String,
     pub(crate) keywords: Vec<String>,
-    /// Matches at the beginning of what it is given only.
-    pub(crate) pattern: Pattern,
-    /// The same pattern, matching anywhere: for a user's rule that does not say how much of a match precedes the keyword.
-    pub(crate) around: Option<Pattern>,
-    /// The same without conditions on what follows the secret.
-    pub(crate) cut_pattern: Pattern,
+    pub(crate) patterns: Patterns,
+    /// The same without a condition on what follows the secret, for texts that are cut; `None` if there is no condition.
+    pub(crate) cut_patterns: Option<Patterns>,
     pub(crate) ignore_case: bool,
     pub(crate) inside_word: bool,
     /// How many bytes of a match precede the keyword, at least and at most.
@@ -35,6 +35,17 @@ pub(crate) struct Rule {
     pub(crate) min_entropy: f64,
     /// Values that are no secrets: the list that all rules share, and the rule's own.
     pub(crate) allow: Vec<Arc<Pattern>>,
+    /// Names with values that are no secrets.
+    pub(crate) allow_named: Option<Pattern>,
+}
+
+/// The pattern of a rule, in the forms in which it is tried.
+#[derive(Debug)]
+pub(crate) struct Patterns {
+    /// Matches at the beginning of what it is given only.
+    pub(crate) at_start: Pattern,
+    /// Matches anywhere: for a user's rule that does not say how much of a match precedes the keyword.
+    pub(crate) around: Option<Pattern>,
 }
 
 /// A secret that one rule found.
@@ -82,18 +93,34 @@ impl Rule {
         offset: usize,
         also_starts_word: impl Fn(usize) -> bool,
     ) -> Option<Match> {
-        let around = self.match_around(text, offset);
+        self.match_patterns(&self.patterns, text, offset, also_starts_word)
+    }
+
+    /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
+    pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
+        let patterns = self.cut_patterns.as_ref().unwrap_or(&self.patterns);
+        self.match_patterns(patterns, text, offset, |_| false)
+    }
+
+    fn match_patterns(
+        &self,
+        patterns: &Patterns,
+        text: &str,
+        offset: usize,
+        also_starts_word: impl Fn(usize) -> bool,
+    ) -> Option<Match> {
+        let around = patterns.around.as_ref().and_then(|pattern| self.match_around(pattern, text, offset));
         if around.as_ref().is_some_and(|found| found.accepted) {
             return around;
         }
         self.starts(text, offset, also_starts_word)
-            .find_map(|start| self.match_at(&self.pattern, text, start))
+            .find_map(|start| self.match_at(&patterns.at_start, text, start))
             .or(around)
     }
 
     /// Searches the line of the keyword for a match that begins before it and contains it.
-    fn match_around(&self, text: &str, offset: usize) -> Option<Match> {
-        let regex = self.around.as_ref()?.regex();
+    fn match_around(&self, pattern: &Pattern, text: &str, offset: usize) -> Option<Match> {
+        let regex = pattern.regex();
         let start = start_of_line(text, offset);
         let end = text.len().min(offset + self.reach);
         let near = &text.as_bytes()[start..end];
@@ -102,11 +129,6 @@ impl Rule {
         let found = before.find(|found| found.end() > keyword)?;
         let captures = regex.captures_at(near, found.start())?;
         Some(self.found(text, start..end, &captures))
-    }
-
-    /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
-    pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
-        self.starts(text, offset, |_| false).find_map(|start| self.match_at(&self.cut_pattern, text, start))
     }
 
     /// Returns where a match can start whose keyword stands at `offset`.
@@ -130,9 +152,12 @@ impl Rule {
         let end = bytes.len().min(start + self.reach);
         let near = &bytes[start..end];
         let regex = pattern.regex();
-        // Most attempts fail, and this one allocates nothing.
-        if !regex.is_match(near) {
-            return None;
+        // Most attempts fail or match too little, as `tokens": 12` does; this one allocates nothing. A match that goes on
+        // behind the reach may still be long enough.
+        let whole = regex.find(near)?;
+        if whole.len() < self.min_length && whole.end() < near.len() {
+            let matched = start + whole.start()..start + whole.end();
+            return Some(Match { secret: matched.clone(), matched, accepted: false });
         }
         let captures = regex.captures(near)?;
         Some(self.found(text, start..end, &captures))
@@ -149,7 +174,8 @@ impl Rule {
         }
         let matched = part.start + whole.start()..(part.start + whole.end()).max(secret.end);
         let secret = whole_escapes(text, secret);
-        let accepted = self.accepts(&bytes[secret.clone()]);
+        let accepted =
+            self.accepts(&bytes[secret.clone()]) && !self.allows_named(bytes, matched.start..secret.end);
         Match { matched, secret, accepted }
     }
 
@@ -173,6 +199,20 @@ impl Rule {
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
             && (secret.len() > LONGEST_PLACEHOLDER || !self.allow.iter().any(is_allowed))
     }
+
+    /// Returns whether the name of a value says that it is no secret. `named` begins in the name and ends with the value.
+    fn allows_named(&self, text: &[u8], named: Range<usize>) -> bool {
+        let Some(allow) = &self.allow_named else { return false };
+        allow.regex().is_match(&text[start_of_name(text, named.start)..named.end])
+    }
+}
+
+/// Returns where a name starts that goes on at `at`, or what is near it of a long one.
+fn start_of_name(text: &[u8], at: usize) -> usize {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let first = at.saturating_sub(LONGEST_NAME);
+    let starts_name = |at: usize| !is_name(text[at - 1]) || ends_escape(&text[..at]);
+    (first + 1..=at).rev().find(|&at| starts_name(at)).unwrap_or(first)
 }
 
 /// Returns where the line of a keyword starts, or what is near it of a long line.

@@ -11,7 +11,7 @@ use toml::Spanned;
 use crate::mark;
 use crate::pattern::Pattern;
 use crate::prefilter::SHORTEST_KEYWORD;
-use crate::rule::Rule;
+use crate::rule::{Patterns, Rule};
 
 const BUILT_IN: &str = include_str!("../rules.toml");
 
@@ -120,6 +120,8 @@ struct RuleSource {
     min_entropy: f64,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
+    #[serde(default)]
+    allow_named: Vec<Spanned<String>>,
 }
 
 fn default_reach() -> usize {
@@ -150,45 +152,50 @@ impl RuleSource {
                 format!("a rule has at least one keyword, and each at least {SHORTEST_KEYWORD} bytes");
             return Err(RuleError::new(toml, self.keywords.span(), reason));
         }
-        check_pattern(toml, self.pattern.span(), &self.pattern(parts))?;
-        check_allow(toml, &self.allow, parts)
+        check_pattern(toml, self.pattern.span(), &self.pattern_at_start(self.pattern.get_ref(), parts))?;
+        check_allow(toml, &self.allow, parts)?;
+        check_allow(toml, &self.allow_named, parts)
     }
 
     fn build(&self, parts: &Parts, shared_allow: &Arc<Pattern>, author: Author) -> Rule {
-        let is_searched = author == Author::User && self.before.is_none();
+        let pattern = self.pattern.get_ref();
         let own_allow = (!self.allow.is_empty()).then(|| Arc::new(any_of(&self.allow, parts)));
         Rule {
             name: self.name.get_ref().clone(),
             keywords: self.keywords.get_ref().clone(),
-            pattern: self.pattern(parts),
-            around: is_searched.then(|| Pattern::new(self.expanded(parts), self.ignore_case)),
-            cut_pattern: self.cut_pattern(parts),
+            patterns: self.patterns(pattern, parts, author),
+            cut_patterns: without_word_end(pattern).map(|open| self.patterns(open, parts, author)),
             ignore_case: self.ignore_case,
             inside_word: self.inside_word,
             before: self.before.unwrap_or_default(),
             reach: self.reach,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
+            allow_named: (!self.allow_named.is_empty()).then(|| any_of(&self.allow_named, parts)),
             allow: iter::once(Arc::clone(shared_allow)).chain(own_allow).collect(),
         }
     }
 
-    /// Returns the pattern, tied to the beginning of what it is given.
-    fn pattern(&self, parts: &Parts) -> Pattern {
-        Pattern::new(format!("^{}", self.expanded(parts)), self.ignore_case)
+    fn patterns(&self, pattern: &str, parts: &Parts, author: Author) -> Patterns {
+        let is_searched = author == Author::User && self.before.is_none();
+        let around = is_searched.then(|| Pattern::new(expanded(pattern, parts), self.ignore_case));
+        Patterns { at_start: self.pattern_at_start(pattern, parts), around }
     }
 
-    /// Returns the pattern with its parts, as one group.
-    fn expanded(&self, parts: &Parts) -> String {
-        format!("(?:{})", expand(self.pattern.get_ref(), parts, DEEPEST_PART))
+    /// Returns a pattern that is tied to the beginning of what it is given.
+    fn pattern_at_start(&self, pattern: &str, parts: &Parts) -> Pattern {
+        Pattern::new(format!("^{}", expanded(pattern, parts)), self.ignore_case)
     }
+}
 
-    /// Returns the pattern for texts that are cut: a token of a fixed length need not end there.
-    fn cut_pattern(&self, parts: &Parts) -> Pattern {
-        let pattern = self.pattern.get_ref();
-        let open = pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\')).unwrap_or(pattern);
-        Pattern::new(format!("^(?:{})", expand(open, parts, DEEPEST_PART)), self.ignore_case)
-    }
+/// Returns a pattern with its parts, as one group.
+fn expanded(pattern: &str, parts: &Parts) -> String {
+    format!("(?:{})", expand(pattern, parts, DEEPEST_PART))
+}
+
+/// Returns the pattern for texts that are cut, if it is another one: a token of a fixed length need not end there.
+fn without_word_end(pattern: &str) -> Option<&str> {
+    pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\'))
 }
 
 /// Returns a pattern that matches where any of `allow` does, without regard to case.
@@ -266,6 +273,10 @@ mod tests {
         );
         check(
             &format!("{rule}pattern = 'ab'\nallow = ['x', '[']"),
+            "line 5: error: unclosed character class",
+        );
+        check(
+            &format!("{rule}pattern = 'ab'\nallow_named = ['x', '[']"),
             "line 5: error: unclosed character class",
         );
         check("allow = [\n  'x',\n  '*']", "line 3: error: repetition operator missing expression");

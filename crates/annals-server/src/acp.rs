@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use annals_api::rpc::{Error, Id, Outcome, Params, Request};
-use annals_api::{Cancelled, session_id, spell};
+use annals_api::{CancelToken, serialize, session_id};
 use annals_proto::ErrorCode;
 use annals_proto::acp::{
     AgentCapabilities, Empty, Implementation, InitializeParams, InitializeResult, Method, OpenParams,
@@ -25,7 +25,7 @@ use annals_proto::acp::{
 };
 use tokio::sync::oneshot;
 
-use crate::protocol::{Accepted, Answer, Peer, Protocol};
+use crate::protocol::{Answer, Handling, Peer, Protocol};
 use crate::server::Server;
 use agent::{Agent, AgentProcess};
 use follow::FollowTask;
@@ -39,7 +39,7 @@ pub(crate) struct Acp {
     /// Is `None` before `initialize`.
     client: Mutex<Option<Client>>,
     /// Sessions that are being opened, by the id of the request.
-    opening: Mutex<HashMap<Id, (String, Cancelled)>>,
+    opening: Mutex<HashMap<Id, (String, CancelToken)>>,
     /// Sessions that are open, and those that requests wait for, by session id.
     slots: Mutex<HashMap<String, SharedSlot>>,
     /// The agent that continues sessions, from the first request that needs it.
@@ -55,13 +55,13 @@ struct Client {
 }
 
 impl Protocol for Acp {
-    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted {
+    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Handling {
         let Some(method) = Method::from_name(&request.method) else {
-            return Accepted::NotMine(request, peer);
+            return Handling::PassOn(request, peer);
         };
         match self.prepare(method, &request, &peer.cancelled) {
-            Ok(queued) => Accepted::work(async move { self.answer(method, request, queued, peer).await }),
-            Err(error) => Accepted::Refused(error),
+            Ok(queued) => Handling::work(async move { self.answer(method, request, queued, peer).await }),
+            Err(error) => Handling::Refuse(error),
         }
     }
 
@@ -98,7 +98,7 @@ impl Acp {
         &self,
         method: Method,
         request: &Request,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<Option<QueuedLock>, Error> {
         if method == Method::Initialize {
             self.record_client(&request.params)?;
@@ -151,8 +151,8 @@ impl Acp {
         peer: Peer,
     ) -> Answer {
         match method {
-            Method::Initialize => spell(&initialize(&self.server)).into(),
-            Method::Authenticate | Method::Logout => spell(&Empty {}).into(),
+            Method::Initialize => serialize(&initialize(&self.server)).into(),
+            Method::Authenticate | Method::Logout => serialize(&Empty {}).into(),
             Method::Load | Method::Resume => {
                 let opened = self.open(method == Method::Load, &request.params, queued, &peer).await;
                 lock(&self.opening).remove(&request.id);
@@ -219,12 +219,12 @@ impl Acp {
         peer.cancelled.check()?;
         let (begin, start) = oneshot::channel();
         *slot = Some(FollowTask::spawn(follower, peer.outgoing.clone(), start));
-        let outcome = spell(&OpenResult { meta: annals_proto::acp::Meta { annals: opened } });
+        let outcome = serialize(&OpenResult { meta: annals_proto::acp::Meta { annals: opened } });
         Ok(Answer { begin: Some(begin), ..outcome.into() }.holding(slot))
     }
 
     /// Closes a session. No update of it is sent after the answer.
-    async fn close(&self, queued: Option<QueuedLock>, cancelled: &Cancelled) -> Outcome {
+    async fn close(&self, queued: Option<QueuedLock>, cancelled: &CancelToken) -> Outcome {
         let queued = queued.ok_or_else(|| Error::new(ErrorCode::NotFound, "the session is not open"))?;
         let mut slot = queued.wait(cancelled).await?;
         if let Some(follow_task) = slot.take() {
@@ -232,7 +232,7 @@ impl Acp {
         }
         drop(slot);
         self.remove_unused_slots();
-        spell(&Empty {})
+        serialize(&Empty {})
     }
 
     /// Moves a session to the trash, and closes it if that succeeded.
@@ -240,14 +240,14 @@ impl Acp {
         &self,
         params: Params,
         queued: Option<QueuedLock>,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<Answer, Error> {
         let slot = match queued {
             Some(queued) => Some(queued.wait(cancelled).await?),
             None => None,
         };
         // A change is not cancelled once it has begun, so that its answer says whether it was made.
-        let answer = self.work(&Cancelled::default(), move |server| server.acp_delete(&params)).await;
+        let answer = self.work(&CancelToken::default(), move |server| server.acp_delete(&params)).await;
         if let Some(follow_task) = slot.filter(|_| answer.is_ok()).and_then(|mut slot| slot.take()) {
             follow_task.end().await;
         }
@@ -297,7 +297,7 @@ impl Acp {
         process: &Arc<AgentProcess>,
         session: &str,
         slot: &mut Slot,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<Option<agent::Reply>, Error> {
         if process.has_open(session) {
             return Ok(None);
@@ -337,7 +337,7 @@ impl Acp {
     /// Runs work on a thread that may block, when a permit is free.
     async fn work(
         &self,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
         work: impl FnOnce(&Server) -> Outcome + Send + 'static,
     ) -> Answer {
         let (outcome, permit) = self.server.clone().work_on(None, cancelled, work).await;

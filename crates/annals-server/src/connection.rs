@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::{self, Error, Frame, Id, Incoming, LONGEST_FRAME, Params, Request};
 use annals_proto::{CANCEL, ErrorCode};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use crate::acp::Acp;
 use crate::budget::{ByteBudget, Reservation};
 use crate::history_protocol::History;
-use crate::protocol::{Accepted, Answer, Peer, Protocol};
+use crate::protocol::{Answer, Handling, Peer, Protocol};
 use crate::server::Server;
 
 /// How many messages may be queued for sending.
@@ -111,7 +111,7 @@ pub struct Connection {
 
 /// The requests that are not answered yet.
 #[derive(Debug, Default)]
-struct InFlight(Mutex<HashMap<Id, Cancelled>>);
+struct InFlight(Mutex<HashMap<Id, CancelToken>>);
 
 #[derive(Deserialize)]
 struct CancelParams {
@@ -169,7 +169,7 @@ impl Connection {
 
     /// Cancels the requests that are not answered yet.
     pub fn cancel_all(&self) {
-        self.in_flight.lock().values().for_each(Cancelled::cancel);
+        self.in_flight.lock().values().for_each(CancelToken::cancel);
     }
 
     /// Handles a notification. Unknown ones are ignored.
@@ -192,21 +192,21 @@ impl Connection {
         // No cancellation is read while this waits, and a cancellation could release bytes, so the wait is short.
         let reservation = timeout(BUDGET_TIMEOUT, self.unanswered.reserve(size)).await;
         let peer = Peer { outgoing: self.outgoing.clone(), cancelled };
-        let accepted = if reservation.is_ok() {
+        let handling = if reservation.is_ok() {
             self.accept(request, peer)
         } else {
             let message = "too much is not answered yet: ask again later";
-            Accepted::Refused(Error::new(ErrorCode::TooMany, message))
+            Handling::Refuse(Error::new(ErrorCode::TooMany, message))
         };
-        let work = match accepted {
-            Accepted::Work(work) => work,
-            Accepted::Refused(error) => {
+        let work = match handling {
+            Handling::Work(work) => work,
+            Handling::Refuse(error) => {
                 self.in_flight.remove(&id);
                 return self.refuse(&id, error).await;
             }
             // This is answered by a task, so that a peer that sends all its requests before it reads an answer is not
             // blocked here.
-            Accepted::NotMine(..) => Box::pin(async { Answer::from(Error::method_not_found()) }),
+            Handling::PassOn(..) => Box::pin(async { Answer::from(Error::method_not_found()) }),
         };
         let (in_flight, outgoing) = (self.in_flight.clone(), self.outgoing.clone());
         self.tasks.spawn(async move {
@@ -219,10 +219,10 @@ impl Connection {
     }
 
     /// Offers a request to one protocol after the other until one accepts or refuses it.
-    fn accept(&self, request: Request, peer: Peer) -> Accepted {
-        self.protocols.iter().fold(Accepted::NotMine(request, peer), |accepted, protocol| match accepted {
-            Accepted::NotMine(request, peer) => protocol.clone().accept(request, peer),
-            accepted => accepted,
+    fn accept(&self, request: Request, peer: Peer) -> Handling {
+        self.protocols.iter().fold(Handling::PassOn(request, peer), |handling, protocol| match handling {
+            Handling::PassOn(request, peer) => protocol.clone().accept(request, peer),
+            handling => handling,
         })
     }
 
@@ -232,17 +232,17 @@ impl Connection {
 }
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, Cancelled>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Id, CancelToken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a request. Returns `None` if a request with that id is not answered yet.
-    fn add(&self, id: &Id) -> Option<Cancelled> {
+    fn add(&self, id: &Id) -> Option<CancelToken> {
         let mut requests = self.lock();
         if requests.contains_key(id) {
             return None;
         }
-        let cancelled = Cancelled::default();
+        let cancelled = CancelToken::default();
         requests.insert(id.clone(), cancelled.clone());
         Some(cancelled)
     }

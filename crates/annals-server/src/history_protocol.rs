@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use annals_api::rpc::{Error, Outcome, Params, Request};
-use annals_api::spell;
+use annals_api::serialize;
 use annals_proto::{ErrorCode, Method, UnwatchParams, UnwatchResult, WatchParams, WatchResult};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::connection::Outgoing;
-use crate::protocol::{Accepted, Answer, Peer, Protocol};
+use crate::protocol::{Answer, Handling, Peer, Protocol};
 use crate::server::Server;
 
 /// The history protocol for one peer.
@@ -22,16 +22,16 @@ pub(crate) struct History {
 }
 
 impl Protocol for History {
-    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted {
+    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Handling {
         match Method::from_name(&request.method) {
-            None => Accepted::NotMine(request, peer),
+            None => Handling::PassOn(request, peer),
             Some(Method::HistoryWatch) => {
-                Accepted::work(async move { self.watch(&request.params, peer.outgoing).await })
+                Handling::work(async move { self.watch(&request.params, peer.outgoing).await })
             }
             Some(Method::HistoryUnwatch) => {
-                Accepted::work(async move { self.unwatch(&request.params).await.into() })
+                Handling::work(async move { self.unwatch(&request.params).await.into() })
             }
-            Some(_) => Accepted::work(async move {
+            Some(_) => Handling::work(async move {
                 let server = self.server.clone();
                 let (outcome, permit) = server.work(request.method, request.params, peer.cancelled).await;
                 Answer::from(outcome).holding(permit)
@@ -70,7 +70,7 @@ impl History {
             }
         });
         self.subscriptions().insert(result.subscription.clone(), task);
-        Answer { begin: Some(begin), ..spell(&result).into() }
+        Answer { begin: Some(begin), ..serialize(&result).into() }
     }
 
     /// Ends a subscription. No notification of it is sent after the answer.
@@ -80,7 +80,7 @@ impl History {
         let task = task.ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such subscription"))?;
         task.abort();
         let _ = task.await;
-        spell(&UnwatchResult { unwatched: true })
+        serialize(&UnwatchResult { unwatched: true })
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, HashMap<String, JoinHandle<()>>> {

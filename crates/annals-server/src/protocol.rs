@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::{Error, Outcome, Params, Request};
 use tokio::sync::oneshot;
 
@@ -14,12 +14,12 @@ use crate::server::cancellation;
 pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
     /// Accepts a request. Connections call this in the order in which requests arrive, so whatever must keep that order
     /// is decided here, and the work that is returned may run beside other work.
-    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Accepted;
+    fn accept(self: Arc<Self>, request: Request, peer: Peer) -> Handling;
 
     /// Handles a notification; those of other protocols are ignored.
     fn handle_notification(&self, _method: &str, _params: &Params) {}
 
-    /// Handles the peer's answer to a request that this protocol has sent.
+    /// Handles a response of the peer. Every protocol gets every response, and ignores those to requests that it has not sent.
     fn handle_response(&self, _line: &[u8]) {}
 
     /// Ends whatever would keep unanswered requests from finishing. It is called on a thread that may block, when the peer
@@ -28,18 +28,18 @@ pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
 }
 
 /// What a protocol does with a request.
-pub(crate) enum Accepted {
+pub(crate) enum Handling {
     /// The method belongs to another protocol.
-    NotMine(Request, Peer),
+    PassOn(Request, Peer),
     /// The request is answered with this error at once.
-    Refused(Error),
+    Refuse(Error),
     /// The request is answered by this future.
     Work(Pin<Box<dyn Future<Output = Answer> + Send>>),
 }
 
-impl Accepted {
+impl Handling {
     pub(crate) fn work(work: impl Future<Output = Answer> + Send + 'static) -> Self {
-        Accepted::Work(Box::pin(work))
+        Handling::Work(Box::pin(work))
     }
 }
 
@@ -106,7 +106,7 @@ impl From<Error> for Answer {
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) outgoing: Outgoing,
-    pub(crate) cancelled: Cancelled,
+    pub(crate) cancelled: CancelToken,
 }
 
 impl Peer {

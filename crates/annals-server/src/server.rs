@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use annals_api::rpc::{Error, Outcome, Params};
-use annals_api::{Api, Cancelled, Masking, reads_one_session, session_id, spell, workspace};
+use annals_api::{Api, CancelToken, Masking, serialize, session_id, workspace};
 use annals_engine::Engine;
 use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
@@ -72,10 +72,10 @@ impl Server {
     }
 
     /// Answers a request. It reads and writes files, so it must be called on a thread that may block.
-    pub fn dispatch(&self, method: &str, params: &Params, cancelled: &Cancelled) -> Outcome {
+    pub fn dispatch(&self, method: &str, params: &Params, cancelled: &CancelToken) -> Outcome {
         match Method::from_name(method) {
             // The API has no subscriptions, so their number is added here.
-            Some(Method::HistoryStatus) => spell(&self.api.status(self.hub.count())),
+            Some(Method::HistoryStatus) => serialize(&self.api.status(self.hub.count())),
             _ => self.api.dispatch(method, params, cancelled),
         }
     }
@@ -86,7 +86,7 @@ impl Server {
         self: Arc<Self>,
         method: String,
         params: Params,
-        cancelled: Cancelled,
+        cancelled: CancelToken,
     ) -> (Outcome, Option<OwnedSemaphorePermit>) {
         let known = Method::from_name(&method);
         if known == Some(Method::HistoryStatus) {
@@ -94,8 +94,8 @@ impl Server {
         }
         // A change is not cancelled once it has begun, so that its answer says whether it was made.
         let is_change = known.is_some_and(Method::is_change);
-        let waits_for = if is_change { Cancelled::default() } else { cancelled.clone() };
-        let session = known.filter(|method| reads_one_session(*method)).and_then(|_| params.read().ok());
+        let waits_for = if is_change { CancelToken::default() } else { cancelled.clone() };
+        let session = known.filter(|method| method.reads_one_session()).and_then(|_| params.read().ok());
         let session = session.map(|NamedSession { session_id }| session_id);
         self.work_on(session.as_deref(), &waits_for, move |server| {
             server.dispatch(&method, &params, &cancelled)
@@ -108,7 +108,7 @@ impl Server {
     pub(crate) async fn work_on<T: Send + 'static>(
         self: Arc<Self>,
         session: Option<&str>,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
         work: impl FnOnce(&Self) -> Result<T, Error> + Send + 'static,
     ) -> (Result<T, Error>, Option<OwnedSemaphorePermit>) {
         let session = session.and_then(|id| session_id(id).ok());
@@ -170,7 +170,7 @@ impl Server {
 }
 
 /// Waits until a request is cancelled.
-pub(crate) async fn cancellation(cancelled: &Cancelled) {
+pub(crate) async fn cancellation(cancelled: &CancelToken) {
     poll_fn(|context| if cancelled.check_or_wake(context.waker()) { Poll::Ready(()) } else { Poll::Pending })
         .await;
 }
@@ -206,7 +206,7 @@ mod tests {
         // The slow session works on its first request until the gate opens.
         let (open_gate, gate) = mpsc::channel::<()>();
         let gate = Arc::new(Mutex::new(gate));
-        let cancelled = Cancelled::default();
+        let cancelled = CancelToken::default();
         let mut waiting = Vec::new();
         for _ in 0..=server.permit_count {
             let gate = gate.clone();
@@ -223,7 +223,8 @@ mod tests {
         }
         assert_eq!(server.free_permits(), server.permit_count - 1, "the slow session takes one permit");
         let params = Params::of(&json!({"sessionId": QUICK})).unwrap();
-        let (answer, _) = server.clone().work("history/load".to_owned(), params, Cancelled::default()).await;
+        let (answer, _) =
+            server.clone().work("history/load".to_owned(), params, CancelToken::default()).await;
         assert!(answer.unwrap().get().contains("Boil"));
         drop(open_gate);
         for request in waiting {

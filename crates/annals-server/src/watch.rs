@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::budget::{ByteBudget, Reservation};
 use annals_api::rpc::{self, Error, Outcome};
-use annals_api::{Masking, spell_masked};
+use annals_api::{Masking, serialize_masked};
 use changes::PendingChanges;
 use members::Members;
 use recent::LineBuffers;
@@ -83,7 +83,7 @@ enum Target {
     File {
         path: PathBuf,
         /// Whether something was changed that lists show and that is not in the file, such as a title beside it.
-        is_described_anew: AtomicBool,
+        has_new_description: AtomicBool,
     },
     /// Sessions that were added, changed or removed; the follower collects them here.
     Sessions(Mutex<PendingChanges>),
@@ -157,8 +157,8 @@ impl Notice {
     /// Returns the notice as JSON, masked unless the subscriber may see everything.
     pub(crate) fn data(&self, masking: Option<&Masking>) -> Outcome {
         match self {
-            Notice::Changed(notice) => spell_masked(notice, masking),
-            Notice::Appended(notice) => spell_masked(notice, masking),
+            Notice::Changed(notice) => serialize_masked(notice, masking),
+            Notice::Appended(notice) => serialize_masked(notice, masking),
         }
     }
 
@@ -191,7 +191,7 @@ impl Hub {
             Topic::Session { file, .. } => Target::File {
                 // The follower reports absolute paths.
                 path: std::path::absolute(&file.path).unwrap_or_else(|_| file.path.clone()),
-                is_described_anew: AtomicBool::new(false),
+                has_new_description: AtomicBool::new(false),
             },
             Topic::Sessions { .. } => Target::Sessions(Mutex::default()),
         };
@@ -261,7 +261,7 @@ impl Hub {
         self.follower_started.notify_all();
         loop {
             let mut events = Events::default();
-            follower.wait(IDLE_CHECK_INTERVAL, |file, happening| record(&mut events, file, &happening));
+            follower.wait(IDLE_CHECK_INTERVAL, |file, event| record(&mut events, file, &event));
             let mut state = self.state();
             if state.watchers.is_empty() {
                 state.follower = FollowerState::Stopped;
@@ -296,7 +296,7 @@ enum FileEvent {
     Modified,
     /// Something was changed that lists show and that need not be in the file: its title, whether it is archived, whether
     /// Claude Code has it open.
-    Described,
+    DescriptionChanged,
     Removed,
 }
 
@@ -308,11 +308,13 @@ struct Events {
 }
 
 /// Adds what happened to a file. Several entries of one file in a row are one event.
-fn record(events: &mut Events, file: &TranscriptFile, happening: &Event) {
-    let event = match happening {
+fn record(events: &mut Events, file: &TranscriptFile, event: &Event) {
+    let event = match event {
         Event::Created => FileEvent::Created,
         Event::Entry { .. } | Event::Replaced => FileEvent::Modified,
-        Event::Title { .. } | Event::Archived { .. } | Event::Opened | Event::Closed => FileEvent::Described,
+        Event::Title { .. } | Event::Archived { .. } | Event::Opened | Event::Closed => {
+            FileEvent::DescriptionChanged
+        }
         Event::Removed => FileEvent::Removed,
         Event::Trash { change, entry } => return events.trash.push((*change, (*entry).clone())),
     };
@@ -326,11 +328,11 @@ impl Watcher {
     /// Wakes the subscription if the events concern it.
     fn wake_for(&self, events: &Events) {
         let is_concerned = match &self.target {
-            Target::File { path, is_described_anew } => {
+            Target::File { path, has_new_description } => {
                 let mut own = events.files.iter().filter(|(file, _)| file.path == *path).peekable();
                 let is_concerned = own.peek().is_some();
-                if own.any(|(_, event)| *event == FileEvent::Described) {
-                    is_described_anew.store(true, Ordering::Release);
+                if own.any(|(_, event)| *event == FileEvent::DescriptionChanged) {
+                    has_new_description.store(true, Ordering::Release);
                 }
                 is_concerned
             }
@@ -355,7 +357,7 @@ impl Watcher {
     /// Returns whether something that lists show was changed beside its file since the last call.
     fn take_described_anew(&self) -> bool {
         match &self.target {
-            Target::File { is_described_anew, .. } => is_described_anew.swap(false, Ordering::Acquire),
+            Target::File { has_new_description, .. } => has_new_description.swap(false, Ordering::Acquire),
             Target::Sessions(_) => false,
         }
     }
@@ -411,7 +413,7 @@ impl Subscription {
                 return Some((event, reservation));
             }
             if self.watcher.take_described_anew() {
-                return Some((TailEvent::Described, None));
+                return Some((TailEvent::DescriptionChanged, None));
             }
             self.watcher.woken.notified().await;
         }

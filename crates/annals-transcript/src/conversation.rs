@@ -1,4 +1,4 @@
-//! The conversation of a session: its history in order, turns and calls.
+//! The conversation of a session: its full view, turns and calls.
 //!
 //! ```
 //! use annals_transcript::conversation::{Conversation, TranscriptBytes};
@@ -146,7 +146,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         &self.chain
     }
 
-    /// Returns the history in order.
+    /// Returns the full view.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

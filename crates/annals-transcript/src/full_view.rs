@@ -4,7 +4,7 @@
 //! [`duplicate`](crate::duplicate).
 //!
 //! The live conversation is the path from the leaf back to the first entry, across compactions and across roots after which
-//! it continues (see [`second_root`](crate::second_root)). Entries beside this path follow their parent: results and hook output as
+//! it continues (see [`second_root`]). Entries beside this path follow their parent: results and hook output as
 //! live entries, abandoned prompts as branches. Entries without a parent keep their position in the file.
 //!
 //! ```
@@ -28,7 +28,7 @@ use crate::links::Links;
 use crate::second_root::{self, RootKind, SecondRoot};
 use crate::session::{BlockKind, BlockSpan, Id, Session};
 
-/// One step of the history.
+/// One step of the full view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An entry.
@@ -73,14 +73,7 @@ pub enum Cause {
     Subagent,
 }
 
-/// Returns the history of a session; the live conversation is the one that ends in `leaf`.
-pub fn steps(session: &Session, leaf: Option<NodeIndex>) -> Vec<Step> {
-    let graph = Graph::of(session);
-    let path = graph.path_to(leaf);
-    Emitter::new(session, &graph, &path).run(&path)
-}
-
-/// Returns the history of a session; the live conversation is the one that Claude Code would continue.
+/// Returns the full view of a session; the live conversation is the one that Claude Code would continue.
 pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     let session = chain.session();
     let graph = Graph::of(session);
@@ -227,7 +220,7 @@ impl<'a> Emitter<'a> {
     fn emit_tree(&mut self, root: NodeIndex, from: Option<NodeIndex>) {
         let tree = self.tree(root);
         for &(index, parent) in tree.iter().rev() {
-            self.leads_away[index] |= self.is_prompt_or_reply(index) && !self.belongs(index);
+            self.leads_away[index] |= self.is_not_injected(index) && !self.belongs(index);
             if let Some(parent) = parent {
                 self.leads_away[parent] |= self.leads_away[index];
             }
@@ -294,9 +287,9 @@ impl<'a> Emitter<'a> {
     }
 
     /// Returns whether an entry is a prompt, a tool result or a reply, and not injected text.
-    fn is_prompt_or_reply(&self, index: NodeIndex) -> bool {
+    fn is_not_injected(&self, index: NodeIndex) -> bool {
         let node = self.graph.links.node(index);
-        matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta)
+        node.kind.is_prompt_or_reply() && !node.has(Flag::Meta)
     }
 }
 
@@ -304,7 +297,7 @@ impl<'a> Emitter<'a> {
 mod tests {
     use super::*;
 
-    /// Spells a history: live entries by uuid, others in parentheses, `|` before a branch, `?` before a gap.
+    /// Spells a full view: live entries by uuid, others in parentheses, `|` before a branch, `?` before a gap.
     fn spelled(lines: &[&str]) -> String {
         let file = lines.join("\n");
         let session = Session::read(file.as_bytes()).unwrap();
@@ -354,7 +347,7 @@ mod tests {
         ];
         let file = lines.join("\n");
         let session = Session::read(file.as_bytes()).unwrap();
-        let shown: Vec<_> = steps(&session, Some(1));
+        let shown = of(&Chain::ending_in(&session, session.id("a1").unwrap()).unwrap());
         let [
             ..,
             Step::Entry { node: 2, live: true },
@@ -392,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn compactions_do_not_end_the_history_and_gaps_are_shown() {
+    fn compactions_do_not_end_the_full_view_and_gaps_are_shown() {
         let lines = [
             line("user", "u1", "gone", ""),
             line("assistant", "a1", "u1", ""),

@@ -7,7 +7,7 @@
 //! - [`item`] says what an entry means to a person: role, parts, visibility; [`prompt`] finds the text that a person typed.
 //! - [`lite`] reads the ends of a file for lists.
 //! - [`session`] has a whole file as small nodes; [`chain`] finds the conversation in it, [`model`] the messages that Claude
-//!   Code would send, [`history`] everything that was recorded, [`duplicate`] entries with several lines, [`root`] the reason
+//!   Code would send, [`full_view`] everything that was recorded, [`duplicate`] entries with several lines, [`second_root`] the reason
 //!   why a message in the middle of a file has no parent, [`turn`] the turns, [`tool`] the calls, [`queue`] the prompts that
 //!   were queued and not sent.
 //! - [`conversation`] brings history, turns and calls together; start here to show a session.

@@ -14,7 +14,7 @@ pub(crate) struct Links<'a> {
     /// The entry of each id, by the index of the id.
     by_id: Vec<Option<SmallIndex>>,
     pub(crate) children: Groups,
-    /// The last main message before each entry in the file: the history continues there where a parent is missing.
+    /// The last main message before each entry in the file: the full view continues there where a parent is missing.
     before: Vec<Option<SmallIndex>>,
 }
 

@@ -189,7 +189,7 @@ impl Lite {
         self.has_messages = true;
         self.has_main_messages |= is_main;
         // LISTS 2.9
-        self.messages += u64::from(is_main && matches!(head.kind, Kind::User | Kind::Assistant));
+        self.messages += u64::from(is_main && head.kind.is_prompt_or_reply());
         // LISTS 2.7
         if self.first_prompt.is_none() {
             self.first_prompt = prompt::own_words(entry).map(Cow::into_owned);

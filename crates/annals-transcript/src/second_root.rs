@@ -151,7 +151,7 @@ impl Opening {
         let (mut first, mut follows_clear) = (None::<NodeIndex>, false);
         let mut waiting = vec![root];
         while let Some(index) = waiting.pop() {
-            if is_prompt_or_reply(links.node(index)) {
+            if is_main_and_not_injected(links.node(index)) {
                 first = Some(first.map_or(index, |first| first.min(index)));
                 continue;
             }
@@ -228,7 +228,7 @@ fn is_copy_of_first_prompt(links: &Links<'_>, trees: &Trees, opening: NodeIndex)
 /// an explicit `last-prompt` that names no entry.
 fn is_rewind(links: &Links<'_>, opening: NodeIndex) -> bool {
     let after = links.session.nodes()[opening + 1..].iter();
-    after.take_while(|node| !is_prompt_or_reply(node)).any(|node| is_rewind_record(links.session, node))
+    after.take_while(|node| !is_main_and_not_injected(node)).any(|node| is_rewind_record(links.session, node))
 }
 
 fn is_rewind_record(session: &Session, node: &Node) -> bool {
@@ -238,8 +238,8 @@ fn is_rewind_record(session: &Session, node: &Node) -> bool {
 }
 
 /// Returns whether an entry of the main line is a prompt, a tool result or a reply, and not injected text.
-fn is_prompt_or_reply(node: &Node) -> bool {
-    matches!(node.kind, Kind::User | Kind::Assistant) && !node.has(Flag::Meta) && !node.has(Flag::Sidechain)
+fn is_main_and_not_injected(node: &Node) -> bool {
+    node.kind.is_prompt_or_reply() && !node.has(Flag::Meta) && !node.has(Flag::Sidechain)
 }
 
 /// Returns whether an entry is a prompt: not a tool result, a summary or the note that the user interrupted.
@@ -247,7 +247,7 @@ fn is_prompt(links: &Links<'_>, index: NodeIndex) -> bool {
     let node = links.node(index);
     let mut blocks = links.session.blocks(node).iter();
     node.kind == Kind::User
-        && is_prompt_or_reply(node)
+        && is_main_and_not_injected(node)
         && !node.has(Flag::CompactSummary)
         && !blocks.any(|block| matches!(block.kind, BlockKind::ToolResult(_)))
         && !has_sign(links, index, Sign::Interrupt)

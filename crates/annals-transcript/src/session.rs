@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// Returns the blocks that Claude Code sends in a user message for an attachment instead of its own blocks: images, or the
-    /// text of a queued prompt. Text that Claude Code generates anew for each request is not among them.
+    /// text of a queued prompt. Text that Claude Code generates for each request is not among them.
     pub(crate) fn attached(&self, node: usize) -> &[BlockSpan] {
         let found = self.attached.binary_search_by_key(&node, |(node, _)| *node);
         found.map_or(&[], |found| {

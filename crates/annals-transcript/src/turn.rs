@@ -340,7 +340,7 @@ impl Divider<'_> {
     fn count(&mut self, node: &Node, entry: &Entry<'_>) {
         let Some(turn) = self.turns.last_mut() else { return };
         turn.compacted |= self.session.boundary(node).is_some() || node.has(Flag::CompactSummary);
-        if !matches!(node.kind, Kind::User | Kind::Assistant) {
+        if !node.kind.is_prompt_or_reply() {
             return;
         }
         turn.messages += 1;

@@ -157,9 +157,9 @@ struct QueuedDraft {
 }
 
 impl QueuedDraft {
-    /// Returns whether the draft is a user or assistant entry. A new file is only created for one of these.
-    fn is_prompt_or_reply(&self) -> bool {
-        matches!(self.draft.kind, Kind::User | Kind::Assistant)
+    /// Returns whether a new file is created for the draft, as Claude Code does for prompts and replies.
+    fn creates_file(&self) -> bool {
+        self.draft.kind.is_prompt_or_reply()
     }
 
     /// Returns the parent and the logical parent; `tip` is the last entry of the conversation before the draft. A boundary
@@ -256,7 +256,7 @@ impl Recorder {
         self.append(compaction.drafts(&new_id()))
     }
 
-    /// Writes all queued drafts. A new file is only created for a message: records alone stay queued until there is one.
+    /// Writes all queued drafts. A new file is only created for a prompt or reply: other drafts stay queued until there is one.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_pending(self.options.sync != Sync::Never)
     }
@@ -524,7 +524,7 @@ impl Recorder {
     fn write_to_transcript(&mut self, sync: bool) -> Result<(), Error> {
         let path = self.target.path();
         let state = FileState::of(&path).map_err(Error::disk("read", &path))?;
-        if state.is_none() && !self.pending.iter().any(QueuedDraft::is_prompt_or_reply) {
+        if state.is_none() && !self.pending.iter().any(QueuedDraft::creates_file) {
             return Ok(());
         }
         let folder = path.parent().unwrap_or(Path::new("."));

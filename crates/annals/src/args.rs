@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use annals_api::parse_age;
 use annals_engine::{ArchiveFilter, Engine, Home, ListOptions, Roots};
 use annals_transcript::write;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, Parser, Subcommand, ValueEnum};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{Timestamp, Zoned};
 
 use crate::failure::Failure;
 use crate::output;
@@ -198,7 +199,7 @@ pub(crate) struct Serve {
     /// Listen on this port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Listen on this address; an address that other machines reach needs a token of yours
+    /// Listen on this address; any address but loopback requires `--token`, `--token-file` or `ANNALS_TOKEN`
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1")]
     pub(crate) bind: String,
     /// Access token, at least 16 characters; other users of this machine can see it in the list of processes
@@ -217,7 +218,7 @@ pub(crate) struct Serve {
     /// Send keys, tokens and passwords as they are to those who ask for it with `reveal`; otherwise they are masked for all
     #[arg(long)]
     pub(crate) allow_reveal: bool,
-    /// Replaces the option of all commands, which would not say who is meant; it is refused
+    /// Shadows the global `--reveal`, which `serve` refuses: use `--allow-reveal`
     #[arg(long, hide = true)]
     pub(crate) reveal: bool,
     /// Check all files twice a second instead of waiting for notifications of the system: for network drives
@@ -368,7 +369,7 @@ pub(crate) struct Restore {
     /// The trash entry to restore; every deletion creates one [default: the most recent]
     #[arg(long, value_name = "ID", requires = "session")]
     pub(crate) entry: Option<String>,
-    /// Restore a transcript that `annals hydrate` replaced in place of the one that is on disk now, which goes to the trash
+    /// Swap the transcript on disk for one that `hydrate` replaced; the current one goes to the trash
     #[arg(long, requires = "entry")]
     pub(crate) replace: bool,
     /// With `--replace`: continue although another program writes to the session
@@ -503,7 +504,7 @@ pub(crate) struct Record {
     /// Refuse a draft whose uuid is already in the session with other content
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Drop progress that Claude Code shows only while a tool runs: of commands, MCP calls and waiting
+    /// Drop progress entries of shell commands, MCP calls and waiting, which Claude Code shows only while a tool runs
     #[arg(long)]
     pub(crate) collapse_progress: bool,
     /// Value of `teamName` in every message: the team that the session belongs to
@@ -512,7 +513,7 @@ pub(crate) struct Record {
     /// Value of `agentName` in every message: the name of the session, or of the subagent, within its team
     #[arg(long, value_name = "NAME")]
     pub(crate) agent_name: Option<String>,
-    /// When written lines are synced to disk
+    /// When written lines are synced to disk, so that they survive a loss of power
     #[arg(long, value_enum, default_value_t = Sync::Flush)]
     pub(crate) sync: Sync,
     /// Value of `entrypoint` in every message
@@ -534,11 +535,11 @@ pub(crate) struct Record {
 /// When written lines are synced to disk.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Sync {
-    /// Never; the system decides
+    /// The operating system decides
     Never,
-    /// After every batch
+    /// Before a batch is acknowledged
     Flush,
-    /// After every write
+    /// The same as `flush`: `record` writes every batch before it acknowledges it
     Always,
 }
 
@@ -586,13 +587,13 @@ pub(crate) struct Filters {
     /// Only sessions without activity since then: how long ago (90d, 12h, 2w), a date or a time
     #[arg(long, value_name = "AGE", value_parser = moment)]
     pub(crate) inactive: Option<Timestamp>,
-    /// Only sessions whose title contains TEXT, in any case
+    /// Only sessions whose title contains TEXT, ignoring case
     #[arg(long, value_name = "TEXT", value_parser = text)]
     pub(crate) title: Option<String>,
     /// Only sessions on this branch
     #[arg(long, value_parser = text)]
     pub(crate) branch: Option<String>,
-    /// Only sessions that used this tool, subagents included; in any case
+    /// Only sessions that used this tool, subagents included; ignoring case
     #[arg(long, value_name = "NAME", value_parser = text)]
     pub(crate) tool: Option<String>,
     /// Only sessions that touched this file or folder, subagents included; a relative path such as `src/main.rs` matches in
@@ -654,7 +655,7 @@ impl Filters {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Prompts {
-    /// Only prompts that contain this text, pasted text included; in any case
+    /// Only prompts that contain this text, pasted text included; ignoring case
     pub(crate) text: Option<String>,
     /// Only prompts typed in this working directory
     #[arg(long, value_name = "PATH")]
@@ -731,20 +732,10 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<DateTime>() {
         return in_local_zone(time);
     }
-    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let hours = match unit {
-        "h" => 1,
-        "d" => 24,
-        "w" => 24 * 7,
-        _ => return Err("neither a date (2026-01-31), nor a time, nor how long ago (7d, 12h, 2w)".to_owned()),
-    };
-    let ago = digits
-        .parse::<i64>()
-        .ok()
-        .and_then(|number| number.checked_mul(hours))
-        .and_then(|hours| hours.checked_mul(3600));
-    let ago = ago.ok_or("too long ago")?;
-    Timestamp::now().checked_sub(SignedDuration::from_secs(ago)).map_err(|_| "too long ago".to_owned())
+    match parse_age(text) {
+        Some(age) => Timestamp::now().checked_sub(age).map_err(|_| "too long ago".to_owned()),
+        None => Err("neither a date (2026-01-31), nor a time, nor how long ago (7d, 12h, 2w)".to_owned()),
+    }
 }
 
 fn in_local_zone(time: DateTime) -> Result<Timestamp, String> {
@@ -845,7 +836,7 @@ pub(crate) struct Lineage {
 /// How long a pause makes a turn a resumption.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Pause {
-    /// A turn after a pause of more than so many minutes counts as a resumption
+    /// A turn that starts more than MINUTES after the previous one ended counts as a resumption
     #[arg(long, value_name = "MINUTES", default_value_t = 5)]
     pause: u32,
 }

@@ -132,12 +132,13 @@ impl Failure {
     /// Entries could not be pushed; `again` is the command that sends them, and `secrets` says what the command lacks.
     pub(crate) fn push(error: &PushError, pending: usize, again: &str, secrets: Option<String>) -> Self {
         let first = match error {
+            PushError::NoUsableId => return Self::without_hint(format!("cannot push: {error}")),
             PushError::Unauthorized => TOKEN_HINT.to_owned(),
             PushError::UnknownHead { .. } => {
                 "push to another address, or remove the log on the server".to_owned()
             }
             PushError::Rewritten { .. } => format!(
-                "`{again} --restart` continues behind the last entry that the server has, if the transcript still has it"
+                "`{again}` continues behind the last entry that the server has, if the transcript still has it"
             ),
             _ => format!("`{again}` sends what is pending"),
         };

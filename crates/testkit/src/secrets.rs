@@ -292,7 +292,7 @@ impl SecretWorld {
 }
 
 /// Returns an invented secret between two texts, and its random characters, which depend on the number only.
-fn invented(number: usize, before: &str, behind: &str) -> (String, String) {
+pub fn invented(number: usize, before: &str, behind: &str) -> (String, String) {
     const CHARACTERS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwyz23456789";
     let mut state = number as u64 + 1;
     let mut next = || {

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
 use annals_server::{Options, Server};
@@ -131,7 +131,7 @@ pub(super) fn all_pages(method: &str, root: &Path) -> Outcome {
     loop {
         let params = Params::of(&json!({"sessionId": SESSION, "cursor": cursor, "limit": 5000}))?;
         let answer =
-            server.dispatch(method, &params, &Cancelled::default()).map_err(|error| error.message)?;
+            server.dispatch(method, &params, &CancelToken::default()).map_err(|error| error.message)?;
         let page: Value = serde_json::from_str(answer.get())?;
         match page.get("nextCursor") {
             Some(next) if !next.is_null() => cursor = next.clone(),

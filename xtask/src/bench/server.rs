@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
 use annals_server::{Http, HttpOptions, Options, Server};
@@ -115,7 +115,7 @@ fn calls(served: &Served, root: &Path, scratch: &Path) -> Outcome {
 }
 
 fn ask_here(server: &Server, method: &str, params: &Value) -> Result<String> {
-    let answer = server.dispatch(method, &Params::of(params)?, &Cancelled::default());
+    let answer = server.dispatch(method, &Params::of(params)?, &CancelToken::default());
     Ok(answer.map_err(|error| error.message)?.get().to_owned())
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Sdk {
 const BOTH: &[Sdk] = &[Sdk::TypeScript, Sdk::Python];
 
 /// A known difference.
-pub(crate) struct Named {
+pub(crate) struct KnownDifference {
     /// What the SDK does, and why annals does not.
     pub(crate) name: &'static str,
     /// The fields that differ.
@@ -32,11 +32,11 @@ pub(crate) struct Named {
     /// Whether it occurs in transcripts that Claude Code itself wrote.
     pub(crate) by_claude_code: bool,
     /// Returns whether a field differs for this reason.
-    pub(crate) explains: fn(&Seen<'_>) -> bool,
+    pub(crate) explains: fn(&DifferingField<'_>) -> bool,
 }
 
 /// A field of a session that differs between annals and an SDK.
-pub(crate) struct Seen<'a> {
+pub(crate) struct DifferingField<'a> {
     pub(crate) field: &'static str,
     pub(crate) transcript: &'a Transcript,
     pub(crate) ours: Json,
@@ -59,8 +59,8 @@ pub(crate) struct Transcript {
 const TITLE: &[&str] = &["title", "given title"];
 const PROMPT: &[&str] = &["title", "first prompt"];
 
-pub(crate) const NAMED: &[Named] = &[
-    Named {
+pub(crate) const KNOWN: &[KnownDifference] = &[
+    KnownDifference {
         name: "the last prompt stands for a title; the first says what a session is about, and stays",
         fields: &["title"],
         sdks: BOTH,
@@ -70,7 +70,7 @@ pub(crate) const NAMED: &[Named] = &[
             last.is_some() && seen.theirs.as_str() == last && seen.is_called_by_its_prompt()
         },
     },
-    Named {
+    KnownDifference {
         name: "a summary of another session stands for a title; its leaf is not in this one",
         fields: &["title"],
         sdks: BOTH,
@@ -88,7 +88,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && own.map_or(seen.is_called_by_its_prompt(), |own| own == seen.ours)
         },
     },
-    Named {
+    KnownDifference {
         name: "a title is not seen that stands in neither 64 KiB at the ends",
         fields: TITLE,
         sdks: BOTH,
@@ -99,7 +99,7 @@ pub(crate) const NAMED: &[Named] = &[
             seen.has_no_title_of_theirs() && given.or(made).is_some_and(|title| seen.ours == title)
         },
     },
-    Named {
+    KnownDifference {
         name: "a tag is not seen that stands before the last 64 KiB",
         fields: &["tag"],
         sdks: BOTH,
@@ -109,7 +109,7 @@ pub(crate) const NAMED: &[Named] = &[
             seen.theirs.is_null() && tag.is_some_and(|tag| seen.ours == tag)
         },
     },
-    Named {
+    KnownDifference {
         name: "a title is not seen that stands in a file of its own, where Claude Code keeps it",
         fields: TITLE,
         sdks: &[Sdk::Python],
@@ -120,7 +120,7 @@ pub(crate) const NAMED: &[Named] = &[
             seen.has_no_title_of_theirs() && beside.is_some_and(|title| title["customTitle"] == seen.ours)
         },
     },
-    Named {
+    KnownDifference {
         name: "the name of the agent does not count; a user gave it to the session",
         fields: TITLE,
         sdks: BOTH,
@@ -132,7 +132,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && (seen.theirs.as_str() == made || seen.has_no_title_of_theirs())
         },
     },
-    Named {
+    KnownDifference {
         name: "a key deep in a call counts as if it were one of the entry",
         fields: TITLE,
         sdks: &[Sdk::Python],
@@ -145,7 +145,7 @@ pub(crate) const NAMED: &[Named] = &[
             !is_one && seen.transcript.has_deep("customTitle", &seen.theirs) && ours_is_right
         },
     },
-    Named {
+    KnownDifference {
         name: "a branch deep in a call counts as if it were one of the entry",
         fields: &["branch"],
         sdks: BOTH,
@@ -155,7 +155,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.ours.as_str() == seen.transcript.texts("gitBranch").last()
         },
     },
-    Named {
+    KnownDifference {
         name: "prompts are put on one line and cut after 200 characters; how much is shown is for who shows it",
         fields: PROMPT,
         sdks: BOTH,
@@ -168,7 +168,7 @@ pub(crate) const NAMED: &[Named] = &[
             ours == theirs || cut.is_some_and(|cut| cut.chars().count() >= 100 && ours.starts_with(cut))
         },
     },
-    Named {
+    KnownDifference {
         name: "a slash command stands for the first prompt where there is none; its name says nothing of the session, which annals calls by its first reply",
         fields: PROMPT,
         sdks: BOTH,
@@ -180,7 +180,7 @@ pub(crate) const NAMED: &[Named] = &[
             (seen.ours.is_null() || is_reply) && texts.all(|text| text.contains(&named))
         },
     },
-    Named {
+    KnownDifference {
         name: "a shell command of bash mode stands for the first prompt",
         fields: PROMPT,
         sdks: &[Sdk::TypeScript],
@@ -191,7 +191,7 @@ pub(crate) const NAMED: &[Named] = &[
             wrapped == seen.transcript.user_texts().next() && seen.is_first_without_tags()
         },
     },
-    Named {
+    KnownDifference {
         name: "what Claude Code wraps in tags stands for the first prompt, tags and all",
         fields: PROMPT,
         sdks: &[Sdk::Python],
@@ -205,7 +205,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && (is_behind || seen.is_first_without_tags())
         },
     },
-    Named {
+    KnownDifference {
         name: "what an old version of Claude Code carried over from another session stands for the first prompt",
         fields: PROMPT,
         sdks: BOTH,
@@ -217,7 +217,7 @@ pub(crate) const NAMED: &[Named] = &[
             }) && texts.next().is_some_and(|second| seen.ours == second)
         },
     },
-    Named {
+    KnownDifference {
         name: "the time in a snapshot counts as the beginning; a snapshot is not said, and may be of later",
         fields: &["created"],
         sdks: BOTH,
@@ -228,7 +228,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.ours.as_str() == seen.transcript.texts("timestamp").min()
         },
     },
-    Named {
+    KnownDifference {
         name: "the first line's time counts as the beginning; hooks and copied messages stand below with earlier ones",
         fields: &["created"],
         sdks: BOTH,
@@ -238,7 +238,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.ours.as_str() == seen.transcript.texts("timestamp").min()
         },
     },
-    Named {
+    KnownDifference {
         name: "the file's time counts as the session's; copying and restoring change it",
         fields: &["updated"],
         sdks: BOTH,
@@ -250,7 +250,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.ours.as_str() == seen.transcript.last_time()
         },
     },
-    Named {
+    KnownDifference {
         name: "the folder that a session was moved to does not count",
         fields: &["cwd"],
         sdks: &[Sdk::Python],
@@ -260,7 +260,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.theirs.as_str() == seen.transcript.texts("cwd").next()
         },
     },
-    Named {
+    KnownDifference {
         name: "a branch of earlier counts where the last entry is on none",
         fields: &["branch"],
         sdks: BOTH,
@@ -271,14 +271,14 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.transcript.texts("gitBranch").any(|branch| seen.theirs == branch)
         },
     },
-    Named {
+    KnownDifference {
         name: "files without a message are listed if they hold a title or a prompt; there is nothing to resume",
         fields: &["listed"],
         sdks: BOTH,
         by_claude_code: false,
         explains: |seen| seen.ours == false && !seen.transcript.has_conversation(),
     },
-    Named {
+    KnownDifference {
         name: "a session is left out if its first line is a subagent's; a conversation follows",
         fields: &["listed"],
         sdks: BOTH,
@@ -288,7 +288,7 @@ pub(crate) const NAMED: &[Named] = &[
             seen.has_our_conversation() && first.is_some_and(|first| first["isSidechain"] == true)
         },
     },
-    Named {
+    KnownDifference {
         name: "a session is left out if its first prompt is not within 64 KiB",
         fields: &["listed"],
         sdks: BOTH,
@@ -303,7 +303,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && seen.transcript.entries().any(is_prompt)
         },
     },
-    Named {
+    KnownDifference {
         name: "a session is left out if nobody said a word; there are messages, and they can be resumed",
         fields: &["listed"],
         sdks: BOTH,
@@ -315,7 +315,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && said.all(|text| text.starts_with("[Request interrupted by user"))
         },
     },
-    Named {
+    KnownDifference {
         name: "a session is left out if all that was said was queued",
         fields: &["listed"],
         sdks: BOTH,
@@ -328,7 +328,7 @@ pub(crate) const NAMED: &[Named] = &[
                 && queued.any(|prompt| *prompt == seen.listed["firstPrompt"])
         },
     },
-    Named {
+    KnownDifference {
         name: "a session is left out if its prompt begins with a tag; a person wrote the rest of it",
         fields: &["listed"],
         sdks: &[Sdk::TypeScript],
@@ -339,7 +339,7 @@ pub(crate) const NAMED: &[Named] = &[
             seen.has_our_conversation() && said.starts_with('<') && !ours.is_empty() && said.ends_with(ours)
         },
     },
-    Named {
+    KnownDifference {
         name: "of two files of a session only the newer is listed; each may hold what the other lacks",
         fields: &["listed"],
         sdks: BOTH,
@@ -348,7 +348,7 @@ pub(crate) const NAMED: &[Named] = &[
     },
 ];
 
-impl fmt::Display for Seen<'_> {
+impl fmt::Display for DifferingField<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short = |value: &Json| value.to_string().chars().take(100).collect::<String>();
         let (session, field) = (&self.transcript.session, self.field);
@@ -356,7 +356,7 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-impl Seen<'_> {
+impl DifferingField<'_> {
     /// Returns whether annals names the session by its first prompt, as no title is given.
     fn is_called_by_its_prompt(&self) -> bool {
         let is_title = |kind: &str| matches!(kind, "custom-title" | "ai-title" | "agent-name");

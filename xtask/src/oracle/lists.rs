@@ -9,7 +9,7 @@ use std::time::Duration;
 use annals_transcript::project::folder_name;
 use serde_json::{Value as Json, json};
 
-use super::differences::{NAMED, Named, Sdk, Seen, Transcript, moment};
+use super::differences::{DifferingField, KNOWN, KnownDifference, Sdk, Transcript, moment};
 use super::shapes;
 use super::trial::{Trial, output_for};
 use super::{Scenario, Skipped};
@@ -40,7 +40,7 @@ fn what_claude_code_wrote(trial: &Trial<'_>) -> Outcome {
             set_written_at(&transcript.path, last)?;
         }
     }
-    compare(trial, &NAMED.iter().filter(|named| named.by_claude_code).collect::<Vec<_>>())
+    compare(trial, &KNOWN.iter().filter(|named| named.by_claude_code).collect::<Vec<_>>())
 }
 
 /// As a session grows, Claude Code writes its title again, also one that another program gave meanwhile. Its lists and ours
@@ -84,7 +84,7 @@ fn hard_shapes(trial: &Trial<'_>) -> Outcome {
     let named = |difference: String| {
         shapes.iter().fold(difference, |text, shape| text.replace(&shape.session, shape.name))
     };
-    compare(trial, &NAMED.iter().collect::<Vec<_>>()).map_err(|error| named(error.to_string()).into())
+    compare(trial, &KNOWN.iter().collect::<Vec<_>>()).map_err(|error| named(error.to_string()).into())
 }
 
 /// Returns the transcripts of a config folder, those of subagents left out.
@@ -132,7 +132,7 @@ fn given_title(ours: &Json) -> Json {
 }
 
 /// Compares the list of annals with those of the SDKs. Every difference must be a known one, and every known one must occur.
-fn compare(trial: &Trial<'_>, named: &[&Named]) -> Outcome {
+fn compare(trial: &Trial<'_>, named: &[&KnownDifference]) -> Outcome {
     let transcripts = transcripts(&trial.root())?;
     let ours = trial.annals(&["list"])?;
     let mut wrong = order_of_times(&ours);
@@ -146,7 +146,8 @@ fn compare(trial: &Trial<'_>, named: &[&Named]) -> Outcome {
         let mut named: Vec<_> =
             named.iter().filter(|named| named.sdks.contains(&sdk)).map(|named| (named, 0)).collect();
         for seen in lists.differences() {
-            let explains = |named: &Named| named.fields.contains(&seen.field) && (named.explains)(&seen);
+            let explains =
+                |named: &KnownDifference| named.fields.contains(&seen.field) && (named.explains)(&seen);
             match named.iter_mut().find(|(named, _)| explains(named)) {
                 Some((_, count)) => *count += 1,
                 None => wrong.push(format!("{sdk:?}: {seen}")),
@@ -182,13 +183,13 @@ impl<'a> Lists<'a> {
         self.theirs.iter().find(is_this).unwrap_or(&Json::Null)
     }
 
-    fn differences(&self) -> Vec<Seen<'a>> {
+    fn differences(&self) -> Vec<DifferingField<'a>> {
         let mut found = Vec::new();
         for transcript in self.transcripts {
             let (listed, theirs) = (self.ours(transcript), self.theirs(transcript));
             let mut compare = |field, ours: Json, theirs: Json| {
                 if ours != theirs {
-                    found.push(Seen { field, transcript, ours, theirs, listed });
+                    found.push(DifferingField { field, transcript, ours, theirs, listed });
                 }
             };
             compare("listed", listed.is_object().into(), theirs.is_object().into());

@@ -63,6 +63,9 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
+/// A run over thousands of files takes hours: after this many, it says how many were equal so far.
+const REPORT_INTERVAL: usize = 250;
+
 impl Options {
     /// Returns whether the scenarios are run.
     pub(crate) fn with_scenarios(&self) -> bool {
@@ -80,17 +83,21 @@ impl Options {
         let judge = Judge { claude_code, annals };
         // Claude Code takes more than one core for itself.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
-        let outcomes = pool.install(|| {
-            in_parallel((0..count).collect(), "files", |number| {
-                let mut case = self.case(&sources, self.from + number);
-                let verdict = verdict_twice(&judge, &case.lines);
-                if is_explained(&verdict) {
-                    // Thousands of files do not fit into memory.
-                    case.lines = Vec::new();
-                }
-                (verdict, case)
-            })
-        });
+        let judged = |number| {
+            let mut case = self.case(&sources, self.from + number);
+            let verdict = verdict_twice(&judge, &case.lines);
+            if is_explained(&verdict) {
+                // Thousands of files do not fit into memory.
+                case.lines = Vec::new();
+            }
+            (verdict, case)
+        };
+        let mut outcomes: Vec<(Judged, Case)> = Vec::new();
+        for part in (0..count).collect::<Vec<_>>().chunks(REPORT_INTERVAL) {
+            outcomes.extend(pool.install(|| in_parallel(part.to_vec(), "files", judged)));
+            let equal = outcomes.iter().filter(|(verdict, _)| is_explained(verdict)).count();
+            println!("equal {equal} of the first {}", outcomes.len());
+        }
         print_tables(&outcomes);
         let different: Vec<_> = outcomes.iter().filter(|(verdict, _)| !is_explained(verdict)).collect();
         let folder = self.out.clone().unwrap_or(target.join("oracle/differences"));

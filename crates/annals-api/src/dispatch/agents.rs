@@ -4,7 +4,7 @@ use annals_proto as wire;
 
 use super::page::forward;
 use super::{Api, limit};
-use crate::cancel::Cancelled;
+use crate::cancel::CancelToken;
 use crate::cursor;
 use crate::rpc::Error;
 use crate::to_wire;
@@ -16,7 +16,7 @@ impl Api {
     pub(super) fn agents(
         &self,
         params: &wire::AgentsParams,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::AgentsResult, Error> {
         let limit = limit(params.limit, AGENTS.0, AGENTS.1)?;
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;

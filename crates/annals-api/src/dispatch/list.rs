@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use annals_engine::{ArchiveFilter, ListOptions, SessionRow};
 use annals_proto as wire;
-use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
 
 use super::{Api, LONGEST_PAGE, limit};
-use crate::cancel::Cancelled;
+use crate::age::parse_age;
+use crate::cancel::CancelToken;
 use crate::cursor::{read_place, write_place};
 use crate::rpc::Error;
 use crate::to_wire;
@@ -26,13 +27,14 @@ impl Api {
     pub(super) fn list(
         &self,
         params: &wire::ListParams,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::ListResult, Error> {
         let limit = limit(params.limit, MOST_SESSIONS, MOST_SESSIONS)?;
         let wanted = ListOptions {
             project: workspace(params.workspace_path.as_deref())?,
             since: params.date_from.as_deref().map(|date| moment(date, Day::Start)).transpose()?,
             until: params.date_to.as_deref().map(|date| moment(date, Day::End)).transpose()?,
+            inactive_since: params.inactive.as_deref().map(inactive_since).transpose()?,
             text: given(params.query.as_ref()),
             tool: given(params.tool_name.as_ref()),
             file: given(params.file_path.as_ref()),
@@ -126,25 +128,43 @@ enum Day {
     End,
 }
 
-/// Reads a time, or the start or the end of a day in UTC.
+/// Reads a time, or the start or the end of a day. What has no offset is in UTC.
 fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    let wrong = |_| Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)");
-    let date = text.parse::<Date>().map_err(wrong)?;
-    let date = match day {
-        Day::Start => Ok(date),
-        Day::End => date.tomorrow(),
+    let wrong = || Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)");
+    // jiff ignores the name of a zone here.
+    if text.contains('[') {
+        return Err(wrong());
+    }
+    // The first moment, if the text is a day.
+    let time = text.parse::<DateTime>().map_err(|_| wrong())?;
+    let is_day = !text.contains([':', 'T', 't', ' ']);
+    let moment = match day {
+        Day::End if is_day => time.checked_add(1.day()),
+        _ => Ok(time),
     };
-    let time = date.and_then(|date| date.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
-    // The last representable day has no end; peers send it for "no bound".
-    Ok(time.unwrap_or(Timestamp::MAX))
+    let moment = moment.and_then(|time| time.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());
+    // The first and the last day cannot be represented as times; peers send them for "no bound".
+    let bound = if time.year() < 0 { Timestamp::MIN } else { Timestamp::MAX };
+    Ok(moment.unwrap_or(bound))
+}
+
+/// Reads since when sessions are inactive: how long ago, a time, or the start of a day in UTC.
+fn inactive_since(text: &str) -> Result<Timestamp, Error> {
+    let Some(age) = parse_age(text) else {
+        let wrong =
+            "`inactive` is how long ago (90d, 12h, 2w), a day (2026-01-31) or a time (2026-01-31T12:00:00Z)";
+        return moment(text, Day::Start).map_err(|_| Error::invalid_params(wrong));
+    };
+    Timestamp::now().checked_sub(age).map_err(|_| Error::invalid_params("`inactive` is too long ago"))
 }
 
 #[cfg(test)]
 mod tests {
     use annals_proto::ErrorCode;
+    use jiff::SignedDuration;
 
     use super::*;
 
@@ -162,6 +182,38 @@ mod tests {
     }
 
     #[test]
+    fn inactivity_is_an_age_a_day_or_a_time() {
+        let day = SignedDuration::from_hours(24);
+        let before = Timestamp::now();
+        let week_ago = inactive_since("1w").unwrap();
+        assert!(before - day * 7 <= week_ago && week_ago <= Timestamp::now() - day * 7);
+        assert_eq!(inactive_since("2026-01-31").unwrap().to_string(), "2026-01-31T00:00:00Z");
+        assert_eq!(inactive_since("2026-01-31T12:00:00+08:00").unwrap().to_string(), "2026-01-31T04:00:00Z");
+        assert_eq!(inactive_since("2026-01-31T23:00").unwrap().to_string(), "2026-01-31T23:00:00Z");
+        for wrong in ["", "d", "-1d", "soon", "99999999999999999999w", "2026-01-31T23:00[Asia/Tokyo]"] {
+            assert_eq!(inactive_since(wrong).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_an_offset_is_in_utc() {
+        for text in ["2026-03-01T23:00", "2026-03-01t23:00:00", "2026-03-01 23:00:00.0", "20260301T2300"] {
+            for day in [Day::Start, Day::End] {
+                assert_eq!(moment(text, day).unwrap().to_string(), "2026-03-01T23:00:00Z", "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_day_that_cannot_be_represented_is_no_bound() {
+        for (text, bound) in [("-009999-01-01", Timestamp::MIN), ("9999-12-31", Timestamp::MAX)] {
+            for day in [Day::Start, Day::End] {
+                assert_eq!(moment(text, day).unwrap(), bound, "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn a_day_is_included_to_its_end() {
         let moment = |text, day| moment(text, day).map(|time| time.to_string());
         assert_eq!(moment("2026-01-31", Day::Start).unwrap(), "2026-01-31T00:00:00Z");
@@ -169,7 +221,9 @@ mod tests {
         assert_eq!(moment("2026-01-31T12:00:00+08:00", Day::End).unwrap(), "2026-01-31T04:00:00Z");
         assert_eq!(moment("9999-12-31", Day::End).unwrap(), Timestamp::MAX.to_string());
         assert_eq!(moment("0000-01-01", Day::Start).unwrap(), "0000-01-01T00:00:00Z");
-        for wrong in ["", "yesterday", "2026-13-01", "9999-12-31T"] {
+        for wrong in
+            ["", "yesterday", "2026-13-01", "9999-12-31T", "2026-01-31[Asia/Tokyo]", "2026-01-31+08:00"]
+        {
             assert_eq!(moment(wrong, Day::Start).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
         }
     }

@@ -21,7 +21,7 @@ use annals_transcript::{Entry, Flag, Kind};
 
 use super::page::forward;
 use super::{Api, LONGEST_ITEM, LONGEST_PAGE, limit};
-use crate::cancel::Cancelled;
+use crate::cancel::CancelToken;
 use crate::cursor::PageCursor;
 use crate::open_sessions::OpenSession;
 use crate::rpc::Error;
@@ -60,7 +60,7 @@ impl Api {
     pub(super) fn load(
         &self,
         params: &wire::LoadParams,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::LoadResult, Error> {
         let limit = limit(params.limit, MOST_MESSAGES, MOST_MESSAGES)?;
         let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());

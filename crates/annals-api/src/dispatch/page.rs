@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::LONGEST_PAGE;
 use super::load::LoadedMessage;
-use crate::cancel::Cancelled;
+use crate::cancel::CancelToken;
 use crate::rpc::Error;
 
 /// Items that are sent together.
@@ -21,7 +21,7 @@ pub(super) fn gather<T: Weigh>(
     indices: impl Iterator<Item = usize>,
     limit: usize,
     bytes: usize,
-    cancelled: &Cancelled,
+    cancelled: &CancelToken,
     mut make: impl FnMut(usize) -> Result<Option<T>, Error>,
 ) -> Result<Vec<(usize, T)>, Error> {
     let mut gathered = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn forward<T: Weigh>(
     start: usize,
     count: usize,
     limit: usize,
-    cancelled: &Cancelled,
+    cancelled: &CancelToken,
     mut make: impl FnMut(usize) -> Result<Option<T>, Error>,
 ) -> Result<Page<T>, Error> {
     let mut end = start;
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_page_has_at_most_so_many_and_enough_bytes_end_it() {
         let page = |limit, bytes| {
-            let gathered = gather(0..10, limit, bytes, &Cancelled::default(), |place| Ok(Some(place)));
+            let gathered = gather(0..10, limit, bytes, &CancelToken::default(), |place| Ok(Some(place)));
             gathered.unwrap().into_iter().map(|(_, size)| size).collect::<Vec<_>>()
         };
         assert_eq!(page(3, 100), [0, 1, 2]);
@@ -149,14 +149,20 @@ mod tests {
     #[test]
     fn what_is_passed_over_is_not_asked_for_again() {
         let page =
-            forward(2, 10, 2, &Cancelled::default(), |place| Ok(Some(place).filter(|place| place % 2 == 1)));
+            forward(
+                2,
+                10,
+                2,
+                &CancelToken::default(),
+                |place| Ok(Some(place).filter(|place| place % 2 == 1)),
+            );
         let page = page.unwrap();
         assert_eq!((page.items, page.end), (vec![3, 5], 6));
     }
 
     #[test]
     fn work_that_is_taken_back_ends_between_two_things() {
-        let cancelled = Cancelled::default();
+        let cancelled = CancelToken::default();
         let mut made = 0;
         let gathered = gather(0..10, 10, 1000, &cancelled, |place| {
             made += 1;

@@ -7,7 +7,7 @@ use annals_transcript::turn;
 
 use super::page::{forward, gather};
 use super::{Api, LONGEST_PAGE, limit};
-use crate::cancel::Cancelled;
+use crate::cancel::CancelToken;
 use crate::cursor::PageCursor;
 use crate::mask::Masking;
 use crate::open_sessions::OpenSession;
@@ -31,7 +31,7 @@ impl Api {
     pub(super) fn read(
         &self,
         params: &wire::ReadParams,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::ReadResult, Error> {
         let limit = limit(params.limit, ITEMS.0, ITEMS.1)?;
         let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
@@ -48,7 +48,7 @@ impl Api {
     pub(super) fn turns(
         &self,
         params: &wire::TurnsParams,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::TurnsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
         let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
@@ -71,7 +71,7 @@ impl Api {
         &self,
         params: &wire::ToolsParams,
         masking: Option<&Masking>,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<wire::ToolsResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
         let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
@@ -124,7 +124,7 @@ fn read_page(
     reading: &OpenSession<'_>,
     from: &From,
     limit: usize,
-    cancelled: &Cancelled,
+    cancelled: &CancelToken,
 ) -> Result<wire::ReadResult, Error> {
     let steps = reading.conversation.steps();
     let total = steps.len();

@@ -19,7 +19,8 @@ pub(super) fn as_text(json: &[u8]) -> Cow<'_, str> {
         if std::str::from_utf8(string).is_ok() || behind.trim_ascii_start().starts_with(b":") {
             text += &String::from_utf8_lossy(string);
         } else {
-            text += &serde_json::to_string(&Text::from(&decoded(string)[..])).expect("text can be spelled");
+            text +=
+                &serde_json::to_string(&Text::from(&decoded(string)[..])).expect("text can be serialized");
         }
         rest = behind;
     }

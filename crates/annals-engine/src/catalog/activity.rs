@@ -28,7 +28,7 @@ impl Fold for Activity {
     const VERSION: i64 = 1;
 
     fn add(&mut self, entry: &Entry<'_>) {
-        let is_message = matches!(entry.kind(), Kind::User | Kind::Assistant);
+        let is_message = entry.kind().is_prompt_or_reply();
         self.messages += u64::from(is_message && !entry.has(Flag::Sidechain));
         if entry.kind() != Kind::Assistant || memmem::find(entry.bytes(), b"tool_use").is_none() {
             return;
@@ -85,6 +85,11 @@ impl FileFilter {
         } else {
             format!("/{file}").contains(&format!("/{}/", self.wanted))
         }
+    }
+
+    /// Returns whether a path is the wanted one.
+    pub(crate) fn is_path(&self, file: &str) -> bool {
+        plain(file) == self.wanted
     }
 
     /// Returns whether a path is the wanted one, or ends with it.

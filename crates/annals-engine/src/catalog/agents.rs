@@ -11,14 +11,14 @@ use crate::files::agents_below;
 
 /// Transcripts of subagents.
 #[derive(Debug)]
-pub(super) struct Agents {
+pub(super) struct AgentTranscripts {
     /// Those beside sessions, by folder, whose sessions were not read yet.
     unread: HashMap<PathBuf, Vec<FoundTranscript>>,
     /// Those beside sessions, by folder and session.
     by_session: HashMap<PathBuf, HashMap<String, Vec<FoundTranscript>>>,
 }
 
-impl Agents {
+impl AgentTranscripts {
     pub(super) fn new(beside: HashMap<PathBuf, Vec<FoundTranscript>>) -> Self {
         Self { unread: beside, by_session: HashMap::new() }
     }

@@ -180,7 +180,7 @@ impl Facts {
         let length = transcript.state.length;
         if self.is_continued(&mut file, transcript, bound)? {
             let since = Lite::read_from(&mut file, self.checkpoint.offset(), length)?;
-            if let Some(facts) = grown::with(self, since, &mut file, transcript, bound)? {
+            if let Some(facts) = grown::joined(self, since, &mut file, transcript, bound)? {
                 return Ok(facts);
             }
         }
@@ -329,8 +329,8 @@ fn to_the_millisecond(time: Timestamp) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.as_millisecond()).ok()
 }
 
-/// The number of characters of a prompt that lists show (LISTS 2.7).
-const LONGEST_PROMPT: usize = 300;
+/// The number of characters of a prompt, and of a title that is one, that lists show (LISTS 2.7).
+pub const LONGEST_PROMPT: usize = 300;
 
 /// Returns as much of a prompt as lists show.
 fn beginning(prompt: &str) -> String {

@@ -82,7 +82,7 @@ impl Folder {
             match name.strip_suffix(".jsonl") {
                 Some(session) if is_session_id(session) => found.sessions.extend(FoundTranscript::at(&entry)),
                 Some(agent) if agent.starts_with("agent-") => {
-                    found.agents.extend(FoundTranscript::at(&entry))
+                    found.agents.extend(FoundTranscript::at(&entry));
                 }
                 None if is_session_id(name) => _ = folders.insert(name.to_owned()),
                 _ => {}

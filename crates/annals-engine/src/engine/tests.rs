@@ -145,7 +145,9 @@ fn a_session_that_is_named_by_its_transcript_is_no_other_one() {
     assert_eq!(engine.session_with_id(FIRST, Some(&path)).unwrap().path, path);
     let elsewhere = home.path().join("elsewhere").join(path.file_name().unwrap());
     assert!(engine.session_with_id(FIRST, Some(&elsewhere)).unwrap_err().is_not_found());
-    assert_eq!(engine.session_with_id(FIRST, Some("/another/project".as_ref())).unwrap().path, path);
+    for project in ["/another/project", "/home/mia/茶.jsonl", r"C:\茶.jsonl"] {
+        assert_eq!(engine.session_with_id(FIRST, Some(project.as_ref())).unwrap().path, path, "{project}");
+    }
 }
 
 #[test]
@@ -203,13 +205,13 @@ fn an_agent_of_a_session_is_looked_up_by_its_whole_id_among_the_agents_it_has() 
     fs::write(remote.join("far.meta.json"), "{}").unwrap();
     let (first, second) = (engine.session(FIRST.as_ref()).unwrap(), engine.session(SECOND.as_ref()).unwrap());
     for (session, agent) in [(&first, "a1b2ffff"), (&second, "a1b2c3d4"), (&second, "c0ffee")] {
-        assert_eq!(engine.agent_with_id(session, agent).unwrap().agent.as_deref(), Some(agent));
+        assert_eq!(engine.agent_with_id(session, agent, None).unwrap().agent.as_deref(), Some(agent));
     }
     let other = format!("../../../-b/{SECOND}/subagents/agent-a1b2c3d4");
     for agent in ["a1b2c3d4", "c0ffee", "a1b2", "", "..", "/etc/passwd", "x/../agent-a1b2c3d", &other] {
-        assert!(engine.agent_with_id(&first, agent).unwrap_err().is_no_agent(), "{agent}");
+        assert!(engine.agent_with_id(&first, agent, None).unwrap_err().is_no_agent(), "{agent}");
     }
-    let error = engine.agent_with_id(&second, "far").unwrap_err();
+    let error = engine.agent_with_id(&second, "far", None).unwrap_err();
     assert!(error.is_no_agent() && error.to_string().contains("another machine"), "{error}");
 }
 
@@ -221,6 +223,37 @@ fn the_same_agent_id_in_two_groups_is_ambiguous() {
     let copy = home.path().join(format!("projects/-a/{FIRST}/subagents/workflows/wf_1/agent-a1b2c3d.jsonl"));
     fs::write(copy, "{}\n").unwrap();
     let session = engine.session(FIRST.as_ref()).unwrap();
-    assert_eq!(engine.agent_with_id(&session, "a1b2c3d").unwrap_err().candidates().len(), 2);
+    assert_eq!(engine.agent_with_id(&session, "a1b2c3d", None).unwrap_err().candidates().len(), 2);
     assert_eq!(engine.transcript("a1b2c3d".as_ref()).unwrap_err().candidates().len(), 2);
+}
+
+#[test]
+fn each_candidate_of_an_ambiguous_agent_selects_it() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    write_agents(home.path());
+    // Two groups of a session have the agent, and another project has a copy of the session with it.
+    let projects = home.path().join("projects");
+    for copy in [
+        format!("-a/{FIRST}/subagents/workflows/wf_1/agent-a1b2c3d.jsonl"),
+        format!("-b/{FIRST}/subagents/agent-a1b2c3d.jsonl"),
+        format!("-b/{FIRST}.jsonl"),
+    ] {
+        fs::create_dir_all(projects.join(&copy).parent().unwrap()).unwrap();
+        fs::write(projects.join(copy), message("2026-01-01T00:00:00Z")).unwrap();
+    }
+    assert_eq!(engine.session_with_id(FIRST, None).unwrap_err().candidates().len(), 2);
+    let session = engine.session_with_id(FIRST, Some(&projects.join(format!("-a/{FIRST}.jsonl")))).unwrap();
+    let error = engine.agent_with_id(&session, "a1b2c3d", None).unwrap_err();
+    assert_eq!(error.candidates().len(), 2);
+    for candidate in error.candidates() {
+        let path = Some(candidate.path.as_path());
+        assert_eq!(engine.session_with_id(FIRST, path).unwrap(), session, "{path:?}");
+        let agent = engine.agent_with_id(&session, "a1b2c3d", path).unwrap();
+        assert_eq!(Some(agent.path.as_path()), path);
+    }
+    // Who names a transcript means no other one, even if that one is gone.
+    fs::remove_file(&error.candidates()[0].path).unwrap();
+    let gone = engine.agent_with_id(&session, "a1b2c3d", Some(&error.candidates()[0].path));
+    assert!(gone.unwrap_err().is_no_agent());
 }

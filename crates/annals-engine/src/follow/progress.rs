@@ -38,12 +38,12 @@ struct Report {
 
 /// A file that was not changed for this long is not opened before it changes.
 const AT_REST: Duration = Duration::from_secs(24 * 60 * 60);
-/// Whether a file of more bytes is hollow is found out before all of it is searched.
+/// Files above this size are checked for holes before they are searched.
 const LARGE: u64 = 64 << 20;
 
 impl ReportProgress {
     /// Starts at the last whole line of a transcript. A file that is at rest is not opened: of ten thousand, most are. Nor
-    /// is a hollow file searched.
+    /// is a sparse file searched.
     pub(super) fn at_end(path: &Path, state: FileState) -> Self {
         let tail = if is_at_rest(&state) { None } else { search_end(path, &state).ok().flatten() };
         let unsearched = || Tail::new(Checkpoint::new(state.identity, state.length, None));
@@ -112,7 +112,7 @@ impl ReportProgress {
             };
             hasher.write(entry.bytes());
             reported += entry.bytes().len() as u64;
-            // A hole is nothing that anybody wrote.
+            // NUL bytes of a sparse file are not reported.
             if entry.problem() != Some(Problem::Nul) {
                 self.report_entry(path, &entry, on_event);
             }
@@ -164,7 +164,7 @@ fn is_at_rest(state: &FileState) -> bool {
     age.is_some_and(|age| age >= AT_REST)
 }
 
-/// Searches a file for the end of its last whole line; `None` for a hollow file, in which that takes too long.
+/// Searches a file for the end of its last whole line; `None` for a sparse file, in which that takes too long.
 fn search_end(path: &Path, state: &FileState) -> io::Result<Option<Tail>> {
     let mut file = File::open(path)?;
     if state.length > LARGE && is_sparse(&file) {

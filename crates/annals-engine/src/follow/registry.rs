@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::files::children;
-use crate::live::{ProcessRecord, read_record};
+use crate::live::{ProcessFile, read_record};
 
 /// The sessions that were open when the registry was last read.
 #[derive(Debug)]
-pub(super) struct OpenSessions {
+pub(super) struct RegisteredSessions {
     /// The folders `sessions` of the config folders, whether they exist or not.
     folders: Vec<PathBuf>,
     /// The session of each record whose process runs.
@@ -22,7 +22,7 @@ pub(super) struct OpenChanges {
     pub(super) closed: Vec<String>,
 }
 
-impl OpenSessions {
+impl RegisteredSessions {
     pub(super) fn read(folders: Vec<PathBuf>) -> Self {
         let mut open = Self { folders, by_record: BTreeMap::new() };
         open.check();
@@ -62,7 +62,7 @@ impl OpenSessions {
         };
         let records = paths.into_iter().filter_map(|path| {
             let session = match read_record(&path) {
-                Ok(record) => record.filter(ProcessRecord::is_running)?.session,
+                Ok(record) => record.filter(ProcessFile::is_running)?.session,
                 Err(_) => self.by_record.get(&path)?.clone(),
             };
             Some((path, session))

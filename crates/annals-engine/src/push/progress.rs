@@ -20,13 +20,13 @@ const LARGEST: u64 = 64 * 1024;
 
 /// How far a transcript was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct PushProgress {
     /// The end of the last entry that was stored, in the file that it was read from.
     pub(super) checkpoint: Checkpoint,
     /// The offset up to which records without a uuid were stored.
     pub(super) records: u64,
     /// The uuid of the last entry that was stored.
-    pub(super) last: Option<String>,
+    pub(super) last: String,
 }
 
 /// Returns the file for a transcript and an address. The address is not readable from its name: it may contain a password.
@@ -35,8 +35,9 @@ pub(super) fn path(home: &Home, session: &str, agent: Option<&str>, address: &st
     home.push().join(format!("{session}.{target:016x}.json"))
 }
 
-impl Progress {
-    /// Reads the progress. Returns `None` if there is none, or if the file is damaged or that of another session or address.
+impl PushProgress {
+    /// Reads the progress. Returns `None` if there is none, or if the file is damaged or that of another session or address, or
+    /// names no entry.
     pub(super) fn load(path: &Path, session: &str, address: &str) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -58,7 +59,7 @@ impl Progress {
         Some(Self {
             checkpoint: Checkpoint::parse(&value.text("checkpoint")?)?,
             records: value.number("records")?,
-            last: value.text("last").map(String::from),
+            last: value.text("last")?.into(),
         })
     }
 
@@ -76,8 +77,7 @@ impl Progress {
 
     fn render(&self, session: &str, address: &str) -> String {
         let Self { checkpoint, records, last } = self;
-        let last = last.as_deref().map_or_else(|| "null".to_owned(), quote);
-        let (session, host) = (quote(session), quote(&without_secrets(address)));
+        let (session, host, last) = (quote(session), quote(&without_secrets(address)), quote(last));
         format!(
             "{{\"version\":{VERSION},\"session\":{session},\"address\":{host},\"checkpoint\":\"{checkpoint}\",\
              \"records\":{records},\"last\":{last}}}\n"
@@ -101,21 +101,21 @@ mod tests {
     #[test]
     fn progress_is_read_as_it_was_written_and_damage_is_none() {
         let checkpoint = Checkpoint::at(&mut io::Cursor::new("one\n"), (1, 2), 4).unwrap();
-        for last in [None, Some("a \"quoted\" 茶".to_owned())] {
-            let progress = Progress { checkpoint, records: 7, last };
-            let address = "https://user:secret@example.org/log?token=secret";
-            let text = progress.render("s", address);
-            let parse = |text: &str| Progress::parse(text.as_bytes(), "s", address);
-            assert_eq!(parse(&text), Some(progress));
-            assert!(text.contains("https://example.org/log") && !text.contains("secret"), "{text}");
-            for end in 0..text.len() - 1 {
-                let damaged = Progress::parse(&text.as_bytes()[..end], "s", address);
-                assert_eq!(damaged, None, "{end}");
-            }
-            assert_eq!(parse(&text.replace(":1,", ":2,")), None);
-            for (session, address) in [("t", address), ("s", "https://example.org/other")] {
-                assert_eq!(Progress::parse(text.as_bytes(), session, address), None, "that of another");
-            }
+        let last = "a \"quoted\" 茶";
+        let progress = PushProgress { checkpoint, records: 7, last: last.to_owned() };
+        let address = "https://user:secret@example.org/log?token=secret";
+        let text = progress.render("s", address);
+        let parse = |text: &str| PushProgress::parse(text.as_bytes(), "s", address);
+        assert_eq!(parse(&text), Some(progress));
+        assert!(text.contains("https://example.org/log") && !text.contains("secret"), "{text}");
+        for end in 0..text.len() - 1 {
+            let damaged = PushProgress::parse(&text.as_bytes()[..end], "s", address);
+            assert_eq!(damaged, None, "{end}");
+        }
+        assert_eq!(parse(&text.replace(":1,", ":2,")), None);
+        assert_eq!(parse(&text.replace(&quote(last), "null")), None, "no entry of the transcript");
+        for (session, address) in [("t", address), ("s", "https://example.org/other")] {
+            assert_eq!(PushProgress::parse(text.as_bytes(), session, address), None, "that of another");
         }
     }
 

@@ -10,7 +10,7 @@ use annals_transcript::json::JsonStr;
 use annals_transcript::line::{Position, read_span};
 use annals_transcript::{Entry, Reader};
 
-use super::progress::Progress;
+use super::progress::PushProgress;
 use crate::remote::is_visible;
 
 /// An id that is longer is not sent in a header.
@@ -34,8 +34,6 @@ pub(super) struct Queue {
     records_stored: usize,
     /// The item with a uuid that the server has stored last.
     head: Option<usize>,
-    /// Whether the log of the server is known to be empty, or to have an entry of the transcript.
-    is_log_known: bool,
     /// Every item before this index is stored or not sent.
     cursor: usize,
     stored: usize,
@@ -72,7 +70,6 @@ impl Queue {
             entries_stored: 0,
             records_stored: 0,
             head: None,
-            is_log_known: false,
             cursor: 0,
             stored: 0,
             end: Position { offset: 0, line: 1 },
@@ -110,16 +107,16 @@ impl Queue {
         self.checkpoint.identity()
     }
 
-    /// Returns the next item that the server does not have. As long as it is not known that the log is that of the transcript,
-    /// this is an entry with a uuid: the server would add a record to any log.
+    /// Returns the next item to be sent. As long as the server is not known to have an entry of the transcript, this is an entry
+    /// with a uuid, and records wait: the server would add a record to any log.
     pub(super) fn next(&mut self) -> Option<usize> {
         let next = (self.cursor..self.items.len()).find(|index| self.is_pending(*index));
         self.cursor = next.unwrap_or(self.items.len());
-        if self.is_log_known {
+        if self.head.is_some() {
             return next;
         }
         let is_entry = |index: &usize| self.items[*index].id.is_some() && self.is_pending(*index);
-        (self.cursor..self.items.len()).find(is_entry).or(next)
+        (self.cursor..self.items.len()).find(is_entry)
     }
 
     /// Returns how many items the server does not have.
@@ -127,9 +124,19 @@ impl Queue {
         (0..self.items.len()).filter(|index| self.is_pending(*index)).count()
     }
 
+    /// Returns how many records wait for the first entry with a uuid.
+    pub(super) fn waiting(&self) -> usize {
+        if self.ids.is_empty() { self.pending() } else { 0 }
+    }
+
     /// Returns how many entries are not sent because their uuid cannot be the value of a header.
     pub(super) fn skipped(&self) -> usize {
         self.items.iter().filter(|item| item.has_other_id && !self.all).count()
+    }
+
+    /// Returns whether there are uuids, but none that can be the value of a header.
+    pub(super) fn has_unusable_ids_only(&self) -> bool {
+        self.ids.is_empty() && self.items.iter().any(|item| item.has_other_id)
     }
 
     fn is_pending(&self, index: usize) -> bool {
@@ -189,7 +196,6 @@ impl Queue {
     /// Notes that the server has an item.
     pub(super) fn mark_stored(&mut self, index: usize) {
         self.stored += 1;
-        self.is_log_known = true;
         if self.items[index].id.is_some() {
             (self.head, self.entries_stored) = (Some(index), index + 1);
         } else {
@@ -203,45 +209,34 @@ impl Queue {
         if index + 1 < self.entries_stored {
             self.records_stored = self.records_stored.min(index + 1);
         }
-        (self.head, self.entries_stored, self.is_log_known) = (Some(index), index + 1, true);
+        (self.head, self.entries_stored) = (Some(index), index + 1);
         self.cursor = self.entries_stored.min(self.records_stored);
     }
 
-    /// Notes that it is not known what the server has.
+    /// Notes that the server has nothing, or that it is not known what it has.
     pub(super) fn start_over(&mut self) {
         (self.head, self.entries_stored, self.records_stored, self.cursor) = (None, 0, 0, 0);
-        self.is_log_known = false;
-    }
-
-    /// Notes that the server has nothing.
-    pub(super) fn start_with_empty_log(&mut self) {
-        self.start_over();
-        self.is_log_known = true;
     }
 
     /// Continues where an earlier push ended. Returns `false` if the transcript is not the one that was pushed.
-    pub(super) fn continue_at(&mut self, progress: &Progress) -> bool {
+    pub(super) fn continue_at(&mut self, progress: &PushProgress) -> bool {
         let index_at = |offset: u64| self.items.partition_point(|item| item.offset < offset);
         let (entries, records) = (index_at(progress.checkpoint.offset()), index_at(progress.records));
         let head = (0..entries).rev().find(|index| self.items[*index].id.is_some());
-        if head.and_then(|head| self.id(head)) != progress.last.as_deref() {
+        if head.and_then(|head| self.id(head)) != Some(&progress.last) {
             return false;
         }
         (self.head, self.entries_stored, self.records_stored) = (head, entries, records);
-        self.is_log_known = true;
         self.cursor = entries.min(records);
         true
     }
 
-    /// Returns the progress to be saved; `None` if the server has nothing that is known.
-    pub(super) fn progress(&self, file: &mut File) -> io::Result<Option<Progress>> {
+    /// Returns the progress to be saved; `None` if the server is not known to have an entry of the transcript.
+    pub(super) fn progress(&self, file: &mut File) -> io::Result<Option<PushProgress>> {
+        let (Some(head), Some(last)) = (self.head, self.last_stored()) else { return Ok(None) };
         let records = self.records_stored.checked_sub(1).map_or(0, |last| self.items[last].end());
-        if self.head.is_none() && records == 0 {
-            return Ok(None);
-        }
-        let offset = self.head.map_or(0, |head| self.items[head].end());
-        let checkpoint = Checkpoint::at(file, self.checkpoint.identity(), offset)?;
-        Ok(Some(Progress { checkpoint, records, last: self.last_stored().map(str::to_owned) }))
+        let checkpoint = Checkpoint::at(file, self.checkpoint.identity(), self.items[head].end())?;
+        Ok(Some(PushProgress { checkpoint, records, last: last.to_owned() }))
     }
 }
 

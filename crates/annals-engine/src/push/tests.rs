@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::write::fs::Disk;
 use testkit::faults::{FaultyDisk, every_fault};
 use testkit::ingress::{Answer, Fault, Log};
@@ -263,6 +264,34 @@ fn a_rewrite_stops_the_push_until_it_is_restarted() {
     assert!(matches!(pusher.push(), Err(PushError::Rewritten { .. })));
 }
 
+/// A restart forgets what earlier pushes stored; as long as nothing else is stored, nothing is known to be on the server.
+#[test]
+fn a_restart_that_fails_reports_everything_as_pending_and_can_be_repeated() {
+    let world = World::with(&["a", "b"]);
+    world.push().unwrap();
+    world.add(&["c"]);
+    let mut pusher = world.pusher(PushOptions { restart: true, ..options() });
+    world.server.plan([Fault::StatusBefore(401)]);
+    let report = pusher.push_and_report();
+    assert!(matches!(report.error, Some(PushError::Unauthorized)));
+    assert_eq!((report.outcome.sent, report.outcome.pending, report.outcome.last), (0, 3, None));
+    // The progress that the restart was to forget would stop the same pusher.
+    let (file, beside) = (path(world.folder.path()), world.folder.path().join("beside"));
+    fs::copy(&file, &beside).unwrap();
+    fs::rename(&beside, &file).unwrap();
+    let mut pusher = world.pusher(PushOptions { restart: true, ..options() });
+    world.server.plan([Fault::StatusBefore(401)]);
+    assert_eq!(pusher.push_and_report().outcome.pending, 3);
+    let report = pusher.push_and_report();
+    assert!(report.error.is_none(), "{:?}", report.error);
+    assert_eq!((report.outcome.sent, report.outcome.pending), (1, 0));
+    assert_eq!(world.server.ids(), ["a", "b", "c"]);
+    // From then on the new progress counts.
+    world.add(&["d", "e"]);
+    world.server.plan([Fault::StatusBefore(401)]);
+    assert_eq!(pusher.push_and_report().outcome.pending, 2);
+}
+
 /// A server during whose second request the transcript is changed.
 #[derive(Debug)]
 struct ChangedMeanwhile {
@@ -345,6 +374,18 @@ fn records_are_sent_on_request_with_a_key() {
     assert_eq!(other.server.ids(), ["a", "tag", "no\nheader", "b", "title"]);
 }
 
+/// A server that does no more than PUSH.md asks for: it adds a record to any log.
+#[derive(Debug)]
+struct AcceptsAnyRecord(Server);
+
+impl Ingress for AcceptsAnyRecord {
+    fn put(&self, address: &str, entry: &PutEntry<'_>) -> PutAnswer {
+        let head = self.0.log.lock().unwrap().head().map(str::to_owned);
+        let after = if entry.key.is_some() { head.as_deref() } else { entry.after };
+        self.0.put(address, &PutEntry { after, ..*entry })
+    }
+}
+
 #[test]
 fn no_record_is_added_to_the_log_of_another_transcript() {
     let world = World::new();
@@ -352,12 +393,87 @@ fn no_record_is_added_to_the_log_of_another_transcript() {
     world.add(&["a", "b"]);
     let all = PushOptions { all: true, ..options() };
     world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
-    assert!(matches!(world.pusher(all).push(), Err(PushError::UnknownHead { .. })));
+    let mut pusher = world.pusher(all);
+    pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+    assert!(matches!(pusher.push(), Err(PushError::UnknownHead { .. })));
     assert_eq!(world.server.ids(), ["foreign"]);
     // In a log of its own, the records in front of the first entry follow it.
     world.server.log.lock().unwrap().forget(1);
     world.pusher(all).push().unwrap();
     assert_eq!(world.server.ids(), ["a", "title", "b"]);
+}
+
+/// Such progress was saved by versions that sent records to a log that was empty.
+#[test]
+fn progress_that_names_no_entry_does_not_say_whose_log_it_is() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n{\"type\":\"tag\"}\n");
+    let all = PushOptions { all: true, ..options() };
+    let mut pusher = world.pusher(all);
+    pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+    let file = path(world.folder.path());
+    let identity = FileState::of(&file).unwrap().unwrap().identity;
+    let checkpoint = Checkpoint::at(&mut fs::File::open(&file).unwrap(), identity, 0).unwrap();
+    fs::create_dir_all(pusher.progress.parent().unwrap()).unwrap();
+    let progress = format!(
+        "{{\"version\":1,\"session\":\"{SESSION}\",\"address\":\"{ADDRESS}\",\"checkpoint\":\"{checkpoint}\",\
+         \"records\":10,\"last\":null}}"
+    );
+    fs::write(&pusher.progress, progress).unwrap();
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    let outcome = pusher.push().unwrap();
+    assert_eq!((outcome.sent, outcome.waiting), (0, 2));
+    assert_eq!(world.server.ids(), ["foreign"]);
+}
+
+#[test]
+fn records_follow_the_first_entry_into_a_log_that_the_server_lost() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n");
+    world.add(&["a"]);
+    let all = PushOptions { all: true, ..options() };
+    let push = || {
+        let mut pusher = world.pusher(all);
+        pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+        pusher.push()
+    };
+    push().unwrap();
+    assert_eq!(world.server.ids(), ["a", "title"]);
+    // The first answer says that the log is empty, the next one ends the push.
+    *world.server.log.lock().unwrap() = Log::default();
+    world.add(&["b"]);
+    world.server.plan([Fault::NeedlessConflict, Fault::StatusBefore(401)]);
+    assert!(matches!(push(), Err(PushError::Unauthorized)));
+    assert_eq!(world.server.ids(), [""; 0], "no record is in front of the first entry");
+    // Meanwhile the log became another's.
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    assert!(matches!(push(), Err(PushError::UnknownHead { .. })));
+    assert_eq!(world.server.ids(), ["foreign"]);
+    *world.server.log.lock().unwrap() = Log::default();
+    push().unwrap();
+    assert_eq!(world.server.ids(), ["a", "title", "b"]);
+}
+
+#[test]
+fn records_wait_for_the_first_entry_with_a_uuid() {
+    let world = World::new();
+    append(world.folder.path(), "{\"type\":\"title\"}\n{\"type\":\"tag\"}\n");
+    let all = PushOptions { all: true, ..options() };
+    world.server.log.lock().unwrap().put(None, None, line("foreign").as_bytes());
+    let mut pusher = world.pusher(all);
+    pusher.ingress = Box::new(AcceptsAnyRecord(world.server.clone()));
+    let outcome = pusher.push().unwrap();
+    assert_eq!((outcome.sent, outcome.pending, outcome.waiting), (0, 2, 2));
+    assert_eq!(world.server.ids(), ["foreign"], "nothing was added to another log");
+    assert_eq!(world.pusher(all).pending().unwrap(), outcome);
+    assert_eq!(world.pusher(options()).pending().unwrap(), PushOutcome::default(), "they are not requested");
+    // In a log of their own, they follow the entry.
+    world.server.log.lock().unwrap().forget(1);
+    world.add(&["a"]);
+    assert_eq!(world.pusher(all).pending().unwrap().waiting, 0);
+    let outcome = world.pusher(all).push().unwrap();
+    assert_eq!((outcome.sent, outcome.pending, outcome.waiting), (3, 0, 0));
+    assert_eq!(world.server.ids(), ["a", "title", "tag"]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub(super) struct Evidence {
     /// The call that started each agent, by the id of the agent, according to results.
     pub(super) started: BTreeMap<String, String>,
     /// The last notification, by the id of the agent or of the call that it is about.
-    pub(super) news: BTreeMap<String, AgentState>,
+    pub(super) notifications: BTreeMap<String, AgentState>,
     /// The tokens in the last line of each reply.
     replies: HashMap<String, Tokens>,
     /// The tokens of replies without an id.
@@ -183,7 +183,7 @@ impl Evidence {
             }
             let Some(state) = inside(&input.text, "status").and_then(AgentState::of_status) else { continue };
             for name in ["task-id", "tool-use-id"].into_iter().filter_map(|tag| inside(&input.text, tag)) {
-                self.news.insert(name.to_owned(), state);
+                self.notifications.insert(name.to_owned(), state);
             }
         }
     }

@@ -78,7 +78,7 @@ pub(super) struct Signs {
     /// `stoppedByUser` in its metadata.
     pub(super) is_stopped_by_user: bool,
     /// The last notification about it.
-    pub(super) news: Option<AgentState>,
+    pub(super) notification: Option<AgentState>,
     /// The result of the call that started it, unless the result only says that the agent was started.
     pub(super) result: Option<State>,
     /// `finished` in its metadata.
@@ -91,17 +91,17 @@ pub(super) struct Signs {
     pub(super) is_live: bool,
 }
 
-/// Decides how an agent ended: the first sign that tells counts.
+/// Decides how an agent ended. The first source that has an answer wins.
 pub(super) fn decide(signs: Signs) -> AgentState {
     let stopped = signs.is_stopped_by_user.then_some(AgentState::Stopped);
     let finished = signs.is_finished.then_some(AgentState::Done);
-    let told = stopped
-        .or(signs.news)
+    let known = stopped
+        .or(signs.notification)
         .or_else(|| signs.result.and_then(AgentState::of_call))
         .or(finished)
         .or(signs.journal)
         .or_else(|| of_ending(signs.ending, signs.is_live));
-    told.unwrap_or(if signs.is_live { AgentState::Running } else { AgentState::Unfinished })
+    known.unwrap_or(if signs.is_live { AgentState::Running } else { AgentState::Unfinished })
 }
 
 /// Returns how an agent ended by the end of its transcript. Many replies never get a reason to end, so one without counts as
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_sign_that_tells_counts() {
+    fn the_first_source_that_has_an_answer_wins() {
         let none = Signs::default();
         for (signs, of_closed, of_live) in [
             (none, AgentState::Unfinished, AgentState::Running),
@@ -148,12 +148,12 @@ mod tests {
             (Signs { result: Some(State::Denied), ..none }, AgentState::Stopped, AgentState::Stopped),
             (Signs { result: Some(State::Pending), ..none }, AgentState::Unfinished, AgentState::Running),
             (
-                Signs { news: Some(AgentState::Stopped), result: Some(State::Ok), ..none },
+                Signs { notification: Some(AgentState::Stopped), result: Some(State::Ok), ..none },
                 AgentState::Stopped,
                 AgentState::Stopped,
             ),
             (
-                Signs { is_stopped_by_user: true, news: Some(AgentState::Done), ..none },
+                Signs { is_stopped_by_user: true, notification: Some(AgentState::Done), ..none },
                 AgentState::Stopped,
                 AgentState::Stopped,
             ),

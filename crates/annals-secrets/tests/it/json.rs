@@ -7,39 +7,38 @@ use fastrand::Rng;
 
 use crate::invented::fill;
 
-pub(crate) const FORM: JsonForm = JsonForm {
-    keep: &["id", "path"],
-    keep_base64: &["signature"],
-    free: &["input"],
-    cut: &[("title", 300)],
-    items: Items::Whole,
-};
+const FORM: JsonForm =
+    JsonForm { keep: &["id", "path"], keep_base64: &["signature"], free: &["input"], cut: &[("title", 300)] };
+
+/// Returns a masker that knows the form of the JSON in these tests.
+pub(crate) fn masker() -> Masker {
+    Masker::new().with_form(FORM)
+}
 
 /// Fills in a template, masks it as JSON and compares.
 #[track_caller]
-fn check(form: &JsonForm, template: &str, expected: &str) {
+fn check(template: &str, expected: &str) {
     let sample = fill(template, &mut Rng::with_seed(7));
     serde_json::from_str::<serde_json::Value>(&sample.text).expect("the template is JSON");
-    let masked = Masker::new().mask_json(sample.text.as_bytes(), form);
+    let masked = masker().mask_json(&sample.text, Items::Whole);
     assert_eq!(String::from_utf8_lossy(&masked.json), expected, "{}", sample.text);
     serde_json::from_slice::<serde_json::Value>(&masked.json).expect("masked JSON is JSON");
 }
 
 #[test]
 fn values_are_masked_by_their_form_and_by_their_names() {
-    check(&FORM, r#"{"a":["ghp_<alnum:36>"]}"#, r#"{"a":["ghp_[masked: github-token]"],"masked":1}"#);
-    check(&FORM, r#"{"api_key": "<alnum:32>"}"#, r#"{"api_key": "[masked: secret-value]","masked":1}"#);
-    check(&FORM, r#"{"a":"clean"}"#, r#"{"a":"clean"}"#);
-    check(&FORM, r#"{"ghp_<alnum:36>":1}"#, r#"{"ghp_[masked: github-token]":1,"masked":1}"#);
+    check(r#"{"a":["ghp_<alnum:36>"]}"#, r#"{"a":["ghp_[masked: github-token]"],"masked":1}"#);
+    check(r#"{"api_key": "<alnum:32>"}"#, r#"{"api_key": "[masked: secret-value]","masked":1}"#);
+    check(r#"{"a":"clean"}"#, r#"{"a":"clean"}"#);
+    check(r#"{"ghp_<alnum:36>":1}"#, r#"{"ghp_[masked: github-token]":1,"masked":1}"#);
 }
 
 #[test]
 fn ids_and_paths_are_kept_except_where_anybody_may_have_made_them() {
     let kept = fill(r#"{"id":"ghp_<alnum:36>","path":"/a/ghp_<alnum:36>"}"#, &mut Rng::with_seed(7)).text;
-    let masked = Masker::new().mask_json(kept.as_bytes(), &FORM);
+    let masked = masker().mask_json(&kept, Items::Whole);
     assert_eq!((&*masked.json, masked.count), (kept.as_bytes(), 0));
     check(
-        &FORM,
         r#"{"input":{"id":"ghp_<alnum:36>"}}"#,
         r#"{"input":{"id":"ghp_[masked: github-token]"},"masked":1}"#,
     );
@@ -48,10 +47,9 @@ fn ids_and_paths_are_kept_except_where_anybody_may_have_made_them() {
 #[test]
 fn a_signature_is_kept_only_if_it_is_base64() {
     let kept = fill(r#"{"signature":"/AKIA<upper:16>/<base64:40>=="}"#, &mut Rng::with_seed(7)).text;
-    assert_eq!(Masker::new().mask_json(kept.as_bytes(), &FORM).count, 0);
+    assert_eq!(masker().mask_json(&kept, Items::Whole).count, 0);
     assert_eq!(Masker::new().mask(&kept).count, 1, "the rules alone would damage it");
     check(
-        &FORM,
         r#"{"signature":"see ghp_<alnum:36>"}"#,
         r#"{"signature":"see ghp_[masked: github-token]","masked":1}"#,
     );
@@ -64,7 +62,7 @@ fn each_item_counts_its_different_values() {
     let json =
         format!(r#"{{"items":[{{"a":"{sample}","b":["{sample} {other}"]}},{{"a":1}}],"title":"{other}"}}"#);
     let count = |items| {
-        let masked = Masker::new().mask_json(json.as_bytes(), &JsonForm { items, ..FORM });
+        let masked = masker().mask_json(&json, items);
         let read: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
         let at = |pointer: &str| read.pointer(pointer).and_then(serde_json::Value::as_u64);
         (at("/items/0/masked"), at("/items/1/masked"), at("/masked"), masked.count)
@@ -80,7 +78,7 @@ fn text_that_is_not_utf8_is_masked_in_its_base64() {
     let mut bytes = secret.into_bytes();
     bytes[0] = 0xff;
     let json = format!(r#"{{"line":{{"bytes":"{}"}}}}"#, STANDARD.encode(&bytes));
-    let masked = Masker::new().mask_json(json.as_bytes(), &FORM);
+    let masked = masker().mask_json(&json, Items::Whole);
     let read: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
     let bytes = STANDARD.decode(read["line"]["bytes"].as_str().unwrap()).unwrap();
     assert!(bytes.ends_with(b" ghp_[masked: github-token]"), "{read}");
@@ -93,40 +91,123 @@ fn a_private_key_goes_on_through_the_strings_of_an_array() {
     let end = "-----END RSA PRIVATE KEY-----";
     let mask = "[masked: private-key]";
     check(
-        &FORM,
         &format!(r#"{{"lines":[" a","+{begin}","+<base64:64>","-<base64:11>=","","-{end}","+b"],"c":"d"}}"#),
         &format!(r#"{{"lines":[" a","+{begin}","+{mask}","-{mask}","","-{end}","+b"],"c":"d","masked":2}}"#),
     );
     check(
-        &FORM,
-        &format!(r#"[["{begin}","<base64:9>"],["{begin}","a {end} b","c"],["{begin} {end}","d"]]"#),
+        &format!(r#"[["{begin}","<base64:64>"],["{begin}","a {end} b","c"],["{begin} {end}","d"]]"#),
         &format!(r#"[["{begin}","{mask}"],["{begin}","{mask}{end} b","c"],["{begin} {end}","d"]]"#),
     );
     let certificate = r#"{"lines":["-----BEGIN CERTIFICATE-----","abc","no PRIVATE KEY"]}"#;
-    check(&FORM, certificate, certificate);
+    check(certificate, certificate);
     // What a command looks for is no key.
-    let search = format!(r#"{{"args":["grep","-rn","{begin}","src/main.rs","docs/a.md"]}}"#);
-    check(&FORM, &search, &search);
+    let search = format!(
+        r#"{{"args":["grep","-rn","{begin}","src/main.rs","packages/frontend/src","documentation"],"b":"{end}"}}"#
+    );
+    check(&search, &search);
     // Masking again changes nothing.
     let masked = format!(r#"{{"lines":["+{begin}","+{mask}","{mask}","+{end}"]}}"#);
-    check(&FORM, &masked, &masked);
+    check(&masked, &masked);
+}
+
+/// Lines of keys are read in many ways: with their line ends, behind numbers, as a diff with colours.
+#[test]
+fn no_line_of_a_private_key_in_an_array_is_shown() {
+    let key = [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "Proc-Type: 4,ENCRYPTED",
+        "Comment:",
+        "",
+        "@@ -1,4 +1,4 @@",
+        "...",
+    ];
+    let mut lines = key.map(str::to_owned).to_vec();
+    let base64: Vec<_> = (0..6).map(|seed| fill("<base64:64>", &mut Rng::with_seed(seed)).text).collect();
+    lines.extend(base64.iter().cloned());
+    for end in [Some("-----END RSA PRIVATE KEY-----"), None] {
+        for (before, behind) in [
+            ("", ""),
+            ("", "\r"),
+            ("", "\n"),
+            ("+", "\r"),
+            ("     4\t", ""),
+            ("  4→", ""),
+            ("> ", ""),
+            ("a.pem-4-", ""),
+            ("\u{1b}[32m+", "\u{1b}[m"),
+        ] {
+            let lines = lines.iter().map(String::as_str).chain(end);
+            let lines: Vec<_> = lines.map(|line| format!("{before}{line}{behind}")).collect();
+            let json = serde_json::json!({ "lines": lines, "c": "d" }).to_string();
+            let masked = masker().mask_json(&json, Items::Whole);
+            let shown: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+            assert!(base64.iter().all(|line| !shown.to_string().contains(&line[8..24])), "{shown}");
+            assert_eq!(shown["c"], "d");
+        }
+    }
+}
+
+/// Pieces of JSON strings that a rule may cut in two, and texts that the rules below match.
+const PIECES: [&str; 14] = [
+    r"\u200b",
+    r"\u001b",
+    r"\ud83d\udd11",
+    r"\ud83d",
+    r"\n",
+    r"\\",
+    r#"\""#,
+    r"\\n",
+    "密",
+    "a",
+    " ",
+    "kettle.corp.tea",
+    "acmekey=Zr8Qw41LmX",
+    r"\/",
+];
+
+#[test]
+fn rules_of_users_leave_json_valid_and_other_members_alone() {
+    let rules = [
+        r"keywords = ['.corp.tea']\npattern = '[a-z]+\.corp\.tea'",
+        r"keywords = ['.corp.tea']\npattern = '[0-9a-z]+\.corp\.tea.?'",
+        r"keywords = ['corp']\npattern = '(?-u:.)corp(?-u:.)'",
+        r"keywords = ['acmekey=']\npattern = 'acmekey=(?<secret>.+)'",
+        r"keywords = ['acmekey=']\npattern = '.{0,9}acmekey=.{0,15}'",
+    ];
+    for rule in rules {
+        let rules = format!("[[rule]]\nname = 'ours'\n{}", rule.replace(r"\n", "\n"));
+        let ours = Masker::with_rules(&rules).unwrap().with_form(FORM);
+        let mut rng = Rng::with_seed(11);
+        for _ in 0..2000 {
+            let text: String = (0..rng.usize(1..9)).map(|_| PIECES[rng.usize(..PIECES.len())]).collect();
+            let json = format!(r#"{{"a":"{text}","tool":["b"],"usage":{{"c":1}},"title":"{text}…"}}"#);
+            let masked = ours.mask_json(&json, Items::Whole);
+            let masked = String::from_utf8(masked.json.into_owned()).unwrap();
+            let valid = |json: &str| serde_json::from_str::<serde_json::Value>(json);
+            // A half of a character is no JSON for serde_json; it must only stay as it was.
+            let lone = json.replace(r"\ud83d\udd11", "");
+            if lone.contains(r"\ud83d") {
+                continue;
+            }
+            let read =
+                valid(&masked).unwrap_or_else(|error| panic!("{rule}: {error}: {json} became {masked}"));
+            assert_eq!((&read["tool"][0], &read["usage"]["c"]), (&"b".into(), &1.into()), "{masked}");
+        }
+    }
 }
 
 #[test]
 fn colours_and_escaped_letters_hide_nothing() {
     // A sequence ends neither in an escape of JSON nor behind the string.
     check(
-        &FORM,
         r#"{"a":"password=\u001b[\nfoobar1234Zq9","b":"\u001b[0","c":"d"}"#,
         r#"{"a":"password=\u001b[\nfoobar1234Zq9","b":"\u001b[0","c":"d"}"#,
     );
     check(
-        &FORM,
         r#"{"a":"b \u001b[01;31m\u001b[Kghp_\u001b[m\u001b[K<alnum:36>"}"#,
         r#"{"a":"b \u001b[01;31m\u001b[Kghp_\u001b[m\u001b[K[masked: github-token]","masked":1}"#,
     );
     check(
-        &FORM,
         r#"{"a":"g\u0068p_<alnum:18>\u0041<alnum:18>"}"#,
         r#"{"a":"g\u0068p_[masked: github-token]","masked":1}"#,
     );
@@ -142,7 +223,7 @@ fn lines_that_are_broken_or_not_utf8_are_masked_too() {
         (b"]}\"", b""),
     ] {
         let line = [before, secret.as_bytes(), behind].concat();
-        let masked = Masker::new().mask_json(&line, &JsonForm { items: Items::None, ..FORM });
+        let masked = masker().mask_json_bytes(&line, Items::None);
         let expected = [before, b"ghp_[masked: github-token]", behind].concat();
         assert_eq!((&*masked.json, masked.count), (&expected[..], 1), "{}", String::from_utf8_lossy(&line));
     }
@@ -166,7 +247,7 @@ fn the_beginning_of_a_secret_at_a_cut_is_masked() {
         for shown in [4, 8, piece.len() / 2] {
             let text = format!("{}{}", "a ".repeat(150), &sample.text[..at + shown]);
             let json = serde_json::json!({"title": text}).to_string();
-            let masked = Masker::new().mask_json(json.as_bytes(), &FORM);
+            let masked = masker().mask_json(&json, Items::Whole);
             let masked = String::from_utf8_lossy(&masked.json).into_owned();
             assert!(!masked.contains(&piece[..shown]) && masked.contains("[masked: "), "{shown}: {masked}");
             serde_json::from_str::<serde_json::Value>(&masked).unwrap();
@@ -176,6 +257,29 @@ fn the_beginning_of_a_secret_at_a_cut_is_masked() {
         ["see the tokens of ", "https://docs.internal/a/b", "deploy to /home/mia/tea", "fix token coun"]
     {
         let json = serde_json::json!({"title": format!("{}{clean}", "a ".repeat(150))}).to_string();
-        assert_eq!(Masker::new().mask_json(json.as_bytes(), &FORM).count, 0, "{clean}");
+        assert_eq!(masker().mask_json(&json, Items::Whole).count, 0, "{clean}");
+    }
+}
+
+/// A list cuts a title after 300 characters, or earlier with `…`.
+#[test]
+fn the_beginning_of_a_secret_of_a_user_s_rule_is_masked_at_a_cut() {
+    for (rule, cut, expected) in [
+        (
+            r"keywords = ['-acme-']\npattern = '[A-Z]{4}-acme-(?<secret>[0-9a-f]{32})\b'",
+            "TEAM-acme-5f0c",
+            "TEAM-acme-",
+        ),
+        (r"keywords = ['-acme-']\npattern = '(?<secret>[A-Z]{4}-acme-[0-9A-F]{32})'", "TEAM-acme-5F0C", ""),
+        (r"keywords = ['BADGE-']\npattern = 'BADGE-(?<secret>[0-9]{6})'", "BADGE-12", "BADGE-"),
+    ] {
+        let rules = format!("[[rule]]\nname = 'ours'\n{}", rule.replace(r"\n", "\n"));
+        let masker = Masker::with_rules(&rules).unwrap().with_form(FORM);
+        for (title, end) in [(format!("水 {cut}…"), "…"), (format!("{}{cut}", "水 ".repeat(150)), "")] {
+            let json = serde_json::json!({ "title": title }).to_string();
+            let shown = String::from_utf8(masker.mask_json(&json, Items::Whole).json.into_owned()).unwrap();
+            let expected = format!(" {expected}[masked: ours]{end}\",\"masked\":1}}");
+            assert!(shown.ends_with(&expected), "{rule}: {shown}");
+        }
     }
 }

@@ -109,6 +109,52 @@ fn secrets_without_anything_between_them_are_all_masked() {
     check("AIza<alnum:35>ghp_<alnum:36>", "AIza[masked: google-api-key]ghp_[masked: github-token]");
 }
 
+/// Where the next page of a list begins is no secret, and neither is the id of a token.
+#[test]
+fn a_name_tells_cursors_and_ids_from_secrets() {
+    let uuid = "<hex:8>-<hex:4>-4<hex:3>-8<hex:3>-<hex:12>";
+    for name in [
+        "next_page_token",
+        "page_token",
+        "page-token",
+        "PAGE_TOKEN",
+        "pageToken",
+        "nextPageToken",
+        "NextToken",
+        "continuation_token",
+        "x-ms-continuation-token",
+        "ContinuationToken",
+    ] {
+        for template in
+            ["{}=<alnum:40>", r#"{"{}": "<alnum:40>"}"#, r#"{\"{}\":\"<alnum:40>\"}"#, r"a\n{}: <alnum:40>"]
+        {
+            let kept = fill(&template.replacen("{}", name, 1), &mut Rng::with_seed(7)).text;
+            check(&kept, &kept);
+        }
+    }
+    for template in ["token=ID", "?token=ID&a=1", r#"{"token":"ID"}"#, r"a\ntoken: ID", "Token = 'ID'"] {
+        let kept = fill(&template.replace("ID", uuid), &mut Rng::with_seed(7)).text;
+        check(&kept, &kept);
+    }
+    for name in [
+        "token",
+        "access_token",
+        "statuspage_token",
+        "STATUSPAGE_TOKEN",
+        "homepageToken",
+        "page_secret",
+        "PAGE_ACCESS_TOKEN",
+        "NEXT_API_KEY",
+        "next_secret",
+    ] {
+        check(&format!("{name}=<alnum:40>"), &format!("{name}=[masked: secret-value]"));
+    }
+    for name in ["secret", "api_key", "client_secret", "access_token"] {
+        check(&format!("{name}={uuid}"), &format!("{name}=[masked: secret-value]"));
+    }
+    check(&format!("token=a{uuid}"), "token=[masked: secret-value]");
+}
+
 #[test]
 fn colours_inside_a_secret_do_not_hide_it() {
     check(

@@ -24,7 +24,7 @@ use super::lock;
 use super::slot::SlotGuard;
 use crate::connection::Outgoing;
 use crate::server::cancellation;
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::{Error, Frame, Frames, Id, Incoming, Params, Request};
 
 /// How many messages may be queued for the agent.
@@ -140,7 +140,7 @@ impl Agent {
         &self,
         initialize: &Params,
         outgoing: &Outgoing,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<Arc<AgentProcess>, Error> {
         let _starting = tokio::select! {
             starting = self.starting.lock() => starting,
@@ -264,7 +264,7 @@ impl AgentProcess {
     }
 
     /// Sends `initialize` with the parameters of the client, and keeps the capabilities that the agent announces.
-    async fn initialize(self: &Arc<Self>, initialize: &Params, cancelled: &Cancelled) -> Result<(), Error> {
+    async fn initialize(self: &Arc<Self>, initialize: &Params, cancelled: &CancelToken) -> Result<(), Error> {
         let reply = self.request(Method::Initialize.name(), initialize, None, cancelled).await?;
         let result = reply.result.ok_or_else(|| agent_error("does not speak the same version"))?;
         let announced: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
@@ -284,7 +284,7 @@ impl AgentProcess {
         method: &str,
         params: &Params,
         slot: Option<SlotGuard>,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<Reply, Error> {
         let number = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, mut receiver) = oneshot::channel();
@@ -359,7 +359,7 @@ impl AgentProcess {
         self: &Arc<Self>,
         session: &str,
         cwd: &str,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<Option<Reply>, Error> {
         let method = match lock(&self.capabilities).unwrap_or_default() {
             Capabilities { can_resume: true, .. } => Method::Resume,

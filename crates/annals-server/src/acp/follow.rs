@@ -17,11 +17,18 @@ use annals_api::rpc::Error;
 /// Reports what is appended to a session.
 #[derive(Debug)]
 pub(super) struct SessionFollower {
+    /// It stays in the task and is never given to another thread: ending the task ends the subscription at once.
+    subscription: Subscription,
+    reporter: EventReporter,
+}
+
+/// Builds the messages that report events of a session.
+#[derive(Debug)]
+struct EventReporter {
     engine: Engine,
     /// The session id as the client has spelled it.
     session: String,
     file: TranscriptFile,
-    subscription: Subscription,
     builder: UpdateBuilder,
     /// The uuids of entries that were reported before their lines had an end, so that they are not reported again.
     unfinished: Vec<String>,
@@ -44,7 +51,7 @@ impl FollowTask {
         }))
     }
 
-    /// Ends the task. No update is sent after this returns.
+    /// Ends the task and its subscription. No update is sent after this returns.
     pub(super) async fn end(mut self) {
         self.0.abort();
         let _ = (&mut self.0).await;
@@ -67,15 +74,17 @@ impl SessionFollower {
         unfinished: Vec<String>,
     ) -> Self {
         let (info, usage) = (InfoUpdate::default(), None);
-        Self { engine, session, file, subscription, builder, unfinished, info, usage }
+        let reporter = EventReporter { engine, session, file, builder, unfinished, info, usage };
+        Self { subscription, reporter }
     }
 
-    async fn run(mut self, outgoing: Outgoing) {
-        while let Some((event, _reservation)) = self.subscription.next_event(outgoing.build_budget()).await {
+    async fn run(self, outgoing: Outgoing) {
+        let Self { mut subscription, mut reporter } = self;
+        while let Some((event, _reservation)) = subscription.next_event(outgoing.build_budget()).await {
             let is_removed = matches!(event, TailEvent::Removed);
-            let built = tokio::task::spawn_blocking(move || (self.messages_of(&event), self)).await;
-            let Ok((messages, follower)) = built else { return };
-            self = follower;
+            let built = tokio::task::spawn_blocking(move || (reporter.messages_of(&event), reporter)).await;
+            let Ok((messages, returned)) = built else { return };
+            reporter = returned;
             // Building fails only where a message cannot be serialized. The next lines are still reported.
             for message in messages.unwrap_or_default() {
                 if outgoing.send(message).await.is_err() {
@@ -88,12 +97,19 @@ impl SessionFollower {
         }
     }
 
+    /// Builds the messages that report title, time and usage of the context window, where they have changed.
+    pub(super) fn changed_info(&mut self) -> Result<Vec<String>, Error> {
+        self.reporter.changed_info()
+    }
+}
+
+impl EventReporter {
     /// Builds the messages that report an event. It reads files, so it must be called on a thread that may block.
     fn messages_of(&mut self, event: &TailEvent) -> Result<Vec<String>, Error> {
         match event {
             TailEvent::Removed => self.fate_message(Fate { gone: true, ..Fate::default() }),
             TailEvent::Replaced => self.fate_message(Fate { reset: true, ..Fate::default() }),
-            TailEvent::Described => self.changed_info(),
+            TailEvent::DescriptionChanged => self.changed_info(),
             TailEvent::Lines(lines) => {
                 self.add_lines(lines)?;
                 let updates = self.builder.take().into_iter();
@@ -122,7 +138,7 @@ impl SessionFollower {
     }
 
     /// Builds the messages that report title, time and usage of the context window, where they have changed.
-    pub(super) fn changed_info(&mut self) -> Result<Vec<String>, Error> {
+    fn changed_info(&mut self) -> Result<Vec<String>, Error> {
         let mut updates = Vec::new();
         // A symlink may lead out of the config folders by now; what is behind it must not be read.
         if self.engine.symlink_guard().allows_now(&self.file.path)
@@ -146,5 +162,77 @@ impl SessionFollower {
     fn fate_message(&self, fate: Fate) -> Result<Vec<String>, Error> {
         let info = InfoUpdate { meta: Some(Meta { annals: fate }), ..InfoUpdate::default() };
         update_message(&self.session, Update::SessionInfoUpdate(info)).map(|message| vec![message])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::mpsc::{Sender, channel};
+
+    use annals_engine::{Home, Roots};
+
+    use super::*;
+    use crate::connection;
+    use crate::watch::{Hub, Topic};
+
+    /// Work on a thread that may block, which begins and ends when the test says so.
+    struct Gate {
+        started: oneshot::Receiver<()>,
+        release: Sender<()>,
+    }
+
+    impl Gate {
+        fn enqueue() -> Self {
+            let ((start, started), (release, released)) = (oneshot::channel(), channel());
+            tokio::task::spawn_blocking(move || {
+                let _ = start.send(());
+                let _ = released.recv();
+            });
+            Self { started, release }
+        }
+    }
+
+    /// Lets the other tasks run until they wait.
+    async fn let_tasks_run() {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Work that may block is done in order by one thread here: the follower's read, then `gate`, then the building of its
+    /// messages.
+    #[test]
+    fn a_session_whose_messages_are_being_built_ends_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("projects/-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{\"type\":\"user\",\"uuid\":\"u\",\"message\":{\"content\":\"茶\"}}\n").unwrap();
+        let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
+        let engine = Engine::open(roots, Home::at(folder.path().join("home")));
+        let hub = Hub::new(engine.clone(), true);
+        let file = TranscriptFile::at(&path);
+        let topic = Topic::Session { file: file.clone(), offset: Some(0) };
+        let subscription = hub.subscribe(topic, None).unwrap();
+        let builder = UpdateBuilder::new(false, None);
+        let follower = SessionFollower::new(engine, "s".to_owned(), file, subscription, builder, Vec::new());
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let (outgoing, mut outbox) = connection::outgoing();
+            let (begin, start) = oneshot::channel();
+            let before = Gate::enqueue();
+            let task = FollowTask::spawn(follower, outgoing, start);
+            begin.send(()).unwrap();
+            let_tasks_run().await;
+            let gate = Gate::enqueue();
+            before.release.send(()).unwrap();
+            gate.started.await.unwrap();
+            let_tasks_run().await;
+            assert_eq!(hub.count(), 1);
+            task.end().await;
+            assert_eq!(hub.count(), 0, "although its messages are not built yet");
+            gate.release.send(()).unwrap();
+            assert!(outbox.next().await.is_none(), "they are not sent");
+        });
     }
 }

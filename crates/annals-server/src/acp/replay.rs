@@ -16,7 +16,7 @@ use crate::budget::Reservation;
 use crate::protocol::Peer;
 use crate::server::{Server, cancellation};
 use crate::watch::Topic;
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::Masking;
 use annals_api::OpenSession;
 use annals_api::PageCursor;
@@ -143,7 +143,7 @@ impl Server {
         &self,
         file: &TranscriptFile,
         mut replay: Replay,
-        cancelled: Cancelled,
+        cancelled: CancelToken,
     ) -> Result<Replay, Error> {
         let cursor = replay.next.take();
         let at = cursor.as_ref().map_or(0, |cursor| cursor.at);
@@ -160,7 +160,7 @@ impl Replay {
         &mut self,
         reading: &OpenSession<'_>,
         start: usize,
-        cancelled: &Cancelled,
+        cancelled: &CancelToken,
     ) -> Result<(), Error> {
         let unreadable = |source| annals_engine::Error::read(reading.snapshot.path(), source);
         if start == 0 {

@@ -11,7 +11,7 @@ use annals_api::Masking;
 use annals_api::read_place;
 use annals_api::rpc::{Error, Outcome, Params};
 use annals_api::to_wire;
-use annals_api::{end_page, is_absolute, spell, workspace};
+use annals_api::{end_page, is_absolute, serialize, workspace};
 
 /// How many sessions a page of the list has.
 const PAGE_SIZE: usize = 100;
@@ -33,7 +33,7 @@ impl Server {
         let sessions = listing.sessions.into_iter();
         let info = |listed| session_info(listed, cwd.as_deref(), masking.as_ref()).transpose();
         let sessions = sessions.filter_map(info).collect::<Result<_, _>>()?;
-        spell(&ListResult { sessions, next_cursor })
+        serialize(&ListResult { sessions, next_cursor })
     }
 
     /// Moves a session to the trash.
@@ -44,7 +44,7 @@ impl Server {
         }
         // The protocol says that deleting a session that does not exist is no error, so the result is ignored.
         self.api.delete_session(&params.session_id, None)?;
-        spell(&annals_proto::acp::Empty {})
+        serialize(&annals_proto::acp::Empty {})
     }
 
     /// Returns the working directory in which an agent would continue a session. Agents know sessions by their bare ids

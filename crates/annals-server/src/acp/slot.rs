@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::follow::FollowTask;
 use crate::server::cancellation;
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::Error;
 
 /// The task that follows the session, if the session is open.
@@ -40,7 +40,7 @@ impl QueuedLock {
     }
 
     /// Waits for the lock.
-    pub(super) async fn wait(self, cancelled: &Cancelled) -> Result<SlotGuard, Error> {
+    pub(super) async fn wait(self, cancelled: &CancelToken) -> Result<SlotGuard, Error> {
         match self {
             QueuedLock::Locked(guard) => Ok(guard),
             QueuedLock::Waiting(lock) => tokio::select! {
@@ -57,7 +57,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slot_is_locked_in_the_order_of_requests() {
-        let (slot, cancelled) = (SharedSlot::default(), Cancelled::default());
+        let (slot, cancelled) = (SharedSlot::default(), CancelToken::default());
         let first = QueuedLock::enqueue(slot.clone());
         let second = QueuedLock::enqueue(slot.clone());
         let third = QueuedLock::enqueue(slot);

@@ -10,11 +10,11 @@ use tokio::time::timeout;
 
 use super::{HttpState, Limits, json, plain};
 use crate::budget::{BudgetedText, ByteBudget, Reservation};
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
 
 /// Cancels a request when its handler is dropped, which hyper does when the client disconnects.
-struct CancelOnDrop(Cancelled);
+struct CancelOnDrop(CancelToken);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
@@ -50,7 +50,7 @@ pub(super) async fn answer(State(state): State<Arc<HttpState>>, request: Request
         Ok(Incoming::Response | Incoming::Notification { .. }) => plain(StatusCode::ACCEPTED, ""),
         Ok(Incoming::Request(request)) => {
             drop(body);
-            let cancelled = Cancelled::default();
+            let cancelled = CancelToken::default();
             let _cancel_on_drop = CancelOnDrop(cancelled.clone());
             let id = request.id.clone();
             let (outcome, _permit): (Outcome, _) =
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_request_is_cancelled_when_its_handler_is_dropped() {
-        let cancelled = Cancelled::default();
+        let cancelled = CancelToken::default();
         let guard = CancelOnDrop(cancelled.clone());
         assert!(cancelled.check().is_ok());
         drop(guard);

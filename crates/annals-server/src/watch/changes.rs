@@ -21,20 +21,20 @@ const MAX_NOTICE_BYTES: usize = 256 << 10;
 /// The changes to report next: one for each session and each entry of the trash, however much happened to it.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
-    pending: Pending,
+    pending: Changes,
     /// New sessions that were not reported, because they are no conversations yet.
     unannounced: BTreeSet<PathBuf>,
 }
 
 /// Changes that are not reported yet.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct Changes {
     sessions: BTreeMap<PathBuf, Change>,
     /// What happened to entries of the trash, by their names, which are never used again.
     trash: BTreeMap<(String, String), (TrashChange, TrashEntry)>,
 }
 
-impl Pending {
+impl Changes {
     fn is_empty(&self) -> bool {
         self.sessions.is_empty() && self.trash.is_empty()
     }
@@ -50,7 +50,7 @@ pub(super) enum Change {
 /// What a notice could not report.
 #[derive(Debug, Default)]
 pub(super) struct Remainder {
-    pending: Pending,
+    pending: Changes,
     unannounced: Vec<PathBuf>,
 }
 
@@ -63,14 +63,16 @@ impl PendingChanges {
     pub(super) fn record(&mut self, file: &TranscriptFile, event: FileEvent) {
         let (path, change) = match (&file.agent, event) {
             (None, FileEvent::Created) => (file.path.clone(), Change::Added),
-            (None, FileEvent::Modified | FileEvent::Described) => (file.path.clone(), Change::Updated),
+            (None, FileEvent::Modified | FileEvent::DescriptionChanged) => {
+                (file.path.clone(), Change::Updated)
+            }
             (None, FileEvent::Removed) => (file.path.clone(), Change::Removed),
             // Lists show the number of subagents, so the session has changed.
             (Some(_), FileEvent::Created | FileEvent::Removed) => match session_transcript(file) {
                 Some(path) => (path, Change::Updated),
                 None => return,
             },
-            (Some(_), FileEvent::Modified | FileEvent::Described) => return,
+            (Some(_), FileEvent::Modified | FileEvent::DescriptionChanged) => return,
         };
         self.add(path, change);
     }
@@ -93,7 +95,7 @@ impl PendingChanges {
     }
 
     /// Takes the pending changes.
-    pub(super) fn take(&mut self) -> Pending {
+    pub(super) fn take(&mut self) -> Changes {
         std::mem::take(&mut self.pending)
     }
 
@@ -131,7 +133,7 @@ fn merged(pending: Option<Change>, change: Change, is_unannounced: bool) -> Opti
 pub(super) fn build_notice(
     engine: &Engine,
     subscription: String,
-    mut changes: Pending,
+    mut changes: Changes,
     members: Option<&mut Members>,
 ) -> (Option<ChangedNotice>, Remainder) {
     let mut remainder = Remainder::default();

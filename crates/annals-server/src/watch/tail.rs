@@ -31,7 +31,7 @@ pub(crate) enum TailEvent {
     Replaced,
     Removed,
     /// Something was changed that lists show and that need not be in the file, such as a title beside it.
-    Described,
+    DescriptionChanged,
 }
 
 /// How far a session was reported to a subscription.
@@ -100,7 +100,7 @@ impl SessionTail {
         match &event {
             ReadOutcome::Ready(TailEvent::Lines(lines)) => self.offset += lines.len() as u64,
             ReadOutcome::Ready(TailEvent::Replaced) => self.move_to_end(),
-            ReadOutcome::Ready(TailEvent::Removed | TailEvent::Described)
+            ReadOutcome::Ready(TailEvent::Removed | TailEvent::DescriptionChanged)
             | ReadOutcome::Nothing
             | ReadOutcome::OverLimit(_) => {}
         }
@@ -127,7 +127,7 @@ impl SessionTail {
             }
             TailEvent::Replaced => AppendedNotice { reset: true, ..self.notice() },
             TailEvent::Removed => AppendedNotice { reset: true, gone: true, ..self.notice() },
-            TailEvent::Described => return Ok(ReadOutcome::Nothing),
+            TailEvent::DescriptionChanged => return Ok(ReadOutcome::Nothing),
         };
         Ok(ReadOutcome::Ready(notice))
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::Params;
 use annals_engine::{Engine, Home, Roots};
 use annals_proto::{ErrorCode, Method};
@@ -127,18 +127,13 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn what_one_would_wait_for_in_vain_is_no_session() {
+fn a_fifo_is_not_a_session() {
     let world = World::new();
     let id = "22222222-0000-4000-8000-000000000000";
     let made = std::process::Command::new("mkfifo").arg(world.session(id)).status().unwrap();
     assert!(made.success());
-    for &method in Method::ALL {
-        if !matches!(
-            method,
-            Method::HistoryLoad | Method::HistoryRead | Method::HistoryStats | Method::HistoryFork
-        ) {
-            continue;
-        }
+    let readers = Method::ALL.iter().filter(|method| method.reads_one_session());
+    for &method in readers.chain(&[Method::HistoryFork]) {
         assert_eq!(
             world.refusal(method.name(), &json!({"sessionId": id})),
             ErrorCode::NotFound,
@@ -198,10 +193,10 @@ fn the_trash_gives_back_only_what_was_deleted_from_the_folders_that_are_served()
     let engine = Engine::open(roots, Home::at(world.path().join("annals")));
     let elsewhere = Server::new(engine, Options::default());
     let params = Params::of(&json!({"sessionId": TEA})).unwrap();
-    assert!(elsewhere.dispatch("history/delete", &params, &Cancelled::default()).is_ok());
+    assert!(elsewhere.dispatch("history/delete", &params, &CancelToken::default()).is_ok());
     assert_eq!(world.get("history/trash", &json!({})), json!({"sessions": []}));
     assert_eq!(world.refusal("history/restore", &json!({"sessionId": TEA})), ErrorCode::NotFound);
     assert!(!theirs.exists());
-    assert!(elsewhere.dispatch("history/restore", &params, &Cancelled::default()).is_ok());
+    assert!(elsewhere.dispatch("history/restore", &params, &CancelToken::default()).is_ok());
     assert!(theirs.exists());
 }

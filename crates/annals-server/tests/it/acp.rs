@@ -162,11 +162,12 @@ fn titles_times_and_usage_are_told_when_they_change() {
     let usage = json!({"input_tokens": 7, "cache_read_input_tokens": 250_000, "output_tokens": 3});
     let answer = lines_at(100, "k1").assistant("k2", |reply| reply.text("Done").usage(usage));
     append(&path, answer.to_string().as_bytes());
-    // A look at the title may find the new time before the line itself is reported.
-    let mut updates: [_; 3] = std::array::from_fn(|_| client.notice("session/update")["update"].clone());
-    updates.sort_by_key(|update| update["sessionUpdate"].to_string());
-    let [text, info, usage] = updates;
-    assert_eq!(text["content"]["text"], "Done");
+    let updates: [_; 3] = std::array::from_fn(|_| client.notice("session/update")["update"].clone());
+    // The title is also looked up because it has changed, and that may find the new time before the line itself is read.
+    let of_kind = |kind: &str| updates.iter().find(|update| update["sessionUpdate"] == kind).unwrap();
+    let info = of_kind("session_info_update");
+    let usage = of_kind("usage_update");
+    assert_eq!(of_kind("agent_message_chunk")["content"]["text"], "Done");
     assert_eq!((&info["title"], &info["updatedAt"]), (&json!("茶"), &json!("2026-03-01T11:40:00.000Z")));
     assert_eq!((&usage["used"], &usage["size"]), (&json!(250_010), &json!(1_000_000)));
     client.leave();

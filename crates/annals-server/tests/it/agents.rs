@@ -135,6 +135,23 @@ fn an_agent_that_the_session_does_not_have_is_not_found() {
 }
 
 #[test]
+fn one_of_two_agents_with_an_id_is_named_by_its_transcript() {
+    let world = world_with_agent();
+    let group = agent(&world).with_file_name("workflows").join(format!("wf_1/agent-{AGENT}.jsonl"));
+    append(&group, &as_sidechain(&lines_at(7, None).user("w1", "Look at the 茶壶").to_string()));
+    let params = |path: &str| json!({"sessionId": TEA, "agentId": AGENT, "workspacePath": path});
+    let error = world.ask("history/stats", &params("/home/mia/tea")).unwrap_err();
+    assert_eq!(error.code, ErrorCode::Ambiguous);
+    let data: Value = serde_json::from_str(error.data.unwrap().get()).unwrap();
+    let candidates = data["candidates"].as_array().unwrap();
+    assert_eq!(candidates.len(), 2);
+    for candidate in candidates {
+        let stats = world.get("history/stats", &params(candidate.as_str().unwrap()));
+        assert_eq!(&stats["path"], candidate);
+    }
+}
+
+#[test]
 fn an_agent_id_is_no_path() {
     let world = world_with_agent();
     let kettle = format!("../../{KETTLE}");

@@ -1,16 +1,19 @@
 //! Requests and answers as they stand in files, and in the document that others read.
 //!
 //! A line that begins with `-->` is sent, those that begin with `<--` must come back. One that begins with `+++` appends a
-//! line to a file of the project of the first session: its path, a blank, and the line. What is not asked of histories
-//! goes through a connection, which may say more than the answer. With `ANNALS_UPDATE=1` the answers are
-//! written anew; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`.
+//! line to a file of the project of the first session: its path, a blank, and the line. ACP requests
+//! go through a connection, because notifications may precede their answer. With `ANNALS_UPDATE=1` the answers are
+//! written again; read the diff. Cursors mean nothing outside: they are written as `<next>` and `<previous>`. `<secret>` is an
+//! invented token that is made at run time. A file with the line `=== allow-reveal` is sent to a server that reveals secrets.
 //!
 //! `rpc` has the answers of today, `rpc-compat` those that clients of earlier versions were written against.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use annals_server::Options;
 use serde_json::Value;
+use testkit::secrets::invented;
 
 use crate::connections::Client;
 use crate::world::World;
@@ -96,7 +99,7 @@ fn the_examples_of_the_protocol_are_true() {
     check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PROTOCOL.md"));
 }
 
-/// The pairs of `rpc-compat` are never written anew: clients were written against them.
+/// The pairs of `rpc-compat` are never updated: clients were written against them.
 #[test]
 fn clients_of_earlier_versions_get_the_same_bytes_but_for_listed_additions() {
     let paths = pairs_in("rpc-compat");
@@ -151,17 +154,19 @@ fn assert_same(path: &Path, request: &str, expected: &[String], found: &[String]
 
 /// Sends the requests of a file in order, to one server and over one connection.
 fn replay(path: &Path) -> Vec<Exchange> {
-    let world = World::new();
-    let mut cursors = Cursors::default();
+    let text = fs::read_to_string(path).unwrap();
+    let allow_reveal = text.lines().any(|line| line == "=== allow-reveal");
+    let world = World::with(Options { allow_reveal, ..Options::default() });
+    let mut placeholders = Placeholders::new();
     let mut client = Client::of(&world);
     let mut exchanges: Vec<Exchange> = Vec::new();
-    for line in fs::read_to_string(path).unwrap().lines() {
+    for line in text.lines() {
         if let Some(request) = line.strip_prefix("--> ") {
-            let answers = said(&world, &mut client, &cursors.put_in(request));
-            let found = answers.iter().map(|answer| shown(&world, answer, &mut cursors)).collect();
+            let answers = said(&world, &mut client, &placeholders.fill_in(request));
+            let found = answers.iter().map(|answer| shown(&world, answer, &mut placeholders)).collect();
             exchanges.push(Exchange { request: request.to_owned(), expected: Vec::new(), found });
         } else if let Some((path, text)) = line.strip_prefix("+++ ").and_then(|line| line.split_once(' ')) {
-            append_line(&world.projects().join("-home-mia-tea").join(path), text);
+            append_line(&world.projects().join("-home-mia-tea").join(path), &placeholders.fill_in(text));
         } else if let Some(answer) = line.strip_prefix("<-- ") {
             exchanges.last_mut().expect("a request stands first").expected.push(answer.to_owned());
         }
@@ -216,26 +221,34 @@ fn said(world: &World, client: &mut Client, request: &str) -> Vec<String> {
 }
 
 /// Shows an answer without what differs from run to run.
-fn shown(world: &World, answer: &str, cursors: &mut Cursors) -> String {
+fn shown(world: &World, answer: &str, placeholders: &mut Placeholders) -> String {
     let home = world.path().to_str().unwrap();
-    cursors.take_out(answer).replace(home, "/home/mia")
+    placeholders.take_out(answer).replace(home, "/home/mia")
 }
 
-/// The cursors that came last.
-#[derive(Default)]
-struct Cursors {
+/// What is not in the files as it is.
+struct Placeholders {
+    /// The cursors that came last.
     next: String,
     previous: String,
+    /// A token that no scanner should find in this repository.
+    secret: String,
 }
 
-impl Cursors {
-    fn put_in(&self, request: &str) -> String {
-        request.replace("<next>", &self.next).replace("<previous>", &self.previous)
+impl Placeholders {
+    fn new() -> Self {
+        let (secret, _) = invented(0, "ghp_", "");
+        Self { next: String::new(), previous: String::new(), secret }
+    }
+
+    fn fill_in(&self, text: &str) -> String {
+        let filled = text.replace("<next>", &self.next).replace("<previous>", &self.previous);
+        filled.replace("<secret>", &self.secret)
     }
 
     fn take_out(&mut self, answer: &str) -> String {
         let value: Value = serde_json::from_str(answer).unwrap();
-        let mut shown = answer.to_owned();
+        let mut shown = answer.replace(&self.secret, "<secret>");
         for (key, kept) in [("nextCursor", &mut self.next), ("previousCursor", &mut self.previous)] {
             if let Some(cursor) = value["result"][key].as_str() {
                 shown = shown.replace(cursor, &format!("<{}>", key.trim_end_matches("Cursor")));

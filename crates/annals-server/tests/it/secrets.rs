@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use annals_proto::Method;
 use annals_server::{HttpOptions, Options};
 use serde_json::{Value, json};
 use testkit::secrets::{AI_TITLE, CUT, EVERYWHERE, SUMMARY, SecretWorld};
@@ -59,6 +60,32 @@ fn with_reveal(params: &Value) -> Value {
     let mut params = params.clone();
     params["reveal"] = json!(true);
     params
+}
+
+/// The methods that [`requests`] does not have.
+const NOT_REQUESTED: [Method; 11] = [
+    // Tested with what they change.
+    Method::HistoryFork,
+    Method::HistoryDelete,
+    Method::HistoryTrash,
+    // Tested as subscriptions.
+    Method::HistoryWatch,
+    Method::HistoryUnwatch,
+    // Their answers have no text of transcripts.
+    Method::HistoryRename,
+    Method::HistoryTag,
+    Method::HistoryArchive,
+    Method::HistoryUnarchive,
+    Method::HistoryRestore,
+    Method::HistoryStatus,
+];
+
+#[test]
+fn every_method_is_tested_for_secrets() {
+    let requested: BTreeSet<_> = requests().iter().map(|(method, _)| *method).collect();
+    for method in Method::ALL {
+        assert_ne!(requested.contains(method.name()), NOT_REQUESTED.contains(method), "{method:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_api::Cancelled;
+use annals_api::CancelToken;
 use annals_api::rpc::{Incoming, Outcome, Params, Request, answer};
 use annals_engine::{Engine, Home, Roots};
 use annals_proto::ErrorCode;
@@ -70,7 +70,7 @@ impl World {
     }
 
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Outcome {
-        self.server.dispatch(method, &Params::of(params).unwrap(), &Cancelled::default())
+        self.server.dispatch(method, &Params::of(params).unwrap(), &CancelToken::default())
     }
 
     /// Asks for something that must be there.
@@ -92,7 +92,7 @@ impl World {
         match Incoming::read(line.as_bytes()) {
             Err((id, error)) => answer(&id, &Err(error)),
             Ok(Incoming::Request(Request { id, method, params })) => {
-                answer(&id, &self.server.dispatch(&method, &params, &Cancelled::default()))
+                answer(&id, &self.server.dispatch(&method, &params, &CancelToken::default()))
             }
             Ok(other) => panic!("{other:?} has no answer"),
         }

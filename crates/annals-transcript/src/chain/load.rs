@@ -47,7 +47,7 @@ pub(super) struct LastPrompt {
 impl Node {
     /// Returns whether it is a user or assistant entry.
     pub(super) fn is_user_or_assistant(&self) -> bool {
-        matches!(self.kind, Kind::User | Kind::Assistant)
+        self.kind.is_prompt_or_reply()
     }
 
     /// Returns whether it belongs to a sidechain.

@@ -141,9 +141,14 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns whether entries of this kind are part of the conversation and restored on resume.
+    /// Returns whether entries of this kind are messages: part of the conversation and restored on resume.
     pub fn is_message(self) -> bool {
         matches!(self.category(), Category::Message)
+    }
+
+    /// Returns whether entries of this kind are prompts, tool results or replies. The other messages are notices and context.
+    pub fn is_prompt_or_reply(self) -> bool {
+        matches!(self, Kind::User | Kind::Assistant)
     }
 
     /// Returns whether entries of this kind can be parents of others.
@@ -243,6 +248,8 @@ mod tests {
         let joining: Vec<_> = Kind::ALL.iter().filter(|kind| kind.joins_chain()).collect();
         let expected = [Kind::User, Kind::Assistant, Kind::System, Kind::Attachment, Kind::Progress];
         assert_eq!(joining, expected.iter().collect::<Vec<_>>());
+        let spoken: Vec<_> = Kind::ALL.iter().filter(|kind| kind.is_prompt_or_reply()).collect();
+        assert_eq!(spoken, [&Kind::User, &Kind::Assistant]);
         assert!(Kind::System.is_message() && !Kind::Progress.is_message());
         assert!(Kind::CustomTitle.last_one_wins() && !Kind::PrLink.last_one_wins());
     }

@@ -1,4 +1,4 @@
-//! The blocks that Claude Code sends for attachments in user messages (CHAIN.md 6.9). Text that it generates anew for each
+//! The blocks that Claude Code sends for attachments in user messages (CHAIN.md 6.9). Text that it generates for each
 //! request is not among them.
 
 use super::BlockKind;
@@ -105,7 +105,7 @@ fn kind_of_text(text: Value<'_>) -> BlockKind {
     text.as_str().map_or_else(|| BlockKind::of_block(text).0, BlockKind::of_text)
 }
 
-/// Returns the images of a queued prompt. Its text is generated anew for each request.
+/// Returns the images of a queued prompt. Its text is generated for each request.
 fn images_of_prompt(queued: QueuedCommand<'_>) -> Vec<(Value<'_>, BlockKind)> {
     let blocks =
         queued.prompt().value().filter(|prompt| prompt.is_array()).into_iter().flat_map(Value::items);

@@ -111,8 +111,7 @@ impl Draft {
             (Parent::Last, Some(call)) => Parent::Entry(call),
             (parent, _) => parent,
         };
-        let boundary =
-            entry.kind() == Kind::System && body.text("subtype").as_deref() == Some("compact_boundary");
+        let boundary = entry.head().is_boundary();
         let (kind, id) = (entry.kind(), text("uuid"));
         Ok(Self { json, kind, id, parent, boundary, answers })
     }

@@ -70,17 +70,26 @@ impl<'i> Removal<'i> {
     /// Finds the message that follows the entry in each segment. The entry may have other children, such as an attachment or
     /// the first message of another branch, so this follows the parents from the tail.
     fn find_followers(&mut self, parents: &HashMap<String, String>) {
+        // What a walk from each id finds. A hostile file may have as many segments as entries, so no entry is walked twice.
+        let mut found_from: HashMap<&str, Option<&str>> = HashMap::new();
         for (tail, follower) in &mut self.followers {
-            let mut id = tail;
-            // In a damaged file parents may form a circle.
-            for _ in 0..parents.len() {
-                let Some(parent) = parents.get(id) else { break };
-                if parent == self.id {
-                    *follower = Some(id.clone());
-                    break;
+            let mut walked = Vec::new();
+            let mut id = tail.as_str();
+            let found = loop {
+                if let Some(found) = found_from.get(id) {
+                    break *found;
                 }
-                id = parent;
-            }
+                // In a damaged file parents may form a circle; a walk that comes back to its own ids finds nothing.
+                found_from.insert(id, None);
+                walked.push(id);
+                match parents.get(id) {
+                    Some(parent) if parent == self.id => break Some(id),
+                    Some(parent) => id = parent,
+                    None => break None,
+                }
+            };
+            found_from.extend(walked.into_iter().map(|id| (id, found)));
+            *follower = found.map(str::to_owned);
         }
     }
 
@@ -245,4 +254,47 @@ fn parents(source: impl Read) -> io::Result<HashMap<String, String>> {
         }
     }
     Ok(parents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the followers of `0`, for segments with these tails.
+    fn followers(parents: &HashMap<String, String>, tails: &[String]) -> BTreeMap<String, Option<String>> {
+        let mut removal = Removal {
+            id: "0",
+            parent: None,
+            preserved_after: None,
+            followers: tails.iter().map(|tail| (tail.clone(), None)).collect(),
+            is_referenced: true,
+            last_line_at: None,
+            is_boundary: false,
+        };
+        removal.find_followers(parents);
+        removal.followers
+    }
+
+    /// Walking each of these segments to its beginning would take 20 billion steps, which no test run survives.
+    #[test]
+    fn followers_of_very_many_segments_are_found_in_linear_time() {
+        let ids: Vec<_> = (0..200_000).map(|number| number.to_string()).collect();
+        let parents = ids.windows(2).map(|pair| (pair[1].clone(), pair[0].clone())).collect();
+        let found = followers(&parents, &ids[1..]);
+        assert_eq!(found.len(), ids.len() - 1);
+        assert!(found.values().all(|follower| follower.as_deref() == Some("1")));
+    }
+
+    #[test]
+    fn each_segment_has_the_follower_on_its_own_branch() {
+        let links = [("1", "0"), ("2", "1"), ("a", "0"), ("b", "a"), ("x", "y"), ("y", "x"), ("z", "y")];
+        let parents = links.map(|(id, parent)| (id.to_owned(), parent.to_owned())).into();
+        let tails = ["2", "b", "1", "x", "z", "lost"].map(str::to_owned);
+        let found = followers(&parents, &tails);
+        for (tail, follower) in
+            [("2", Some("1")), ("1", Some("1")), ("b", Some("a")), ("x", None), ("z", None), ("lost", None)]
+        {
+            assert_eq!(found[tail].as_deref(), follower, "{tail}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The conversation and the history of arbitrary graphs of entries.
+//! The conversation and the full view of arbitrary graphs of entries.
 
 use annals_transcript::Kind;
 use annals_transcript::chain::Chain;
@@ -405,7 +405,7 @@ fn brings_a_result_twice(file: &[u8]) -> bool {
     results.len() < count
 }
 
-/// Returns the lines of the entries of the history, in its order.
+/// Returns the lines of the entries of the full view, in its order.
 fn lines_of(session: &Session, steps: &[Step]) -> Vec<usize> {
     let duplicates = Duplicates::of(session);
     let mut lines = Vec::new();
@@ -418,7 +418,7 @@ fn lines_of(session: &Session, steps: &[Step]) -> Vec<usize> {
     lines
 }
 
-/// Returns the uuids of the entries of the history, sorted.
+/// Returns the uuids of the entries of the full view, sorted.
 fn ids_of(session: &Session, steps: &[Step]) -> Vec<Id> {
     let id = |step: &Step| match step {
         Step::Entry { node, .. } => session.nodes()[*node].id,
@@ -444,9 +444,9 @@ proptest! {
         prop_assert_eq!(spelled(&file), naive::model(&file), "\n{}", String::from_utf8_lossy(&file));
     }
 
-    /// The history has every line in exactly one entry and every uuid once, whatever hangs on what.
+    /// The full view has every line in exactly one entry and every uuid once, whatever hangs on what.
     #[test]
-    fn the_history_has_every_line_and_every_uuid_once(lines in proptest::collection::vec(line(), 2..26)) {
+    fn the_full_view_has_every_line_and_every_uuid_once(lines in proptest::collection::vec(line(), 2..26)) {
         let file = written(&lines);
         let session = Session::read(&file[..]).unwrap();
         let steps = full_view::of(&Chain::build(&session));

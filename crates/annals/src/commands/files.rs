@@ -110,8 +110,9 @@ fn backups(file: &ChangedFile) -> String {
 fn list_at(history: &FileHistory, at: &str, global: &Global) -> Result<ExitCode, Failure> {
     let mut out = output::stdout_for(global.json);
     let mut table = Table::new(&["~/file", ">version", ">size", "?state", "??recorded"]);
-    for file in history.changed().filter(|file| !file.versions.is_empty()) {
-        let (_, version) = history.version_at(&file.path, at)?;
+    let has_versions = history.changed().any(|file| !file.versions.is_empty());
+    let versions = if has_versions { history.versions_at(at)? } else { Vec::new() };
+    for (file, version) in versions {
         if global.json {
             let mut wire = to_wire::changed_file(file);
             wire.versions = vec![to_wire::file_version(version)];

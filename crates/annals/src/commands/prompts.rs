@@ -59,7 +59,7 @@ fn matches(prompt: &Prompt, args: &Prompts, project: Option<&ProjectFilter>) -> 
         && args.until.is_none_or(|until| prompt.time.is_some_and(|time| time < until))
 }
 
-/// Returns whether a prompt, or text that was pasted into it, contains a text in any case.
+/// Returns whether a prompt, or text that was pasted into it, contains a text, ignoring case.
 fn contains(prompt: &Prompt, text: &str) -> bool {
     let text = text.to_lowercase();
     let pasted = prompt.pasted.iter().filter_map(|pasted| pasted.content.as_ref());

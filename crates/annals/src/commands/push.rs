@@ -31,8 +31,9 @@ pub(crate) fn run(engine: &Engine, args: &Push, global: &Global) -> Result<ExitC
         writeln!(out, "{}", summary(&file, &address, &report.outcome, args.dry_run))?;
     }
     out.flush()?;
-    let again = Again { file: &file, address: &args.address, all: args.all, access: &args.access };
-    warn_of_skipped(&report.outcome, "--all");
+    let restart = pusher.is_restart_pending();
+    let again = Again { file: &file, address: &args.address, all: args.all, restart, access: &args.access };
+    note_unsent(&report, "--all");
     conclude(&report, &again).map(|()| ExitCode::SUCCESS)
 }
 
@@ -57,12 +58,23 @@ pub(crate) fn finish(pusher: BackgroundPusher, args: &Record, file: &TranscriptF
     let mut out = output::stdout();
     output::json_line(&mut out, &to_wire(file, &address, &report, false))?;
     out.flush()?;
-    warn_of_skipped(&report.outcome, "--push-all");
-    conclude(&report, &Again { file, address: given, all: args.push_all, access: &args.access })
+    note_unsent(&report, "--push-all");
+    let again = Again { file, address: given, all: args.push_all, restart: false, access: &args.access };
+    conclude(&report, &again)
 }
 
-/// Says that entries are not sent, and which option sends them.
-fn warn_of_skipped(outcome: &PushOutcome, option: &str) {
+/// Says which entries are not sent, and what it takes to send them. `option` requests records.
+fn note_unsent(PushReport { outcome, error, .. }: &PushReport, option: &str) {
+    // Then no option would send them.
+    if matches!(error, Some(PushError::NoUsableId)) {
+        return;
+    }
+    if outcome.waiting > 0 {
+        output::note(&format!(
+            "note: not sent yet: {} without a uuid; such records wait for the first entry with a uuid, whose answer says whether the log is that of this session",
+            output::entries(outcome.waiting)
+        ));
+    }
     if outcome.skipped > 0 {
         output::note(&format!(
             "note: not sent: {} with a uuid that cannot be the value of an HTTP header; `{option}` sends such entries as records",
@@ -119,12 +131,14 @@ struct Again<'a> {
     /// The address as it was given.
     address: &'a str,
     all: bool,
+    /// Whether the progress of earlier pushes is still to be forgotten.
+    restart: bool,
     access: &'a RemoteAccess,
 }
 
 impl Again<'_> {
-    /// Returns the command, without what may be secret in the address.
-    fn command(&self) -> String {
+    /// Returns the command that continues after an error, without what may be secret in the address.
+    fn command(&self, error: &PushError) -> String {
         // A subagent has no name of its own.
         let path = self.file.path.to_string_lossy();
         let session = if self.file.agent.is_some() { format!("'{path}'") } else { name(self.file) };
@@ -137,6 +151,9 @@ impl Again<'_> {
         }
         if self.access.insecure_http {
             command += " --insecure-http";
+        }
+        if self.restart || matches!(error, PushError::Rewritten { .. }) {
+            command += " --restart";
         }
         clean(&command).into_owned()
     }
@@ -157,7 +174,9 @@ fn conclude(report: &PushReport, again: &Again<'_>) -> Result<(), Failure> {
         Some(PushError::Engine(error)) => {
             Err(Failure::usage(&format!("cannot push: {error}"), "the transcript is unchanged; try again"))
         }
-        Some(error) => Err(Failure::push(error, report.outcome.pending, &again.command(), again.secrets())),
+        Some(error) => {
+            Err(Failure::push(error, report.outcome.pending, &again.command(error), again.secrets()))
+        }
     }
 }
 
@@ -183,6 +202,7 @@ fn to_wire(
 /// Returns what was done, for people.
 fn summary(file: &TranscriptFile, address: &str, outcome: &PushOutcome, dry_run: bool) -> String {
     let address = without_secrets(address);
-    let (verb, count) = if dry_run { ("would push", outcome.pending) } else { ("pushed", outcome.sent) };
+    let (verb, count) =
+        if dry_run { ("would push", outcome.pending - outcome.waiting) } else { ("pushed", outcome.sent) };
     format!("{verb} {} of {} to {}", output::entries(count), name(file), clean(&address))
 }

@@ -63,7 +63,7 @@ fn readable<T>(read: Result<T, Error>, failed: &mut bool) -> Option<T> {
     .ok()
 }
 
-/// Returns whether a call is of a tool, in any case.
+/// Returns whether a call is of a tool, ignoring case.
 fn is_named(call: &ToolCall, tool: &str) -> bool {
     call.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(tool))
 }

@@ -30,7 +30,7 @@ pub(crate) fn print(
 
 /// Returns whether `tail` prints an entry: a message that Claude Code did not add itself.
 pub(crate) fn is_shown(entry: &Entry<'_>) -> bool {
-    matches!(entry.kind(), Kind::User | Kind::Assistant) && !entry.has(Flag::Meta)
+    entry.kind().is_prompt_or_reply() && !entry.has(Flag::Meta)
 }
 
 /// Prints the message of an entry.

@@ -259,6 +259,46 @@ fn a_path_that_means_several_files_is_answered_with_these() {
     ");
 }
 
+/// Where no entry tells the working directory, a path may be the end of another one.
+#[test]
+fn every_file_is_listed_at_a_message_even_if_its_path_is_the_end_of_another_one() {
+    let home = Home::new();
+    let backup = |name: &str| json!({"backupFileName": name, "version": 1});
+    let line = json!({"type": "file-history-snapshot", "messageId": "p1", "snapshot": {"messageId": "p1", "trackedFileBackups":
+        {"茶.txt": backup("a@v1"), "/b/茶.txt": backup("b@v1")}}});
+    home.write(format!(".claude/projects/-work/{SESSION}.jsonl"), line.to_string() + "\n");
+    let files = listed(&home, &[SESSION, "--at", "p1"]);
+    let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/b/茶.txt", "茶.txt"]);
+    for (name, content) in [("a@v1", "its own"), ("b@v1", "of another")] {
+        home.write(format!(".claude/file-history/{SESSION}/{name}"), content);
+    }
+    for (path, content) in [("茶.txt", "its own"), ("/b/茶.txt", "of another"), ("b/茶.txt", "of another")]
+    {
+        let ran = annals(&home, &["files", SESSION, "--at", "p1", "--restore", path, "-o", "-"]);
+        assert_eq!((ran.code, &*ran.stdout), (Some(0), content), "{path}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_backup_that_is_gone_is_said_to_be_gone() {
+    let home = home_with_session();
+    let folder = home.path().join(format!(".claude/file-history/{SESSION}"));
+    let restore = || annals(&home, &["files", SESSION, "--at", "p2", "--restore", "notes.txt", "-o", "-"]);
+    for remove in [
+        |folder: &Path| fs::remove_file(folder.join(format!("{NOTES}@v2"))),
+        |folder: &Path| fs::remove_dir_all(folder),
+    ] {
+        remove(&folder).unwrap();
+        let ran = restore();
+        assert_eq!((ran.code, &*ran.stdout), (Some(1), ""));
+        assert_eq!(
+            ran.stderr,
+            "annals: the backup of this version is gone\nhint: `annals files SESSION` lists the files with their versions\n"
+        );
+    }
+}
+
 /// The records that Claude Code 2.1.325 wrote in a terminal, with its backups; not everyone has them.
 #[test]
 fn files_of_sessions_that_claude_code_wrote_are_restored() {

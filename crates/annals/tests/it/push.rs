@@ -107,6 +107,24 @@ fn a_server_that_is_down_loses_nothing_and_delays_no_local_line() {
 }
 
 #[test]
+fn records_wait_for_the_first_entry_with_a_uuid_and_a_note_says_so() {
+    let (home, server) = (Home::new(), Server::sound().unwrap());
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"茶\"}\n";
+    home.write(format!(".claude/projects/-tea/{SESSION}.jsonl"), title);
+    let url = server.url();
+    let dry = push(&home, &url, &["--all", "--dry-run"]);
+    assert_snapshot!(without_port(&dry.stdout, &url), @"would push 0 entries of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 to http://server/log");
+    let ran = push(&home, &url, &["--all"]);
+    assert_eq!(ran.code, Some(0));
+    assert_snapshot!(without_port(&(ran.stdout + &ran.stderr), &url), @"
+    pushed 0 entries of 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 to http://server/log
+    note: not sent yet: 1 entry without a uuid; such records wait for the first entry with a uuid, whose answer says whether the log is that of this session
+    ");
+    assert!(server.log().entries().is_empty());
+    assert_eq!(json(&push(&home, &url, &["--all", "--json"]).stdout)["pending"], 1);
+}
+
+#[test]
 fn every_fault_of_a_server_is_survived() {
     for fault in Fault::ALL {
         let home = Home::new();
@@ -146,13 +164,33 @@ fn a_rewritten_transcript_stops_the_push_with_a_way_to_go_on() {
     hint: all entries are on disk
     hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log' --restart` continues behind the last entry that the server has, if the transcript still has it
     ");
+    // As long as a restart fails, the command that continues it is a restart.
+    server.set_plan(Box::new(|| Some(Fault::DropBefore)));
+    let ran = push(&home, &url, &["--restart"]);
+    assert_snapshot!(without_port(&ran.stderr, &url).lines().last().unwrap(), @"hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log' --restart` sends what is pending");
+    server.set_plan(Box::new(|| None));
     assert_eq!(push(&home, &url, &["--restart"]).code, Some(0));
     assert_eq!(server.log().entries().len(), 4);
+    // A restart that has saved its progress is not repeated.
+    let append = |id: &str| {
+        File::options().append(true).open(recorded(&home)).unwrap().write_all(prompt(id).as_bytes()).unwrap();
+    };
+    append("e");
+    append("f");
+    let mut count = 0;
+    server.set_plan(Box::new(move || {
+        count += 1;
+        (count > 2).then_some(Fault::DropBefore)
+    }));
+    let ran = push(&home, &url, &["--restart"]);
+    assert_snapshot!(without_port(&ran.stderr, &url).lines().last().unwrap(), @"hint: `annals push 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55 'http://server/log'` sends what is pending");
+    server.set_plan(Box::new(|| None));
+    assert_eq!(push(&home, &url, &[]).code, Some(0));
     // Another transcript was pushed there.
     let other = Home::new();
     let ran = record(&other, &url, &["x"], &[]);
     assert_snapshot!(without_port(&ran.stderr, &url), @"
-    annals: cannot push: the last entry on the server, `d`, is not in the transcript: another transcript was pushed there, or this one was rewritten
+    annals: cannot push: the last entry on the server, `f`, is not in the transcript: another transcript was pushed there, or this one was rewritten
     hint: all entries are on disk
     hint: push to another address, or remove the log on the server
     ");
@@ -304,6 +342,30 @@ fn what_cannot_be_sent_is_said() {
     assert_snapshot!(ran.stderr, @"note: not sent: 1 entry with a uuid that cannot be the value of an HTTP header; `--push-all` sends such entries as records");
     let told = json(&push(&home, &server.url(), &["--json"]).stdout);
     assert_eq!((&told["pending"], &told["skipped"]), (&0.into(), &1.into()));
+}
+
+#[test]
+fn a_session_without_a_uuid_that_can_be_a_header_is_not_pushed() {
+    let (home, server) = (Home::new(), Server::sound().unwrap());
+    let url = server.url();
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"茶\"}\n";
+    home.write(format!(".claude/projects/-tea/{SESSION}.jsonl"), prompt("茶1") + &prompt("茶2") + title);
+    for more in [&[][..], &["--all"], &["--all", "--dry-run"]] {
+        let ran = push(&home, &url, more);
+        assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{more:?}");
+        assert_eq!(
+            ran.stderr,
+            "annals: cannot push: no entry of the transcript has a uuid that can be the value of an HTTP header: at most 256 visible ASCII characters\n"
+        );
+    }
+    let told = json(&push(&home, &url, &["--json"]).stdout);
+    assert_eq!((&told["pushed"], &told["pending"], &told["skipped"]), (&0.into(), &0.into(), &2.into()));
+    assert!(told["error"].as_str().unwrap().starts_with("no entry of the transcript"), "{told}");
+    assert_eq!(server.requests(), 0);
+    // An entry that can be sent brings the others with it.
+    let path = home.path().join(format!(".claude/projects/-tea/{SESSION}.jsonl"));
+    File::options().append(true).open(path).unwrap().write_all(prompt("a").as_bytes()).unwrap();
+    assert_eq!(json(&push(&home, &url, &["--all", "--json"]).stdout)["pushed"], 4);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What each output says of the same entries: `show`, `history/read`, `history/load` and the Agent Client Protocol side by
-//! side, for every case `corpus/item-*`. With `ANNALS_UPDATE=1` the answers are written anew; read the diff.
+//! side, for every case `corpus/item-*`. With `ANNALS_UPDATE=1` the answers are updated; read the diff.
 
 use std::fmt::Write as _;
 use std::fs;

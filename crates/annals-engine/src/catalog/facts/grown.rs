@@ -12,7 +12,7 @@ use super::{Facts, Title, TitleSource, TranscriptKind};
 /// Returns the facts of all of a transcript, from the facts of its beginning and from what was appended. Returns `None` if
 /// all of it must be read: the appended part removes a title, since an earlier title may count then (LISTS 1.9), or takes a
 /// prompt from the queue, whose text is not known (LISTS 2.11).
-pub(super) fn with(
+pub(super) fn joined(
     known: &Facts,
     mut since: Lite,
     file: &mut File,
@@ -31,11 +31,11 @@ pub(super) fn with(
         return Ok(None);
     }
     let mut facts = Facts::of(since, file, transcript, bound)?;
-    let title = counts(known.title.as_ref(), facts.title.as_ref()).cloned();
+    let title = preferred_title(known.title.as_ref(), facts.title.as_ref()).cloned();
     if names_again && title != facts.title {
         return Ok(None);
     }
-    // Without the title that was known, a summary among the new lines kept the facts from growing.
+    // `Facts::of` clears `can_grow` for a summary among the new lines. A title that was given outranks a summary.
     facts.can_grow |= title.as_ref().is_some_and(|title| title.source.is_given());
     facts.title = title;
     facts.cwds = known.cwds.then(&facts.cwds);
@@ -49,7 +49,7 @@ pub(super) fn with(
     if matches!(known.kind, TranscriptKind::Conversation | TranscriptKind::SidechainOnly) {
         facts.forked_from.clone_from(&known.forked_from);
     }
-    facts.kind = together(known.kind, facts.kind);
+    facts.kind = joined_kind(known.kind, facts.kind);
     facts.first_prompt = known.first_prompt.clone().or(facts.first_prompt);
     facts.entrypoint = known.entrypoint.clone().or(facts.entrypoint);
     facts.session = known.session.clone().or(facts.session);
@@ -64,9 +64,9 @@ pub(super) fn with(
     Ok(Some(facts))
 }
 
-/// Returns which of two titles counts: the one whose source has priority, or else the later one. Of two prompts, or two
+/// Returns the title that counts: the one whose source has priority, or else the later one. Of two prompts, or two
 /// replies, the first counts (LISTS 3.1, LISTS 2.7, LISTS 3.6).
-fn counts<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
+fn preferred_title<'a>(known: Option<&'a Title>, since: Option<&'a Title>) -> Option<&'a Title> {
     let (Some(before), Some(later)) = (known, since) else { return known.or(since) };
     let is_weaker = later.source as i64 > before.source as i64;
     let is_later = later.source == before.source && later.source.first_counts();
@@ -84,7 +84,7 @@ fn has_title(lite: &Lite, source: TitleSource) -> bool {
 }
 
 /// Returns the kind of a transcript whose two parts have these kinds.
-fn together(before: TranscriptKind, since: TranscriptKind) -> TranscriptKind {
+fn joined_kind(before: TranscriptKind, since: TranscriptKind) -> TranscriptKind {
     let order = [
         TranscriptKind::Conversation,
         TranscriptKind::SidechainOnly,

@@ -12,12 +12,12 @@ use crate::files::role_below;
 
 /// What the files beside a transcript say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Beside {
+pub(super) struct SideFiles {
     pub(super) title: Option<String>,
     pub(super) is_archived: bool,
 }
 
-impl Beside {
+impl SideFiles {
     /// Reads the files beside a transcript. Returns `None` while one of them is being written.
     pub(super) fn read(transcript: &Path) -> Option<Self> {
         let paths = SessionPaths::of(transcript);
