@@ -81,7 +81,10 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("annals-secrets", &[]),
     ("annals-search", &[]),
     ("annals-engine", &["annals-transcript", "annals-search"]),
-    ("annals-api", &["annals-transcript", "annals-proto", "annals-engine", "annals-search", "annals-secrets"]),
+    (
+        "annals-api",
+        &["annals-transcript", "annals-proto", "annals-engine", "annals-search", "annals-secrets"],
+    ),
     ("annals-server", &["annals-transcript", "annals-proto", "annals-engine", "annals-api"]),
     ("annals", &["annals-transcript", "annals-proto", "annals-engine", "annals-api", "annals-server"]),
 ];

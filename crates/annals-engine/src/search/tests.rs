@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -130,7 +131,7 @@ fn dump(path: &Path) -> BTreeMap<i64, String> {
         if let Some(identity) = identities.get(&row.get(0).unwrap()) {
             let token: (String, i64, String) =
                 (row.get(1).unwrap(), row.get(2).unwrap(), row.get(3).unwrap());
-            *rows.get_mut(identity).unwrap() += &format!("{token:?}");
+            write!(rows.get_mut(identity).unwrap(), "{token:?}").unwrap();
         }
     }
     // A term is stored for every document, so the number of rows is the same as well.
