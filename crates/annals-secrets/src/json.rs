@@ -296,8 +296,12 @@ impl Rewrite<'_> {
     }
 
     fn string(&mut self, range: Range<usize>) {
-        let found = self.found_in(&range);
+        let mut found = self.found_in(&range);
         let is_key = self.stack.last().is_some_and(|frame| frame.expects_key);
+        if is_key {
+            // The pattern has run over the end of another string: then values are masked, and names stay.
+            found.retain(|found| found.secret.start >= range.start);
+        }
         if let Some(frame) = self.stack.last_mut().filter(|_| is_key) {
             (frame.member, frame.expects_key) = (range.clone(), false);
             frame.says_count |= &self.json[range.clone()] == b"masked";
@@ -392,14 +396,11 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Takes what the rules found in a range and before it. A secret that goes on behind the range is masked in it alone: the
-    /// pattern has run over the end of a string, and what follows are other members.
+    /// Returns what the rules found in a range. What goes on behind the range is found in the next one again.
     fn found_in(&mut self, range: &Range<usize>) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
-        let (found, rest) = self.found[before..]
-            .split_at(self.found[before..].iter().take_while(|found| found.secret.start < range.end).count());
-        self.found = rest;
-        found.to_vec()
+        self.found = &self.found[before..];
+        self.found.iter().take_while(|found| found.secret.start < range.end).cloned().collect()
     }
 
     /// Moves the ends of a range in a string so that the string stays one; `from` is the end of what was masked before it.

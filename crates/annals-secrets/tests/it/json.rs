@@ -166,7 +166,7 @@ const PIECES: [&str; 14] = [
 ];
 
 #[test]
-fn rules_of_users_leave_json_valid_and_other_members_alone() {
+fn rules_of_users_leave_json_valid_and_names_of_other_members_alone() {
     let rules = [
         r"keywords = ['.corp.tea']\npattern = '[a-z]+\.corp\.tea'",
         r"keywords = ['.corp.tea']\npattern = '[0-9a-z]+\.corp\.tea.?'",
@@ -191,8 +191,29 @@ fn rules_of_users_leave_json_valid_and_other_members_alone() {
             }
             let read =
                 valid(&masked).unwrap_or_else(|error| panic!("{rule}: {error}: {json} became {masked}"));
-            assert_eq!((&read["tool"][0], &read["usage"]["c"]), (&"b".into(), &1.into()), "{masked}");
+            assert!(read["tool"][0].is_string() && !read["usage"]["c"].is_null(), "{masked}");
         }
+    }
+}
+
+/// A pattern that runs over the end of a string hides no secret behind it, and a name is not masked instead of its value.
+#[test]
+fn a_match_of_several_strings_is_masked_in_each_value() {
+    for (rule, json, expected) in [
+        (
+            r"keywords = ['KETTLE-']\npattern = 'KETTLE-.+'",
+            r#"{"a":"KETTLE-1111","b":["KETTLE-2222"]}"#,
+            r#"{"a":"[masked: ours]","b":["[masked: ours]"],"masked":2}"#,
+        ),
+        (
+            r#"keywords = ['badge_pin']\npattern = '"badge_pin"\s*:\s*"?[0-9]{6}"?'"#,
+            r#"{"badge_pin":"123456","b":{"badge_pin":654321}}"#,
+            r#"{"badge_pin":"[masked: ours]","b":{"badge_pin":"[masked: ours]"},"masked":2}"#,
+        ),
+    ] {
+        let rules = format!("[[rule]]\nname = 'ours'\n{}", rule.replace(r"\n", "\n"));
+        let ours = Masker::with_rules(&rules).unwrap().with_form(FORM);
+        assert_eq!(String::from_utf8_lossy(&ours.mask_json(json, Items::Whole).json), expected);
     }
 }
 
