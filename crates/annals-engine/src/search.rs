@@ -1,6 +1,6 @@
 //! Search: everything that was said, thought, called and printed in sessions, found by words.
 //!
-//! [`document`] decides which texts an entry gives, [`index`] stores their words, [`update`] reads what was appended to
+//! [`document`] decides which texts an entry gives, [`index`] stores their words, [`mod@update`] reads what was appended to
 //! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. What words and queries are is decided by
 //! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
 //! have that text any more is left out.
