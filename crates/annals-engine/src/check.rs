@@ -114,7 +114,7 @@ impl Issue {
                 "prompt without a parent, as all prompts of this file".to_owned()
             }
             Issue::Root(_) => "message whose link to what came before is lost".to_owned(),
-            Issue::Replaced { by, .. } => format!("uuid of line {by}"),
+            Issue::Replaced { by, .. } => format!("same uuid as line {by}"),
             Issue::NoEntries => "no entry in the whole file".to_owned(),
         }
     }
@@ -141,7 +141,7 @@ impl Issue {
             Issue::MissingField(_) => "there is nothing to restore",
             Issue::Root(RootKind::CopyOfFirstPrompt) => "Claude Code reads the conversation from here on",
             Issue::Root(_) => "Claude Code may not see what came before the message",
-            Issue::Replaced { differs: true, .. } => "Claude Code reads the content of that line only",
+            Issue::Replaced { differs: true, .. } => "Claude Code uses only the content of the other line",
             Issue::Replaced { differs: false, .. } => "costs nothing: both lines have the same content",
             Issue::NoEntries => "it is not a transcript, or nothing is left of one",
         }

@@ -76,7 +76,7 @@ pub(crate) enum ErrorKind {
     Live { path: PathBuf, writer: LiveWriter },
     #[error("{} was left alone: {reason}", path.display())]
     LivenessUnknown { path: PathBuf, reason: UnknownReason },
-    #[error("a title has to have words")]
+    #[error("a title cannot be empty")]
     NoTitle,
     #[error("{} is not the transcript of a session where Claude Code would find it", path.display())]
     NotASession { path: PathBuf },

@@ -232,7 +232,7 @@ impl From<annals_engine::Error> for Failure {
             hints.push(format!("… and {} more", candidates.len() - MAX_CANDIDATES));
         }
         if !candidates.is_empty() {
-            hints.push("give more of the id, or the path of the transcript".into());
+            hints.push("give more of the id, or the path of the transcript if the ids are equal".into());
         }
         if error.is_not_found() {
             hints.push(
@@ -274,7 +274,7 @@ impl From<annals_engine::Error> for Failure {
             hints.push("`--force` continues anyway; lines that are written meanwhile may be lost".into());
         }
         if error.writer().is_some_and(write::Error::is_empty_log) {
-            hints.push("nothing was changed; `--allow-empty` creates an empty session".into());
+            hints.push("nothing was changed; with `--allow-empty` the session becomes empty, and an existing one goes to the trash".into());
         }
         if error.writer().is_some_and(write::Error::is_too_large) {
             hints.push("`--limit MIB` allows a larger one".into());

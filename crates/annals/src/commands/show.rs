@@ -53,7 +53,7 @@ fn full(
     let turns = conversation.turns().len();
     if args.turn.as_ref().is_some_and(|range| range.is_empty() || *range.start() > turns || *range.end() == 0)
     {
-        return Err(Failure::without_hint(format!("no such turn: the session has {turns}")));
+        return Err(Failure::without_hint(format!("there is no such turn: the session has {}", output::count(turns, "turn"))));
     }
     let agents =
         if args.subagents { engine.agents(conversation.transcript().file())?.local } else { Vec::new() };

@@ -50,7 +50,7 @@ fn an_ambiguous_session_lists_its_candidates() {
     annals: `3e11` may be any of 2 sessions
     hint: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
     hint: 3e11ffff-0000-4000-8000-000000000000  [home]/.claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl
-    hint: give more of the id, or the path of the transcript
+    hint: give more of the id, or the path of the transcript if the ids are equal
     ");
 }
 

@@ -26,11 +26,11 @@ fn problems_are_named_with_line_and_cost() {
     assert_eq!(checked.code, Some(1));
     assert_snapshot!(checked.stdout + &checked.stderr, @"
     bad.jsonl
-      line 1: info: uuid of line 7; costs nothing: both lines have the same content
+      line 1: info: same uuid as line 7; costs nothing: both lines have the same content
       line 5: info: blank line; costs nothing
       line 6: error: NUL bytes instead of text; what should stand here was never written
       line 7: error: object glued behind other bytes on one line; Claude Code loses the entry; annals reads it
-      line 7: info: uuid of line 7; costs nothing: both lines have the same content
+      line 7: info: same uuid as line 7; costs nothing: both lines have the same content
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost
       line 10: warning: last line is cut off; the entry being written when its writer stopped is lost
@@ -53,8 +53,8 @@ fn lines_with_the_uuid_of_another_line_are_named() {
     assert_eq!(checked.code, Some(1));
     assert_snapshot!(checked.stdout, @"
     s.jsonl
-      line 1: warning: uuid of line 3; Claude Code reads the content of that line only
-      line 2: info: uuid of line 3; costs nothing: both lines have the same content
+      line 1: warning: same uuid as line 3; Claude Code uses only the content of the other line
+      line 2: info: same uuid as line 3; costs nothing: both lines have the same content
     ");
 }
 

@@ -555,7 +555,7 @@ fn a_session_is_made_and_replaced_from_files_and_pipes() {
             let ran =
                 feed(&home, &[&["hydrate", "-", "--session", SESSION], dry_run].concat(), empty.as_bytes());
             assert_eq!(ran.code, Some(2), "{empty}");
-            let told = "annals: the log is empty\nhint: nothing was changed; `--allow-empty` creates an empty session\n";
+            let told = "annals: the log is empty\nhint: nothing was changed; with `--allow-empty` the session becomes empty, and an existing one goes to the trash\n";
             assert_eq!(ran.stderr, told);
         }
         assert_eq!(fs::read_to_string(path(&home)).unwrap(), log, "{empty}");

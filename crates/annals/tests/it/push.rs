@@ -376,7 +376,7 @@ fn a_missing_log_and_an_agent_are_explained() {
     assert_snapshot!(annals(&home, &["hydrate", &url]).stderr, @"
     annals: the log is empty
     hint: the server has no log at this address (404)
-    hint: nothing was changed; `--allow-empty` creates an empty session
+    hint: nothing was changed; with `--allow-empty` the session becomes empty, and an existing one goes to the trash
     ");
     let agent = ["record", "--session", SESSION, "--agent", "a1b2c3d4"];
     assert_eq!(feed(&home, &agent, prompt("x").as_bytes()).code, Some(0));
