@@ -5,6 +5,7 @@
 //! [`Value::is_valid`] checks the whole grammar.
 
 mod block;
+mod check;
 mod multiline;
 mod scan;
 
@@ -12,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use multiline::{MultilineObject, ObjectState};
-pub(crate) use scan::{Step, Walk, skip_space, value_end, walk_object};
+pub(crate) use scan::{Checked, Skip, Step, Unchecked, Walk, skip_space, value_end, walk_object};
 
 /// One JSON value, as its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,8 @@ impl<'a> Value<'a> {
     /// Returns whether the bytes are valid JSON. Inside strings, lone surrogates and bytes that are not UTF-8 count as valid,
     /// because readers replace them.
     pub fn is_valid(self) -> bool {
-        serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok()
+        let is_valid = || serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok();
+        check::value_end(self.0, 0) == Some(self.0.len()) || is_valid()
     }
 
     /// Returns whether the value is an object.

@@ -236,7 +236,7 @@ impl Session {
         mut visit: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> io::Result<Self> {
         let mut session = Self::default();
-        let mut reader = Reader::new(source);
+        let mut reader = Reader::new(source).with_grammar_check();
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
             session.add(&entry, problem);
