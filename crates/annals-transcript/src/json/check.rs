@@ -12,7 +12,7 @@ use wide::u8x16;
 
 use super::block::{BLOCK, block_at, bytes_equal, escaped_bytes, mask_of, parities};
 
-/// The number of bytes of a string that are examined first: most strings are shorter.
+/// The number of bytes of a string without escapes that are examined together.
 const SHORT: usize = 32;
 
 /// Returns the position after the valid value that starts at `at`.
@@ -26,34 +26,39 @@ pub(super) fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Returns the position after the valid string whose opening quote is at `at`.
+///
+/// This function handles strings without escapes, as nearly all are, and calls [`escaped_string_end`] for the others.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let from = at + 1;
-    if let Some(block) = bytes.get(from..)?.first_chunk::<SHORT>() {
+    let mut from = at + 1;
+    while let Some(block) = bytes.get(from..)?.first_chunk::<SHORT>() {
         let (lanes, _) = block.as_chunks::<16>();
         let special = |lane: [u8; 16]| {
             let lane = u8x16::from(lane);
             (equal(lane, b'"') | equal(lane, b'\\') | is_control(lane)).to_bitmask()
         };
         let special = special(lanes[0]) | special(lanes[1]) << 16;
-        let first = from + special.trailing_zeros() as usize;
-        if special != 0 && bytes[first] == b'"' {
-            return Some(first + 1);
+        if special != 0 {
+            let first = from + special.trailing_zeros() as usize;
+            if bytes[first] == b'"' {
+                return Some(first + 1);
+            }
+            break;
         }
+        from += SHORT;
     }
-    long_string_end(bytes, from)
+    escaped_string_end(bytes, from)
 }
 
-/// Returns the position after the valid string whose first character is at `at`.
+/// Returns the position after the valid string that continues at `at`, where no byte is escaped.
 #[inline(never)]
-fn long_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn escaped_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut padding = [0; BLOCK];
     let mut escaped = 0;
     while let Some(block) = block_at(bytes, at, &mut padding) {
         let text = Text::of(block, escaped);
         let length = text.quotes.trailing_zeros();
-        let before_quote = lowest(length);
-        if !text.is_valid(before_quote, bytes, at) {
+        if !text.is_valid(lowest(length), bytes, at) {
             return None;
         }
         if text.quotes != 0 {
