@@ -100,6 +100,30 @@ impl<'a> Value<'a> {
         Items(Walk::new(self.0, b'['))
     }
 
+    /// Calls `visit` with each item of an array and what `add` gathered from its members, in one pass over the bytes. The value
+    /// must be valid JSON.
+    pub(crate) fn walk_valid_items<T: Default>(
+        self,
+        add: impl Fn(&mut T, JsonStr<'a>, Value<'a>),
+        mut visit: impl FnMut(Value<'a>, T),
+    ) {
+        let mut walk = Walk::new(self.0, b'[');
+        while let Step::At(start) = walk.next_element(b']') {
+            let mut gathered = T::default();
+            let end = match self.0.get(start) {
+                Some(b'{') => walk_object::<Unchecked>(self.0, start, |key, value| {
+                    let end = value_end(self.0, value)?;
+                    add(&mut gathered, key, Value(&self.0[value..end]));
+                    Some(end)
+                }),
+                _ => value_end(self.0, start),
+            };
+            let Some(end) = end else { return };
+            visit(Value(&self.0[start..end]), gathered);
+            walk.move_to(end);
+        }
+    }
+
     /// Returns the string, undecoded, if the value is one.
     pub fn as_str(self) -> Option<JsonStr<'a>> {
         let inner = self.0.strip_prefix(b"\"")?;

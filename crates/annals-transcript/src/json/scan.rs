@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
 
     /// Skips the comma or the closing bracket; returns the position of the next element.
     #[inline]
-    fn next_element(&mut self, close: u8) -> Step<usize> {
+    pub(super) fn next_element(&mut self, close: u8) -> Step<usize> {
         let at = skip_space(self.bytes, self.at);
         match self.bytes.get(at) {
             Some(&byte) if byte == close => {
