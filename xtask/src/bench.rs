@@ -7,6 +7,7 @@ mod append;
 mod calls;
 mod following;
 mod lists;
+mod loading;
 mod masking;
 mod server;
 
@@ -68,6 +69,7 @@ enum Part {
     Reading,
     Memory,
     Conversations,
+    Loading,
     Calls,
     Appends,
     Lists,
@@ -111,6 +113,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Conversations) {
         conversations(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Loading) {
+        loading::run(scratch.path(), args.rounds)?;
     }
     if wanted(Part::Calls) {
         calls::run(scratch.path(), args.rounds)?;
@@ -306,15 +311,19 @@ fn peak_memory() -> Result<f64, Box<dyn std::error::Error>> {
 }
 
 fn heads(path: &Path) -> u64 {
-    count(path, |entry| entry.head().type_name.is_some())
+    count(Reader::new(open(path)), |entry| entry.head().type_name.is_some())
 }
 
 fn verified(path: &Path) -> u64 {
-    count(path, |entry| entry.verify().is_none())
+    let reader = Reader::new(open(path)).with_grammar_check();
+    count(reader, |entry| entry.verify().is_none())
 }
 
-fn count(path: &Path, counts: fn(&Entry<'_>) -> bool) -> u64 {
-    let mut reader = Reader::new(File::open(path).expect("a corpus file can be opened"));
+fn open(path: &Path) -> File {
+    File::open(path).expect("a corpus file can be opened")
+}
+
+fn count(mut reader: Reader<File>, counts: fn(&Entry<'_>) -> bool) -> u64 {
     let mut number = 0;
     while let Some(entry) = reader.read().expect("a corpus file can be read") {
         number += u64::from(counts(&entry));

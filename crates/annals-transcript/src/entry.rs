@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::content::Content;
-use crate::json::{Value, skip_space};
+use crate::json::{Checked, Unchecked, Value, skip_space};
 use crate::line::Position;
 use view::View;
 
@@ -36,6 +36,15 @@ pub struct Entry<'a> {
     at: Position,
     head: Head<'a>,
     problem: Option<Problem>,
+    /// Whether the grammar of the object was checked while its head was read. If not, the object may still be valid.
+    is_valid: bool,
+}
+
+/// Whether the grammar of objects is checked while their heads are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grammar {
+    Unchecked,
+    Checked,
 }
 
 /// A problem with the bytes of an entry.
@@ -93,13 +102,14 @@ impl fmt::Display for Problem {
 impl<'a> Entry<'a> {
     /// Reads the first entry of `line`, which may have more entries after it.
     pub fn new(line: &'a [u8]) -> Self {
-        Self::first_in(line, Position { offset: 0, line: 1 }, &mut LineState::default())
+        let at = Position { offset: 0, line: 1 };
+        Self::first_in(line, at, Grammar::Unchecked, &mut LineState::default())
     }
 
     /// Reads the first entry of the rest of a line; `line` is the state of the part before.
     ///
     /// This is the fast path for valid lines; [`salvage`] handles all others.
-    pub(crate) fn first_in(rest: &'a [u8], at: Position, line: &mut LineState) -> Self {
+    pub(crate) fn first_in(rest: &'a [u8], at: Position, grammar: Grammar, line: &mut LineState) -> Self {
         let byte_order_mark = if at.offset == 0 { BYTE_ORDER_MARK.len() } else { 0 };
         let start = if rest.starts_with(BYTE_ORDER_MARK) { byte_order_mark } else { 0 };
         let start = skip_space(rest, start);
@@ -107,12 +117,12 @@ impl<'a> Entry<'a> {
             return salvage::noise(rest, start, rest.len(), at, line);
         }
         if rest.get(start) == Some(&b'{')
-            && let Some((head, end)) = Head::scan(rest, start)
+            && let Some((head, end, is_valid)) = scan_head(rest, start, grammar)
         {
             let problem = line.has_entry.then_some(Problem::Glued);
             (line.has_entry, line.follows_object) = (true, true);
             let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
-            return Self { bytes, json: &rest[start..end], at, head, problem };
+            return Self { bytes, json: &rest[start..end], at, head, problem, is_valid };
         }
         salvage::first_in(rest, start, at, line)
     }
@@ -125,7 +135,7 @@ impl<'a> Entry<'a> {
 
     /// Returns an entry of bytes that are all NUL.
     pub(crate) fn of_hole(bytes: &'a [u8], at: Position) -> Self {
-        Self { bytes, json: &[], at, head: Head::default(), problem: Some(Problem::Nul) }
+        Self { bytes, json: &[], at, head: Head::default(), problem: Some(Problem::Nul), is_valid: false }
     }
 
     /// Returns all bytes of the entry, with the newline if it has one.
@@ -182,7 +192,7 @@ impl<'a> Entry<'a> {
 
     /// Checks the whole object and returns the problem with it, if any.
     pub fn verify(&self) -> Option<Problem> {
-        let broken = self.body().is_some_and(|body| !body.is_valid());
+        let broken = !self.is_valid && self.body().is_some_and(|body| !body.is_valid());
         if broken { Some(Problem::Syntax) } else { self.problem }
     }
 
@@ -203,6 +213,17 @@ impl<'a> Entry<'a> {
     pub fn view<V: View<'a>>(&self) -> Option<V> {
         if self.kind() == V::KIND { self.body().map(V::over) } else { None }
     }
+}
+
+/// Reads the head of the object at `at`. Returns it with the position after the object and whether the object is known to be
+/// valid.
+fn scan_head(bytes: &[u8], at: usize, grammar: Grammar) -> Option<(Head<'_>, usize, bool)> {
+    if grammar == Grammar::Checked
+        && let Some((head, end)) = Head::scan::<Checked>(bytes, at)
+    {
+        return Some((head, end, true));
+    }
+    Head::scan::<Unchecked>(bytes, at).map(|(head, end)| (head, end, false))
 }
 
 /// The state of a line while its entries are read one by one.

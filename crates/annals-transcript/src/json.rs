@@ -5,6 +5,7 @@
 //! [`Value::is_valid`] checks the whole grammar.
 
 mod block;
+mod check;
 mod multiline;
 mod scan;
 
@@ -12,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use multiline::{MultilineObject, ObjectState};
-pub(crate) use scan::{Step, Walk, skip_space, value_end, walk_object};
+pub(crate) use scan::{Checked, Skip, Step, Unchecked, Walk, skip_space, value_end, walk_object};
 
 /// One JSON value, as its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +53,8 @@ impl<'a> Value<'a> {
     /// Returns whether the bytes are valid JSON. Inside strings, lone surrogates and bytes that are not UTF-8 count as valid,
     /// because readers replace them.
     pub fn is_valid(self) -> bool {
-        serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok()
+        let is_valid = || serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok();
+        check::value_end(self.0, 0) == Some(self.0.len()) || is_valid()
     }
 
     /// Returns whether the value is an object.
@@ -96,6 +98,30 @@ impl<'a> Value<'a> {
     /// Returns the items of an array; other values have none.
     pub fn items(self) -> Items<'a> {
         Items(Walk::new(self.0, b'['))
+    }
+
+    /// Calls `visit` with each item of an array and what `add` gathered from its members, in one pass over the bytes. The value
+    /// must be valid JSON.
+    pub(crate) fn walk_valid_items<T: Default>(
+        self,
+        add: impl Fn(&mut T, JsonStr<'a>, Value<'a>),
+        mut visit: impl FnMut(Value<'a>, T),
+    ) {
+        let mut walk = Walk::new(self.0, b'[');
+        while let Step::At(start) = walk.next_element(b']') {
+            let mut gathered = T::default();
+            let end = match self.0.get(start) {
+                Some(b'{') => walk_object::<Unchecked>(self.0, start, |key, value| {
+                    let end = value_end(self.0, value)?;
+                    add(&mut gathered, key, Value(&self.0[value..end]));
+                    Some(end)
+                }),
+                _ => value_end(self.0, start),
+            };
+            let Some(end) = end else { return };
+            visit(Value(&self.0[start..end]), gathered);
+            walk.move_to(end);
+        }
     }
 
     /// Returns the string, undecoded, if the value is one.

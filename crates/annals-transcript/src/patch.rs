@@ -9,7 +9,7 @@
 use std::fmt;
 
 use crate::entry::Entry;
-use crate::json::{Value, quote, value_end, walk_object};
+use crate::json::{Unchecked, Value, quote, value_end, walk_object};
 
 /// Returns `line` with the top-level member `key` set to `value`, which is JSON.
 ///
@@ -76,7 +76,7 @@ struct Splice {
 impl Splice {
     fn find(body: &[u8], key: &str) -> Option<Self> {
         let mut splice = Splice { from: 1, to: 1, found: false, comma: "" };
-        walk_object(body, 0, |name, value| {
+        walk_object::<Unchecked>(body, 0, |name, value| {
             let end = value_end(body, value)?;
             if name == *key {
                 splice = Splice { from: value, to: end, found: true, comma: "" };

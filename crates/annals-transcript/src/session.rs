@@ -178,32 +178,49 @@ impl BlockKind {
             _ => BlockKind::Text,
         }
     }
+}
 
-    /// Returns the kind of a block in an array, and the id of the call that it makes or answers. It reads the block only once,
-    /// because results may be megabytes long.
-    fn of_block(block: Value<'_>) -> (Self, Option<Cow<'_, str>>) {
-        let (mut name, mut text, mut own_id, mut answered_id, mut is_error) = (None, None, None, None, false);
-        for (key, value) in block.members() {
-            match &*key.decode() {
-                "type" => name = value.as_text(),
-                "text" => text = value.as_str(),
-                "id" => own_id = value.as_text(),
-                "tool_use_id" => answered_id = value.as_text(),
-                "is_error" => is_error = value.as_bool() == Some(true),
-                _ => {}
-            }
+/// The members of a content block that decide its kind.
+#[derive(Default)]
+struct BlockMembers<'a> {
+    name: Option<JsonStr<'a>>,
+    text: Option<JsonStr<'a>>,
+    own_id: Option<JsonStr<'a>>,
+    answered_id: Option<JsonStr<'a>>,
+    is_error: bool,
+}
+
+impl<'a> BlockMembers<'a> {
+    fn of(block: Value<'a>) -> Self {
+        let mut members = Self::default();
+        block.members().for_each(|(key, value)| members.add(key, value));
+        members
+    }
+
+    fn add(&mut self, key: JsonStr<'a>, value: Value<'a>) {
+        match &*key.decode_bytes() {
+            b"type" => self.name = value.as_str(),
+            b"text" => self.text = value.as_str(),
+            b"id" => self.own_id = value.as_str(),
+            b"tool_use_id" => self.answered_id = value.as_str(),
+            b"is_error" => self.is_error = value.as_bool() == Some(true),
+            _ => {}
         }
-        let Some(name) = name else { return (BlockKind::Malformed, None) };
-        match &*name {
-            "text" => (text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
-            "thinking" | "redacted_thinking" => (BlockKind::Thinking, None),
-            "tool_use" => (BlockKind::ToolUse, own_id),
-            "tool_result" => (BlockKind::ToolResult(is_error), answered_id),
-            "server_tool_use" | "mcp_tool_use" => (BlockKind::ServerToolUse, own_id),
-            "advisor_tool_result" => (BlockKind::AdvisorResult, answered_id),
-            "fallback" => (BlockKind::Fallback, None),
-            "image" => (BlockKind::Image, None),
-            _ if answered_id.is_some() => (BlockKind::ServerToolResult, answered_id),
+    }
+
+    /// Returns the kind of the block, and the id of the call that it makes or answers.
+    fn kind(&self) -> (BlockKind, Option<JsonStr<'a>>) {
+        let Some(name) = self.name else { return (BlockKind::Malformed, None) };
+        match &*name.decode_bytes() {
+            b"text" => (self.text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
+            b"thinking" | b"redacted_thinking" => (BlockKind::Thinking, None),
+            b"tool_use" => (BlockKind::ToolUse, self.own_id),
+            b"tool_result" => (BlockKind::ToolResult(self.is_error), self.answered_id),
+            b"server_tool_use" | b"mcp_tool_use" => (BlockKind::ServerToolUse, self.own_id),
+            b"advisor_tool_result" => (BlockKind::AdvisorResult, self.answered_id),
+            b"fallback" => (BlockKind::Fallback, None),
+            b"image" => (BlockKind::Image, None),
+            _ if self.answered_id.is_some() => (BlockKind::ServerToolResult, self.answered_id),
             _ => (BlockKind::Other, None),
         }
     }
@@ -236,7 +253,7 @@ impl Session {
         mut visit: impl FnMut(&Entry<'_>, Option<Problem>),
     ) -> io::Result<Self> {
         let mut session = Self::default();
-        let mut reader = Reader::new(source);
+        let mut reader = Reader::new(source).with_grammar_check();
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
             session.add(&entry, problem);
@@ -340,7 +357,7 @@ impl Session {
         let head = *entry.head();
         let start = index(self.blocks.len());
         self.names_messages = self.names_messages || names_message(entry.bytes());
-        self.add_blocks(entry);
+        self.add_blocks(entry, problem != Some(Problem::Syntax));
         let node = Node {
             at: entry.at(),
             length: entry.bytes().len() as u64,
@@ -378,7 +395,7 @@ impl Session {
         }
     }
 
-    fn add_blocks(&mut self, entry: &Entry<'_>) {
+    fn add_blocks(&mut self, entry: &Entry<'_>, is_valid: bool) {
         let content = match entry.kind() {
             Kind::User | Kind::Assistant => entry.head().content,
             Kind::Attachment => attached::queued_command(entry).and_then(|queued| queued.prompt().value()),
@@ -391,8 +408,15 @@ impl Session {
             self.add_block(entry, content, (kind, None), true);
             return;
         }
-        for block in content.items() {
-            self.add_block(entry, block, BlockKind::of_block(block), false);
+        if is_valid {
+            // Results may be megabytes long, so the end of a block is found while its members are read.
+            content.walk_valid_items(BlockMembers::add, |block, members| {
+                self.add_block(entry, block, members.kind(), false);
+            });
+        } else {
+            for block in content.items() {
+                self.add_block(entry, block, BlockMembers::of(block).kind(), false);
+            }
         }
     }
 
@@ -400,12 +424,12 @@ impl Session {
         &mut self,
         entry: &Entry<'_>,
         value: Value<'_>,
-        (kind, tool): (BlockKind, Option<Cow<'_, str>>),
+        (kind, tool): (BlockKind, Option<JsonStr<'_>>),
         is_bare: bool,
     ) {
         let bytes = value.bytes();
         let offset = entry.at().offset + (bytes.as_ptr().addr() - entry.bytes().as_ptr().addr()) as u64;
-        let tool = tool.map(|id| self.ids.intern(&id));
+        let tool = self.intern(tool);
         self.blocks.push(BlockSpan { kind, is_bare, tool, offset, length: bytes.len() as u64 });
     }
 

@@ -68,8 +68,7 @@ type Contender<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
 fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
     call(env!("CARGO"), &["build", "--quiet", "--release", "--package", "annals"])?;
     let this = std::env::current_exe()?;
-    let target = this.parent().and_then(Path::parent).ok_or("not in a target folder")?;
-    let sdk = target.join("oracle/npm/node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs");
+    let sdk = sdk()?;
     let (home, empty) = (scratch.join("home"), scratch.join("empty"));
     fs::create_dir_all(empty.join("projects"))?;
     let annals = |root: &Path, more: &[&str]| {
@@ -116,13 +115,20 @@ fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
     Ok(())
 }
 
+/// Returns the path at which `cargo x oracle` installs Claude Code's SDK.
+pub(super) fn sdk() -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let this = std::env::current_exe()?;
+    let target = this.parent().and_then(Path::parent).ok_or("not in a target folder")?;
+    Ok(target.join("oracle/npm/node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs"))
+}
+
 /// The resource usage of a program and its child processes.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
     seconds: f64,
     pub(super) cpu: f64,
     /// The peak memory in megabytes, but at least that of the Python process that measures it.
-    memory: f64,
+    pub(super) memory: f64,
 }
 
 impl Cost {

@@ -88,7 +88,8 @@ impl Queue {
             return Ok(false);
         }
         file.seek(SeekFrom::Start(self.end.offset))?;
-        let mut reader = Reader::resume((&*file).take(state.length - self.end.offset), self.end);
+        let mut reader =
+            Reader::resume((&*file).take(state.length - self.end.offset), self.end).with_grammar_check();
         // A line may have several entries; they count once the line is complete.
         let mut line = Vec::new();
         while let Some(entry) = reader.read()? {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::kind::Kind;
 use super::time;
-use crate::json::{JsonStr, Value, value_end, walk_object};
+use crate::json::{JsonStr, Skip, Value, walk_object};
 
 /// The top-level fields of an entry. Strings are slices of the line.
 ///
@@ -152,17 +152,17 @@ impl<'a> Head<'a> {
     }
 
     /// Reads the head of the object at `at`; returns it with the position after the object.
-    pub(super) fn scan(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
+    pub(super) fn scan<S: Skip>(bytes: &'a [u8], at: usize) -> Option<(Self, usize)> {
         let mut head = Head { kind: Kind::Other, ..Head::default() };
         let (mut attachment_type, mut data_type, mut operation) = (None, None, None);
-        let end = walk_object(bytes, at, |key, value| match Field::of(key) {
-            Some(Field::Message) => head.scan_message(bytes, value),
-            Some(Field::ForkedFrom) => nested(bytes, value, "sessionId", &mut head.forked_from),
-            Some(Field::Origin) => nested(bytes, value, "kind", &mut head.origin),
-            Some(Field::Attachment) => nested(bytes, value, "type", &mut attachment_type),
-            Some(Field::Data) => nested(bytes, value, "type", &mut data_type),
+        let end = walk_object::<S>(bytes, at, |key, value| match Field::of(key) {
+            Some(Field::Message) => head.scan_message::<S>(bytes, value),
+            Some(Field::ForkedFrom) => nested::<S>(bytes, value, "sessionId", &mut head.forked_from),
+            Some(Field::Origin) => nested::<S>(bytes, value, "kind", &mut head.origin),
+            Some(Field::Attachment) => nested::<S>(bytes, value, "type", &mut attachment_type),
+            Some(Field::Data) => nested::<S>(bytes, value, "type", &mut data_type),
             field => {
-                let end = value_end(bytes, value)?;
+                let end = S::value_end(bytes, value)?;
                 let found = Value::trusted(&bytes[value..end]);
                 match field {
                     Some(Field::Operation) => operation = found.as_str(),
@@ -186,10 +186,10 @@ impl<'a> Head<'a> {
 
     /// Reads the message at `at`; returns the position after it. Reading its members, too, detects torn lines: most of them
     /// end inside the message.
-    fn scan_message(&mut self, bytes: &'a [u8], at: usize) -> Option<usize> {
+    fn scan_message<S: Skip>(&mut self, bytes: &'a [u8], at: usize) -> Option<usize> {
         (self.message_id, self.content) = (None, None);
         if bytes.get(at) != Some(&b'{') {
-            let end = value_end(bytes, at)?;
+            let end = S::value_end(bytes, at)?;
             let message = Value::trusted(&bytes[at..end]);
             self.content = Some(message);
             self.set(Flag::Message, !message.is_null());
@@ -198,8 +198,8 @@ impl<'a> Head<'a> {
         }
         self.set(Flag::Message, true);
         self.set(Flag::MessageObject, true);
-        walk_object(bytes, at, |name, value| {
-            let end = value_end(bytes, value)?;
+        walk_object::<S>(bytes, at, |name, value| {
+            let end = S::value_end(bytes, value)?;
             let found = Value::trusted(&bytes[value..end]);
             if name == *"id" {
                 self.message_id = found.as_str();
@@ -363,13 +363,18 @@ fn reference(value: Value<'_>) -> Option<JsonStr<'_>> {
 
 /// Skips the value at `at` and stores its member `key` in `slot`, if it is an object with such a string. Returns the position
 /// after the value.
-fn nested<'a>(bytes: &'a [u8], at: usize, key: &str, slot: &mut Option<JsonStr<'a>>) -> Option<usize> {
+fn nested<'a, S: Skip>(
+    bytes: &'a [u8],
+    at: usize,
+    key: &str,
+    slot: &mut Option<JsonStr<'a>>,
+) -> Option<usize> {
     *slot = None;
     if bytes.get(at) != Some(&b'{') {
-        return value_end(bytes, at);
+        return S::value_end(bytes, at);
     }
-    walk_object(bytes, at, |name, value| {
-        let end = value_end(bytes, value)?;
+    walk_object::<S>(bytes, at, |name, value| {
+        let end = S::value_end(bytes, value)?;
         if name == *key {
             *slot = Value::trusted(&bytes[value..end]).as_str();
         }
@@ -380,9 +385,10 @@ fn nested<'a>(bytes: &'a [u8], at: usize, key: &str, slot: &mut Option<JsonStr<'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Unchecked;
 
     fn head(json: &str) -> Head<'_> {
-        let (head, end) = Head::scan(json.as_bytes(), 0).unwrap();
+        let (head, end) = Head::scan::<Unchecked>(json.as_bytes(), 0).unwrap();
         assert_eq!(end, json.len());
         head
     }

@@ -5,7 +5,7 @@
 //! reaches to the end of the line or to the next object. An object inside a broken one is not an entry.
 
 use super::{Entry, Head, LineState, Problem};
-use crate::json::{Value, skip_space};
+use crate::json::{Unchecked, Value, skip_space};
 use crate::line::Position;
 
 /// After this many failed attempts to read an object on one line, the rest of the line is noise. This bounds the work on
@@ -29,11 +29,18 @@ pub(super) fn first_in<'a>(rest: &'a [u8], start: usize, at: Position, line: &mu
     let text = start + rest[start..].iter().take_while(|byte| is_filler(**byte)).count();
     if text > start
         && rest.get(text) == Some(&b'{')
-        && let Some((head, end)) = Head::scan(rest, text)
+        && let Some((head, end)) = Head::scan::<Unchecked>(rest, text)
     {
         (line.has_entry, line.follows_object) = (true, true);
         let bytes = &rest[..if skip_space(rest, end) == rest.len() { rest.len() } else { end }];
-        return Entry { bytes, json: &rest[text..end], at, head, problem: Some(Problem::NulPrefix) };
+        return Entry {
+            bytes,
+            json: &rest[text..end],
+            at,
+            head,
+            problem: Some(Problem::NulPrefix),
+            is_valid: false,
+        };
     }
     line.failures += 1;
     let end = next_record(rest, start, line).unwrap_or(rest.len());
@@ -54,7 +61,7 @@ pub(super) fn noise<'a>(
         std::mem::take(&mut line.follows_object) && !matches!(found, Problem::Torn | Problem::Unclosed);
     let problem = if behind { Problem::Trailing } else { found };
     line.has_entry = true;
-    Entry { bytes, json: &[], at, head: Head::default(), problem: Some(problem) }
+    Entry { bytes, json: &[], at, head: Head::default(), problem: Some(problem), is_valid: false }
 }
 
 fn is_filler(byte: u8) -> bool {
@@ -79,7 +86,7 @@ fn next_record(rest: &[u8], start: usize, line: &mut LineState) -> Option<usize>
 }
 
 fn is_record(rest: &[u8], brace: usize) -> bool {
-    let Some((head, end)) = Head::scan(rest, brace) else { return false };
+    let Some((head, end)) = Head::scan::<Unchecked>(rest, brace) else { return false };
     let after = end + rest[end..].iter().take_while(|byte| is_filler(**byte)).count();
     head.is_typical() && matches!(rest.get(after), None | Some(b'{'))
 }

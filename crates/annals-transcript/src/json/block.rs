@@ -7,7 +7,7 @@
 use wide::u8x16;
 
 /// The number of bytes in a block: one for each bit of a mask.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// The bits at odd positions.
 const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
@@ -31,7 +31,11 @@ pub(super) fn container_end(bytes: &[u8], mut at: usize, open: u8, close: u8) ->
 
 /// Returns the block at `at`, padded with zeros if it is the last, or `None` at the end.
 #[inline]
-fn block_at<'a>(bytes: &'a [u8], at: usize, padding: &'a mut [u8; BLOCK]) -> Option<&'a [u8; BLOCK]> {
+pub(super) fn block_at<'a>(
+    bytes: &'a [u8],
+    at: usize,
+    padding: &'a mut [u8; BLOCK],
+) -> Option<&'a [u8; BLOCK]> {
     let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
     if let Some(block) = rest.first_chunk() {
         return Some(block);
@@ -113,16 +117,22 @@ impl State {
 
 /// Returns a mask of the bytes that equal `byte`.
 #[inline]
-fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
+pub(super) fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
+    mask_of(block, |lane| lane.simd_eq(u8x16::splat(byte)))
+}
+
+/// Returns a mask of the bytes for which `test` returns all ones.
+#[inline]
+pub(super) fn mask_of(block: &[u8; BLOCK], test: impl Fn(u8x16) -> u8x16) -> u64 {
     let (lanes, _) = block.as_chunks::<16>();
-    let equal = |lane: [u8; 16]| u64::from(u8x16::from(lane).simd_eq(u8x16::splat(byte)).to_bitmask());
-    equal(lanes[0]) | equal(lanes[1]) << 16 | equal(lanes[2]) << 32 | equal(lanes[3]) << 48
+    let mask = |lane: [u8; 16]| u64::from(test(u8x16::from(lane)).to_bitmask());
+    mask(lanes[0]) | mask(lanes[1]) << 16 | mask(lanes[2]) << 32 | mask(lanes[3]) << 48
 }
 
 /// Returns a mask of the escaped bytes, which follow an odd number of `slashes`, and one if the first byte after the block is
 /// escaped; `first` is one if the first byte of the block is escaped.
 #[inline]
-fn escaped_bytes(slashes: u64, first: u64) -> (u64, u64) {
+pub(super) fn escaped_bytes(slashes: u64, first: u64) -> (u64, u64) {
     // A backslash that is escaped itself escapes nothing.
     let slashes = slashes & !first;
     let behind = slashes << 1;
@@ -137,7 +147,7 @@ fn escaped_bytes(slashes: u64, first: u64) -> (u64, u64) {
 /// Returns a mask in which each bit is the parity of `bits` up to and including it. For a mask of quotes these are the bytes
 /// of strings, from each opening quote to before the closing one.
 #[inline]
-fn parities(mut bits: u64) -> u64 {
+pub(super) fn parities(mut bits: u64) -> u64 {
     for distance in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << distance;
     }

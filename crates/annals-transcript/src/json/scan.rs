@@ -6,10 +6,50 @@
 use wide::u8x16;
 
 use super::block::container_end;
-use super::{JsonStr, Value};
+use super::{JsonStr, Value, check};
 
 /// The number of bytes of a string that are examined together.
 const BLOCK: usize = 32;
+
+/// How strings and values are skipped.
+pub(crate) trait Skip {
+    /// Returns the position after the string whose opening quote is at `at`.
+    fn string_end(bytes: &[u8], at: usize) -> Option<usize>;
+
+    /// Returns the position after the value that starts at `at`.
+    fn value_end(bytes: &[u8], at: usize) -> Option<usize>;
+}
+
+/// Finds the ends of values and does not check what is in them.
+pub(crate) struct Unchecked;
+
+/// Finds the ends of values and checks their grammar. Returns `None` for all values that are not valid, and for a few that are
+/// (see [`check`]).
+pub(crate) struct Checked;
+
+impl Skip for Unchecked {
+    #[inline]
+    fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+        string_end(bytes, at)
+    }
+
+    #[inline]
+    fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
+        value_end(bytes, at)
+    }
+}
+
+impl Skip for Checked {
+    #[inline]
+    fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
+        check::string_end(bytes, at)
+    }
+
+    #[inline]
+    fn value_end(bytes: &[u8], at: usize) -> Option<usize> {
+        check::value_end(bytes, at)
+    }
+}
 
 /// Returns the first position from `at` on that is not JSON white space.
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
@@ -95,14 +135,14 @@ fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
 /// Calls `visit` with each key of the object at `at` and the position of its value; `visit` returns the position after the
 /// value. Returns the position after the object, or `None` if the object is malformed.
 #[inline]
-pub(crate) fn walk_object<'a>(
+pub(crate) fn walk_object<'a, S: Skip>(
     bytes: &'a [u8],
     at: usize,
     mut visit: impl FnMut(JsonStr<'a>, usize) -> Option<usize>,
 ) -> Option<usize> {
     let mut walk = Walk { bytes, at: at + 1, first: true };
     loop {
-        match walk.next_key() {
+        match walk.next_key::<S>() {
             Step::At((key, value)) => walk.at = visit(key, value)?,
             Step::End => return Some(walk.at),
             Step::Broken => return None,
@@ -150,7 +190,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(crate) fn next_member(&mut self) -> Option<(JsonStr<'a>, Value<'a>)> {
-        match self.next_key() {
+        match self.next_key::<Unchecked>() {
             Step::At((key, start)) => self.value_at(start).map(|value| (key, value)),
             Step::End | Step::Broken => None,
         }
@@ -172,13 +212,13 @@ impl<'a> Walk<'a> {
     /// Returns the next key and the position of its value.
     #[expect(clippy::inline_always, reason = "a call for each key costs 5 % of the time of reading heads")]
     #[inline(always)]
-    pub(crate) fn next_key(&mut self) -> Step<(JsonStr<'a>, usize)> {
+    pub(crate) fn next_key<S: Skip>(&mut self) -> Step<(JsonStr<'a>, usize)> {
         let start = match self.next_element(b'}') {
             Step::At(start) => start,
             Step::End => return Step::End,
             Step::Broken => return Step::Broken,
         };
-        let Some(end) = self.key_end(start) else { return Step::Broken };
+        let Some(end) = self.key_end::<S>(start) else { return Step::Broken };
         let colon = skip_space(self.bytes, end);
         if self.bytes.get(colon) != Some(&b':') {
             return Step::Broken;
@@ -187,13 +227,13 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn key_end(&self, start: usize) -> Option<usize> {
-        if self.bytes.get(start) == Some(&b'"') { string_end(self.bytes, start) } else { None }
+    fn key_end<S: Skip>(&self, start: usize) -> Option<usize> {
+        if self.bytes.get(start) == Some(&b'"') { S::string_end(self.bytes, start) } else { None }
     }
 
     /// Skips the comma or the closing bracket; returns the position of the next element.
     #[inline]
-    fn next_element(&mut self, close: u8) -> Step<usize> {
+    pub(super) fn next_element(&mut self, close: u8) -> Step<usize> {
         let at = skip_space(self.bytes, self.at);
         match self.bytes.get(at) {
             Some(&byte) if byte == close => {

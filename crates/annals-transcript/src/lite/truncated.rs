@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::memmem;
 
 use super::Lite;
-use crate::json::{JsonStr, Step, Walk, skip_space, value_end};
+use crate::json::{JsonStr, Step, Unchecked, Walk, skip_space, value_end};
 use crate::prompt;
 
 /// How many places of a key are tried in a line whose beginning is missing (LISTS 5.3).
@@ -133,7 +133,7 @@ fn prompt_without_end(line: &[u8]) -> Option<Cow<'_, str>> {
 fn member_without_end<'a>(line: &'a [u8], at: usize, key: &str) -> Option<&'a [u8]> {
     let mut walk = Walk::at_key(line, at + 1);
     let mut found = None;
-    while let Step::At((name, value)) = walk.next_key() {
+    while let Step::At((name, value)) = walk.next_key::<Unchecked>() {
         let end = value_end(line, value).unwrap_or(line.len());
         if name == *key {
             found = Some(&line[value..end]);

@@ -81,7 +81,8 @@ impl TranscriptIndex {
             return self.read_all(file, state);
         }
         file.seek(SeekFrom::Start(self.end.offset))?;
-        let mut reader = Reader::resume(file.take(state.length - self.end.offset), self.end);
+        let mut reader =
+            Reader::resume(file.take(state.length - self.end.offset), self.end).with_grammar_check();
         self.torn = false;
         while let Some(entry) = reader.read()? {
             self.add(&entry);

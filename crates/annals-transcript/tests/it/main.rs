@@ -7,6 +7,7 @@ mod corpora;
 mod draft_props;
 mod faults;
 mod fields;
+mod grammar;
 mod known_entries;
 mod project_names;
 mod props;

@@ -9,7 +9,7 @@ use annals_transcript::{Entry, Kind, Reader, patch, project, prompt};
 use proptest::prelude::*;
 
 /// Bytes that look like damaged transcripts more often than chance would have it.
-fn damaged_file() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn damaged_file() -> impl Strategy<Value = Vec<u8>> {
     let pieces: [&[u8]; 18] = [
         b"\n",
         b"\r\n",
