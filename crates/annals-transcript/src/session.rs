@@ -11,11 +11,14 @@ use jiff::Timestamp;
 
 pub use ids::{Id, IdTexts};
 
-use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind};
+use crate::content::{Block, Content};
+use crate::entry::view::{Assistant, Attachment, CompactBoundary, SYNTHETIC, System, SystemKind};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
 use crate::second_root::Sign;
+use crate::tool::ResultStates;
+use crate::turn::{self, Tokens};
 use ids::IdInterner;
 
 /// The entries of one transcript, in file order.
@@ -38,6 +41,8 @@ pub struct Session {
     signs: Vec<(usize, Sign)>,
     /// The blocks that Claude Code sends for an attachment, in file order; few attachments have any.
     attached: Vec<(usize, Range<u32>)>,
+    /// The tokens of every line of a reply, in file order.
+    tokens: Vec<(u32, Tokens)>,
     ids: IdInterner,
     size: u64,
     names_messages: bool,
@@ -67,6 +72,10 @@ pub struct Node {
     pub time: Option<i64>,
     /// The problem with its bytes, if there is one.
     pub problem: Option<Problem>,
+    /// Whether it belongs to the work of the turn that is running, if it starts no turn itself.
+    pub(crate) is_work: bool,
+    /// Whether its line may tell more than its blocks about how the calls ended that it answers.
+    pub(crate) tells_states: bool,
     flags: u32,
     blocks: Range<u32>,
     boundary: Option<u32>,
@@ -103,6 +112,12 @@ pub struct BlockSpan {
     pub offset: u64,
     /// The number of bytes of the value.
     pub length: u64,
+}
+
+impl BlockSpan {
+    fn is_result(&self) -> bool {
+        matches!(self.kind, BlockKind::ToolResult(_))
+    }
 }
 
 /// The kinds of content blocks that the chain and the model view distinguish.
@@ -188,6 +203,7 @@ struct BlockMembers<'a> {
     own_id: Option<JsonStr<'a>>,
     answered_id: Option<JsonStr<'a>>,
     is_error: bool,
+    content: Option<Value<'a>>,
 }
 
 impl<'a> BlockMembers<'a> {
@@ -204,6 +220,7 @@ impl<'a> BlockMembers<'a> {
             b"id" => self.own_id = value.as_str(),
             b"tool_use_id" => self.answered_id = value.as_str(),
             b"is_error" => self.is_error = value.as_bool() == Some(true),
+            b"content" => self.content = Some(value),
             _ => {}
         }
     }
@@ -281,6 +298,17 @@ impl Session {
         &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
     }
 
+    /// Returns whether an entry holds results of calls.
+    pub fn has_results(&self, node: &Node) -> bool {
+        self.blocks(node).iter().any(BlockSpan::is_result)
+    }
+
+    /// Returns whether a user entry holds nothing but results, which are shown with their calls.
+    pub fn has_only_results(&self, node: &Node) -> bool {
+        let blocks = self.blocks(node);
+        node.kind == Kind::User && !blocks.is_empty() && blocks.iter().all(BlockSpan::is_result)
+    }
+
     /// Returns the blocks that Claude Code sends in a user message for an attachment instead of its own blocks: images, or the
     /// text of a queued prompt. Text that Claude Code generates for each request is not among them.
     pub(crate) fn attached(&self, node: usize) -> &[BlockSpan] {
@@ -312,6 +340,12 @@ impl Session {
     /// not find other files.
     pub(crate) fn names_messages(&self) -> bool {
         self.names_messages
+    }
+
+    /// Returns the tokens of a line of a reply.
+    pub(crate) fn tokens(&self, node: usize) -> Tokens {
+        let found = self.tokens.binary_search_by_key(&index(node), |(node, _)| *node);
+        found.map_or_else(|_| Tokens::default(), |found| self.tokens[found].1)
     }
 
     /// Returns the length of the file.
@@ -357,7 +391,8 @@ impl Session {
         let head = *entry.head();
         let start = index(self.blocks.len());
         self.names_messages = self.names_messages || names_message(entry.bytes());
-        self.add_blocks(entry, problem != Some(Problem::Syntax));
+        let answered = self.add_blocks(entry, problem != Some(Problem::Syntax));
+        let is_synthetic = self.add_tokens(entry);
         let node = Node {
             at: entry.at(),
             length: entry.bytes().len() as u64,
@@ -369,7 +404,9 @@ impl Session {
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
-            flags: head.flags() | flags_of_body(entry, &self.blocks[start as usize..]),
+            is_work: turn::is_work(entry, is_synthetic, answered),
+            tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry.bytes()),
+            flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
@@ -395,29 +432,43 @@ impl Session {
         }
     }
 
-    fn add_blocks(&mut self, entry: &Entry<'_>, is_valid: bool) {
+    /// Adds the tokens of a line of a reply. Returns whether Claude Code wrote the reply itself.
+    fn add_tokens(&mut self, entry: &Entry<'_>) -> bool {
+        let Some(reply) = entry.view::<Assistant>() else { return false };
+        let fields = reply.message_fields();
+        self.tokens.push((index(self.nodes.len()), Tokens::of_usage(fields.usage)));
+        fields.model.is_some_and(|model| model == SYNTHETIC)
+    }
+
+    /// Adds the content blocks of an entry. Returns whether one of its results is the output of a tool; `None` if it has none.
+    fn add_blocks(&mut self, entry: &Entry<'_>, is_valid: bool) -> Option<bool> {
         let content = match entry.kind() {
             Kind::User | Kind::Assistant => entry.head().content,
             Kind::Attachment => attached::queued_command(entry).and_then(|queued| queued.prompt().value()),
             Kind::System if is_local_command(entry) => entry.body().and_then(|body| body.get("content")),
             _ => None,
         };
-        let Some(content) = content.filter(|content| !content.is_null()) else { return };
+        let content = content.filter(|content| !content.is_null())?;
         if !content.is_array() {
             let kind = content.as_str().map_or(BlockKind::Malformed, BlockKind::of_text);
             self.add_block(entry, content, (kind, None), true);
-            return;
+            return bare_result(content).map(turn::is_output);
         }
+        let mut answered = None;
+        let mut add = |block: Value<'_>, members: &BlockMembers<'_>| {
+            let (kind, tool) = members.kind();
+            if let BlockKind::ToolResult(_) = kind {
+                answered = Some(answered == Some(true) || turn::is_output(Content::new(members.content)));
+            }
+            self.add_block(entry, block, (kind, tool), false);
+        };
         if is_valid {
             // Results may be megabytes long, so the end of a block is found while its members are read.
-            content.walk_valid_items(BlockMembers::add, |block, members| {
-                self.add_block(entry, block, members.kind(), false);
-            });
+            content.walk_valid_items(BlockMembers::add, |block, members| add(block, &members));
         } else {
-            for block in content.items() {
-                self.add_block(entry, block, BlockMembers::of(block).kind(), false);
-            }
+            content.items().for_each(|block| add(block, &BlockMembers::of(block)));
         }
+        answered
     }
 
     fn add_block(
@@ -485,7 +536,7 @@ fn names_message(line: &[u8]) -> bool {
 }
 
 /// Returns the flags that depend on the body of an entry, which its head does not include.
-fn flags_of_body(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
+fn flags_of_body(entry: &Entry<'_>, is_synthetic: bool, blocks: &[BlockSpan]) -> u32 {
     let head = entry.head();
     let flags: &[(Flag, bool)] = match entry.kind() {
         Kind::User => {
@@ -504,7 +555,7 @@ fn flags_of_body(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
         Kind::Assistant => &[
             (Flag::NoBlocks, has_no_blocks(head, blocks)),
             (Flag::Contentless, is_contentless(head, blocks) || is_empty_string(blocks)),
-            (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic(entry)),
+            (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic),
         ],
         Kind::System => &[(Flag::LocalCommand, is_local_command(entry))],
         Kind::Attachment => {
@@ -545,8 +596,12 @@ fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> 
     text.raw().first().is_some_and(|first| matches!(first, b'<' | b'\\')).then(|| text.decode())
 }
 
-fn is_synthetic(entry: &Entry<'_>) -> bool {
-    entry.view::<Assistant>().is_some_and(|reply| reply.is_synthetic())
+/// Returns the content of a result that stands in place of an array of blocks.
+fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
+    match Block::new(content) {
+        Block::ToolResult(result) => Some(result.content()),
+        _ => None,
+    }
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {
