@@ -181,6 +181,22 @@ impl Masking {
     }
 }
 
+/// What is indexed and searched is masked, too, so that no search leads to a secret.
+#[cfg(feature = "search")]
+impl annals_engine::TextFilter for Masking {
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.text(text).text
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.masker().fingerprint()
+    }
+
+    fn may_write(&self, text: &str) -> bool {
+        self.masker().may_write(text)
+    }
+}
+
 /// Serializes a value for a peer, masked unless the peer may see everything.
 pub fn serialize_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
     let json = crate::dispatch::serialize(value)?;

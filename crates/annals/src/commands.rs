@@ -6,6 +6,8 @@ pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod files;
 pub(crate) mod fork;
+#[cfg(feature = "search")]
+pub(crate) mod index;
 pub(crate) mod lineage;
 pub(crate) mod list;
 pub(crate) mod projects;
@@ -13,6 +15,8 @@ pub(crate) mod prompts;
 pub(crate) mod push;
 pub(crate) mod record;
 pub(crate) mod remote;
+#[cfg(feature = "search")]
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;

@@ -66,6 +66,10 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Prompts(prompts) => commands::prompts::run(&engine, prompts, &args.global),
         Command::Projects => commands::projects::run(&engine, &args.global),
         Command::Roots => commands::projects::roots(&engine, &args.global),
+        #[cfg(feature = "search")]
+        Command::Search(search) => commands::search::run(&engine, search, &args.global),
+        #[cfg(feature = "search")]
+        Command::Index(index) => commands::index::run(&engine, index, &args.global),
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
         Command::Tail(tail) => commands::tail::run(&engine, tail, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
