@@ -699,7 +699,7 @@ command that opens it. Exit code 1 means that nothing was found.";
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Search {
     /// Words, "phrases", -excluded, OR, prefix* and filters such as tool:Bash; may be left out if there are other filters
-    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    #[arg(value_name = "QUERY", value_parser = unmarked_word)]
     pub(crate) query: Vec<String>,
     /// Find what this regular expression matches, in the text of transcripts and without the index; `(?i)` ignores case
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["query", "fixed"], allow_hyphen_values = true)]
@@ -733,6 +733,56 @@ pub(crate) struct Search {
     pub(crate) max_bytes: Option<u64>,
     #[command(flatten)]
     pub(crate) filters: SearchFilters,
+}
+
+/// Stands before a word of a query that begins with a hyphen, so that it is not taken for an option.
+#[cfg(feature = "search")]
+const WORD_MARK: char = '\u{f8ff}';
+
+/// Marks the words of a query that begin with a hyphen and are no options, such as `-panic` and `--dry-run`.
+#[cfg(feature = "search")]
+pub(crate) fn mark_words(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    use clap::CommandFactory;
+
+    let mut command = Args::command();
+    command.build();
+    let Some(search) = command.find_subcommand("search") else { return arguments.collect() };
+    let mut options: Vec<(String, bool)> =
+        ["-h", "--help", "-V", "--version"].map(|name| (name.to_owned(), false)).into();
+    for option in search.get_arguments().filter(|option| !option.is_positional()) {
+        let takes_value = option.get_action().takes_values();
+        options.extend(option.get_long().map(|name| (format!("--{name}"), takes_value)));
+        options.extend(option.get_short().map(|name| (format!("-{name}"), takes_value)));
+    }
+    let mut is_search = None;
+    let mut is_value = true; // The name of the program is no word.
+    let mut are_words = false;
+    let mark = |argument: OsString| {
+        let Some(text) = argument.to_str().map(str::to_owned) else { return argument };
+        if std::mem::take(&mut is_value) || are_words || is_search == Some(false) {
+            return argument;
+        }
+        if !text.starts_with('-') || text == "-" {
+            is_search.get_or_insert(text == "search");
+            return argument;
+        }
+        are_words = text == "--";
+        let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
+        match options.iter().find(|(known, _)| known == name) {
+            Some((_, takes_value)) => is_value = *takes_value && value.is_none(),
+            None if !are_words && is_search == Some(true) => return format!("{WORD_MARK}{text}").into(),
+            None => {}
+        }
+        argument
+    };
+    arguments.map(mark).collect()
+}
+
+/// Reads a word of a query.
+#[cfg(feature = "search")]
+#[expect(clippy::unnecessary_wraps, reason = "clap expects a result")]
+fn unmarked_word(word: &str) -> Result<String, String> {
+    Ok(word.strip_prefix(WORD_MARK).unwrap_or(word).to_owned())
 }
 
 /// Which messages are searched. They have the names of the filters of `list`, and say something about messages where those say
@@ -1141,4 +1191,50 @@ pub(crate) struct Check {
     /// Check all sessions
     #[arg(long, conflicts_with = "target")]
     pub(crate) all: bool,
+}
+
+#[cfg(all(test, feature = "search"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_queries_may_begin_with_hyphens() {
+        for (line, query) in [
+            ("annals search borrow -panic --limit 5", Some("borrow -panic")),
+            ("annals search --dry-run --json", Some("--dry-run")),
+            ("annals --root /tmp search -note --root=/x tea", Some("-note tea")),
+            ("annals search --tool Bash x -- --json", Some("x --json")),
+            ("annals search --fixed --json", Some("")),
+            ("annals search - x", Some("- x")),
+            ("annals search --limit 0 x", None),
+            ("annals list --dry-run", None),
+        ] {
+            let arguments = line.split(' ').map(OsString::from);
+            let parsed = Args::try_parse_from(mark_words(arguments));
+            let found = parsed.ok().map(|args| match args.command {
+                Command::Search(search) => search.query.join(" "),
+                other => format!("{other:?}"),
+            });
+            assert_eq!(found.as_deref(), query, "{line}");
+        }
+    }
+
+    #[test]
+    fn times_and_sizes_have_units() {
+        assert_eq!(["500ms", "2s", "1.5", "1min"].map(|text| milliseconds(text).ok()), [
+            Some(500),
+            Some(2000),
+            Some(1500),
+            Some(60_000)
+        ]);
+        assert_eq!(["10", "64MB", "1 GiB", "1.5k"].map(|text| bytes(text).ok()), [
+            Some(10),
+            Some(64_000_000),
+            Some(1 << 30),
+            Some(1500)
+        ]);
+        for wrong in ["", "s", "-1s", "2h", "0", "1e9s", "nan", "99999999999999999999"] {
+            assert!(milliseconds(wrong).is_err() && bytes(&wrong.replace('s', "MB")).is_err(), "{wrong}");
+        }
+    }
 }

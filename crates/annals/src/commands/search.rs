@@ -30,6 +30,9 @@ pub(crate) fn run(engine: &Engine, args: &Search, global: &Global) -> Result<Exi
     let found = found.map_err(|error| failure(error, args))?;
     let result = &found.result;
     result.notices.iter().for_each(|notice| output::hint(&output::clean(notice)));
+    for word in args.query.iter().filter(|word| word.starts_with("--")) {
+        output::hint(&format!("`{}` is no option, and is searched as words", output::clean(word)));
+    }
     result.problems.iter().for_each(|problem| output::complain(problem));
     if result.no_index {
         return Err(no_index(result, args));
