@@ -188,6 +188,19 @@ impl annals_engine::TextFilter for Masking {
         self.text(text).text
     }
 
+    fn filter_arguments<'t>(&self, json: &'t [u8]) -> Cow<'t, [u8]> {
+        // Below this key every string is masked, whatever its own key.
+        let (before, behind): (&[u8], &[u8]) = (br#"{"input":"#, b"}");
+        let whole = [before, json, behind].concat();
+        match self.entry(&whole) {
+            (Cow::Owned(masked), 1..) => {
+                let arguments = masked.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+                arguments.map_or(Cow::Borrowed(json), |arguments| Cow::Owned(arguments.to_owned()))
+            }
+            _ => Cow::Borrowed(json),
+        }
+    }
+
     fn fingerprint(&self) -> u64 {
         self.masker().fingerprint()
     }

@@ -34,8 +34,8 @@ use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
 #[cfg(feature = "search")]
 use crate::search::{
-    Pattern,
-    self, IndexOptions, IndexProgress, IndexReport, IndexStatus, SearchAnswer, SearchOptions, TextFilter,
+    self, IndexOptions, IndexProgress, IndexReport, IndexStatus, Pattern, SearchAnswer, SearchOptions,
+    TextFilter,
 };
 use crate::snapshot::Snapshot;
 use crate::subagent::{self, Agents, Meta};

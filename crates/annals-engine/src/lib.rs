@@ -86,7 +86,8 @@ pub use roots::Roots;
 #[cfg(feature = "search")]
 pub use search::{
     Behind, Copy, CursorError, Hit, IndexOptions, IndexProgress, IndexReport, IndexStatus, Limit,
-    MisspeltWord, Order, Pattern, PatternError, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter, Unfiltered,
+    MisspeltWord, Order, Pattern, PatternError, Ranking, SearchAnswer, SearchCursor, SearchOptions,
+    TextFilter, Unfiltered,
 };
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};

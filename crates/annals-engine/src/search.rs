@@ -39,6 +39,12 @@ pub trait TextFilter: Sync {
     /// Returns the text as it may be indexed and shown.
     fn filter<'t>(&self, text: &'t str) -> Cow<'t, str>;
 
+    /// Returns the arguments of a call, which are JSON, as they may be indexed and shown. The name of an argument may say that
+    /// its value is a secret. The texts in them are filtered again.
+    fn filter_arguments<'t>(&self, json: &'t [u8]) -> Cow<'t, [u8]> {
+        Cow::Borrowed(json)
+    }
+
     /// Returns a number that changes with the rules. An index that was made by other rules is made anew.
     fn fingerprint(&self) -> u64;
 

@@ -8,8 +8,9 @@ use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
     FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
     ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams,
-    SearchParams, SearchResult, SessionParams, Stats, StatsParams, StatusResult, TagParams, ToolsParams, ToolsResult, TrashResult,
-    TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams, WatchResult, notification,
+    SearchParams, SearchResult, SessionParams, Stats, StatsParams, StatusResult, TagParams, ToolsParams,
+    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams,
+    WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its

@@ -696,7 +696,6 @@ command that opens it. Exit code 1 means that nothing was found.";
 
 #[cfg(feature = "search")]
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Search {
     /// Words, "phrases", -excluded, OR, prefix* and filters such as tool:Bash; may be left out if there are other filters
     #[arg(value_name = "QUERY", value_parser = unmarked_word)]
@@ -1221,18 +1220,14 @@ mod tests {
 
     #[test]
     fn times_and_sizes_have_units() {
-        assert_eq!(["500ms", "2s", "1.5", "1min"].map(|text| milliseconds(text).ok()), [
-            Some(500),
-            Some(2000),
-            Some(1500),
-            Some(60_000)
-        ]);
-        assert_eq!(["10", "64MB", "1 GiB", "1.5k"].map(|text| bytes(text).ok()), [
-            Some(10),
-            Some(64_000_000),
-            Some(1 << 30),
-            Some(1500)
-        ]);
+        assert_eq!(
+            ["500ms", "2s", "1.5", "1min"].map(|text| milliseconds(text).ok()),
+            [Some(500), Some(2000), Some(1500), Some(60_000)]
+        );
+        assert_eq!(
+            ["10", "64MB", "1 GiB", "1.5k"].map(|text| bytes(text).ok()),
+            [Some(10), Some(64_000_000), Some(1 << 30), Some(1500)]
+        );
         for wrong in ["", "s", "-1s", "2h", "0", "1e9s", "nan", "99999999999999999999"] {
             assert!(milliseconds(wrong).is_err() && bytes(&wrong.replace('s', "MB")).is_err(), "{wrong}");
         }

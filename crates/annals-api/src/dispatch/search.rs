@@ -85,16 +85,13 @@ impl Api {
         let query = query(&self.engine, params, matching)?;
         let options = options(params, matching, reveal, searcher, deadline)?;
         let mut behind = None;
-        let answer = match pattern(params, matching)? {
-            Some(pattern) => {
-                let filter: &dyn TextFilter = if reveal { &Unfiltered } else { &self.masking };
-                self.engine.scan(&pattern, &query, filter, &options)
-            }
-            None => {
-                let update = params.update.unwrap_or(true);
-                behind = self.refresh(update, deadline, params.max_bytes, &mut progress)?;
-                self.engine.search(&query, &self.masking, &options)
-            }
+        let answer = if let Some(pattern) = pattern(params, matching)? {
+            let filter: &dyn TextFilter = if reveal { &Unfiltered } else { &self.masking };
+            self.engine.scan(&pattern, &query, filter, &options)
+        } else {
+            let update = params.update.unwrap_or(true);
+            behind = self.refresh(update, deadline, params.max_bytes, &mut progress)?;
+            self.engine.search(&query, &self.masking, &options)
         };
         let mut no_index = false;
         let answer = match answer {
@@ -111,7 +108,7 @@ impl Api {
         };
         let answer = answer.map_err(Error::from)?;
         let mut result = wire::SearchResult {
-            hits: self.hits(&answer.hits),
+            hits: self.hits(&answer.hits, reveal),
             total: answer.total,
             sessions: answer.sessions,
             ranking: match answer.ranking {
@@ -173,12 +170,12 @@ impl Api {
         Ok(self.engine.index_status(&self.masking)?)
     }
 
-    fn hits(&self, hits: &[Hit]) -> Vec<wire::SearchHit> {
+    fn hits(&self, hits: &[Hit], reveal: bool) -> Vec<wire::SearchHit> {
         let mut sessions: HashMap<PathBuf, Described> = HashMap::new();
         let described = hits.iter().map(|hit| {
             let path = session_path(&hit.file);
             let described = sessions.entry(path.clone()).or_insert_with(|| self.describe(&hit.file, path));
-            to_wire_hit(hit, described)
+            to_wire_hit(hit, described, reveal)
         });
         described.collect()
     }
@@ -245,11 +242,7 @@ fn turns_of(reading: &OpenSession<'_>, uuids: &[Option<String>]) -> Vec<Option<u
 }
 
 /// Returns the query with the filters of the parameters.
-fn query(
-    engine: &Engine,
-    params: &wire::SearchParams,
-    matching: wire::SearchMatch,
-) -> Result<Query, Error> {
+fn query(engine: &Engine, params: &wire::SearchParams, matching: wire::SearchMatch) -> Result<Query, Error> {
     let conditions = conditions(engine, params)?;
     let mut query = match matching {
         wire::SearchMatch::Words => match Query::parse(&params.query) {
@@ -258,7 +251,9 @@ fn query(
         },
         _ => Query::of_filters(Vec::new()),
     };
-    conditions.into_iter().for_each(|condition| query.add_filter(condition));
+    for condition in conditions {
+        query.add_filter(condition);
+    }
     Ok(query)
 }
 
@@ -311,9 +306,10 @@ fn options(
             wire::SearchSort::Time => Order::Time,
             _ => Order::Relevance,
         },
-        per_session: match params.flat.unwrap_or_default() {
-            true => None,
-            false => Some(bounded(params.per_session, PER_SESSION)?),
+        per_session: if params.flat.unwrap_or_default() {
+            None
+        } else {
+            Some(bounded(params.per_session, PER_SESSION)?)
         },
         limit: bounded(params.limit, SESSIONS)?,
         after: cursor.map_err(|error| Error::invalid_params(&format!("`cursor`: {error}")))?,
@@ -337,7 +333,7 @@ fn pattern(params: &wire::SearchParams, matching: wire::SearchMatch) -> Result<O
     pattern.map(Some).map_err(|error| Error::invalid_params(&error.to_string()))
 }
 
-fn to_wire_hit(hit: &Hit, described: &Described) -> wire::SearchHit {
+fn to_wire_hit(hit: &Hit, described: &Described, reveal: bool) -> wire::SearchHit {
     wire::SearchHit {
         session: hit.file.session.clone(),
         agent_id: hit.file.agent.clone(),
@@ -355,7 +351,7 @@ fn to_wire_hit(hit: &Hit, described: &Described) -> wire::SearchHit {
         project_path: described.project_path.clone().or_else(|| hit.project.clone()),
         in_session: hit.in_session,
         copies: hit.copies.len(),
-        masked: 0,
+        masked: if reveal { 0 } else { hit.snippet.text.matches("[masked: ").count() },
     }
 }
 

@@ -15,7 +15,9 @@ use super::document::{self, Setting};
 use super::filter::{self, Conditions};
 use super::index::{Index, part_at, role_at, stored_path};
 use super::update;
-use super::{Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter};
+use super::{
+    Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
+};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
@@ -361,7 +363,7 @@ impl Shower<'_> {
         let entry = Entry::new(&bytes);
         let document =
             document::documents(&entry).into_iter().find(|document| document.number == place.number)?;
-        let text = document::searched_text(&document.text, self.filter, self.index.settings.text_limit);
+        let text = document::searched_text(&document, self.filter, self.index.settings.text_limit);
         let setting = Setting::of(&entry);
         let tokens = Tokens::of(&text);
         let is_same =

@@ -291,7 +291,7 @@ impl Scan<'_> {
             if !self.conditions.hold(&document, &setting, &subject) {
                 continue;
             }
-            let text = self.filter.filter(&document.text);
+            let text = document::searched_text(&document, self.filter, usize::MAX);
             if self.pattern.matches(&text) {
                 let identity = document::identity(&file.path, offset, entry, &setting, &document, &text);
                 found.push(Candidate {
@@ -328,7 +328,8 @@ impl Prefilter {
     /// Returns `None` if every entry has to be decoded: no text is in every match, the filter may write that text, or
     /// filters ask for the tool of a result, which its call names.
     fn of(pattern: &Pattern, filters: &[Filter], filter: &dyn TextFilter) -> Option<Self> {
-        let needs_calls = |filter: &Filter| matches!(filter.condition, Condition::Tool(_) | Condition::File(_));
+        let needs_calls =
+            |filter: &Filter| matches!(filter.condition, Condition::Tool(_) | Condition::File(_));
         let required = pattern.required.as_deref().filter(|required| !filter.may_write(required))?;
         if filters.iter().any(needs_calls) {
             return None;
@@ -386,7 +387,8 @@ impl<'q> Conditions<'q> {
                 condition => Resolved::Plain(condition),
             };
             let name = filter::name(&filter.condition);
-            let known = conditions.alternatives.iter_mut().find(|(known, _)| *known == name && name != "time");
+            let known =
+                conditions.alternatives.iter_mut().find(|(known, _)| *known == name && name != "time");
             match known {
                 _ if filter.is_negated => conditions.negated.push(resolved),
                 Some((_, alternatives)) => alternatives.push(resolved),
@@ -430,9 +432,10 @@ impl Resolved<'_> {
                 Condition::Branch(wanted) => {
                     setting.branch.as_deref().is_some_and(|branch| branch.eq_ignore_ascii_case(wanted))
                 }
-                Condition::Model(wanted) => setting.model.as_deref().is_some_and(|model| {
-                    model.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
-                }),
+                Condition::Model(wanted) => setting
+                    .model
+                    .as_deref()
+                    .is_some_and(|model| model.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())),
                 Condition::Role(role) => document.role == *role,
                 Condition::In(parts) => parts.contains(&document.part),
                 Condition::IsError => document.is_error,
@@ -500,7 +503,7 @@ impl Shower<'_> {
         let entry = Entry::new(&bytes);
         let document =
             document::documents(&entry).into_iter().find(|document| document.number == candidate.number)?;
-        let text = self.scan.filter.filter(&document.text);
+        let text = document::searched_text(&document, self.scan.filter, usize::MAX);
         let found = self.scan.pattern.find(&text);
         let tool = candidate.tool.as_deref().map(str::to_owned);
         let tool = tool.or_else(|| self.tool_of_call(file, document.call.as_deref()?));

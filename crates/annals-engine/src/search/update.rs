@@ -284,7 +284,7 @@ impl DocumentFold {
         let setting = Setting::of(entry);
         let offset = entry.at().offset + entry.offset_of(body);
         for document in documents {
-            let searched = document::searched_text(&document.text, reader.filter, reader.text_limit);
+            let searched = document::searched_text(&document, reader.filter, reader.text_limit);
             let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
             let mut columns = Columns::default();
             columns.fill(&searched);

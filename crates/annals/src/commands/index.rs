@@ -14,8 +14,7 @@ use crate::failure::{FAILED, Failure};
 use crate::output::{self, IndexProgress, Table};
 
 pub(crate) fn run(engine: &Engine, args: &Index, global: &Global) -> Result<ExitCode, Failure> {
-    let masking =
-        Masking::with_rules_in(engine.home().path()).map_err(|error| Failure::secret_rules(&error))?;
+    let masking = super::index_masking(engine)?;
     match args.action.unwrap_or(IndexAction::Status) {
         IndexAction::Status => status(engine, &engine.index_status(&masking)?, global),
         IndexAction::Update => update(engine, &masking, false, global),
@@ -71,12 +70,7 @@ fn status(engine: &Engine, status: &IndexStatus, global: &Global) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-fn update(
-    engine: &Engine,
-    masking: &Masking,
-    rebuild: bool,
-    global: &Global,
-) -> Result<ExitCode, Failure> {
+fn update(engine: &Engine, masking: &Masking, rebuild: bool, global: &Global) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     let progress = IndexProgress::new();
     let options = IndexOptions { rebuild, ..IndexOptions::default() };

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use annals_api::{Api, Found, Masking, Options, SMALL_UPDATE, Searcher, rpc};
+use annals_api::{Api, Found, Options, SMALL_UPDATE, Searcher, rpc};
 use annals_engine::{Engine, ListOptions, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode};
 
@@ -17,9 +17,7 @@ const SNIPPET_WIDTH: usize = 160;
 
 pub(crate) fn run(engine: &Engine, args: &Search, global: &Global) -> Result<ExitCode, Failure> {
     let params = params(engine, args, global)?;
-    // The index has masked text only, whatever is shown of it.
-    let masking =
-        Masking::with_rules_in(engine.home().path()).map_err(|error| Failure::secret_rules(&error))?;
+    let masking = super::index_masking(engine)?;
     let api = Api::new(engine.clone(), Options::default()).with_masking(masking);
     let progress = IndexProgress::new();
     let found = api.find(&params, global.reveal, Searcher::User, |done| {
@@ -173,7 +171,11 @@ fn note_behind(behind: Option<wire::Behind>, args: &Search) {
 }
 
 fn missing(behind: wire::Behind) -> String {
-    format!("{} in {} that are not indexed yet", output::size(behind.bytes), output::count(behind.files, "transcript"))
+    format!(
+        "{} in {} that are not indexed yet",
+        output::size(behind.bytes),
+        output::count(behind.files, "transcript")
+    )
 }
 
 fn no_index(result: &wire::SearchResult, args: &Search) -> Failure {

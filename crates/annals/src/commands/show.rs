@@ -129,7 +129,7 @@ struct At {
     /// Its place among the steps.
     place: usize,
     /// Where it is printed: at itself or, if it is a result, at its call.
-    shown_at: NodeIndex,
+    printed_with: NodeIndex,
     turn: Option<usize>,
     is_sidechain: bool,
 }
@@ -145,10 +145,11 @@ impl At {
         let Some((place, node)) = conversation.steps().iter().enumerate().find_map(node_at) else {
             return Err(Failure::without_hint("this entry is not part of the conversation".to_owned()));
         };
-        let call = conversation.calls().iter().find(|call| call.result.is_some_and(|(result, _)| result == node));
+        let call =
+            conversation.calls().iter().find(|call| call.result.is_some_and(|(result, _)| result == node));
         Ok(Self {
             place,
-            shown_at: call.map_or(node, |call| call.node),
+            printed_with: call.map_or(node, |call| call.node),
             turn: conversation.turn_of(node),
             is_sidechain: session.nodes()[node].has(Flag::Sidechain),
         })
@@ -156,15 +157,11 @@ impl At {
 
     /// Returns what is printed around it.
     fn context(&self, conversation: &Conversation<'_>) -> Selected {
-        match self.turn {
-            Some(turn) => Selected::Turns(turn.saturating_sub(CONTEXT)..=turn + CONTEXT),
-            None => {
-                let last = conversation.steps().len() - 1;
-                Selected::Steps(
-                    self.place.saturating_sub(CONTEXT_STEPS)..=(self.place + CONTEXT_STEPS).min(last),
-                )
-            }
+        if let Some(turn) = self.turn {
+            return Selected::Turns(turn.saturating_sub(CONTEXT)..=turn + CONTEXT);
         }
+        let last = conversation.steps().len() - 1;
+        Selected::Steps(self.place.saturating_sub(CONTEXT_STEPS)..=(self.place + CONTEXT_STEPS).min(last))
     }
 }
 
@@ -214,7 +211,7 @@ impl History<'_> {
             columns: self.columns.map(|columns| columns.saturating_sub(self.depth * AGENT.width())),
         };
         let mut printer = Printer::new(out, conversation, detail);
-        let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.shown_at);
+        let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.printed_with);
         let steps = conversation.steps().iter().enumerate();
         for (_, step) in steps.filter(|(place, _)| selected.includes(conversation, *place)) {
             if self.json {

@@ -18,8 +18,8 @@ use annals_transcript::{Entry, Flag, Kind};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    BOLD, CYAN, DIM, GREEN, RED, YELLOW, clean, clean_lines, count, cut, cut_start, duration, markdown, number,
-    size, time_of_ms, without_escapes, wrap,
+    BOLD, CYAN, DIM, GREEN, RED, YELLOW, clean, clean_lines, count, cut, cut_start, duration, markdown,
+    number, size, time_of_ms, without_escapes, wrap,
 };
 use crate::failure::Failure;
 

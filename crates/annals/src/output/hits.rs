@@ -1,5 +1,6 @@
 //! Hits of a search, for people: grouped by session, with the match marked and the command that opens each.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use annals_api::Found;
@@ -59,7 +60,11 @@ impl Printer {
         let title = hit.title.as_deref().map(|title| super::one_line(&without_escapes(title)));
         let title = title.unwrap_or_else(|| "(untitled)".to_owned());
         let title = clean(&title).into_owned();
-        writeln!(out, "{BOLD}{}{BOLD:#}", self.columns.map_or(title.clone(), |columns| cut(&title, columns)))?;
+        writeln!(
+            out,
+            "{BOLD}{}{BOLD:#}",
+            self.columns.map_or(title.clone(), |columns| cut(&title, columns))
+        )?;
         let time = hit.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
         let matches = (!self.is_flat && hit.in_session > 1).then(|| super::matches(hit.in_session));
         let id = hit.session.as_deref().map(short_id);
@@ -137,7 +142,7 @@ fn marked(hit: &SearchHit) -> String {
     let mut at = 0;
     for &(start, end) in &hit.matches {
         line.push_str(&piece(at, start));
-        line.push_str(&format!("{MARK}{}{MARK:#}", piece(start, end)));
+        let _ = write!(line, "{MARK}{}{MARK:#}", piece(start, end));
         at = end;
     }
     line + &piece(at, snippet.len())
@@ -160,7 +165,11 @@ pub(crate) fn shell_word(word: &str) -> String {
 
 /// Returns `1 match`, `2 matches`.
 pub(crate) fn matches(matches: usize) -> String {
-    if matches == 1 { "1 match".to_owned() } else { format!("{}es", count(matches, "match").trim_end_matches('s')) }
+    if matches == 1 {
+        "1 match".to_owned()
+    } else {
+        format!("{}es", count(matches, "match").trim_end_matches('s'))
+    }
 }
 
 #[cfg(test)]

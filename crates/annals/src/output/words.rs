@@ -1,5 +1,6 @@
 //! Marks words in text that is printed.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -22,7 +23,10 @@ pub(crate) struct MarkedWords<W: Write> {
 impl<W: Write> MarkedWords<W> {
     pub(crate) fn new(out: W, words: &str) -> Result<Self, Failure> {
         let query = Query::parse(words).map_err(|error| {
-            Failure::usage(&format!("`--mark`: {error}"), "name the words to be marked, as in `annals search`")
+            Failure::usage(
+                &format!("`--mark`: {error}"),
+                "name the words to be marked, as in `annals search`",
+            )
         })?;
         Ok(Self { out, query, line: Vec::new() })
     }
@@ -82,7 +86,7 @@ fn mark(line: &str, query: &Query) -> String {
         copy_to(range.start, false, &mut marked, &mut holding);
         marked.push_str(&MARK.to_string());
         copy_to(range.end, true, &mut marked, &mut holding);
-        marked.push_str(&format!("{MARK:#}{holding}"));
+        let _ = write!(marked, "{MARK:#}{holding}");
     }
     copy_to(plain.len(), false, &mut marked, &mut holding);
     marked
