@@ -6,6 +6,8 @@ mod list;
 pub(crate) mod load;
 mod page;
 mod read;
+#[cfg(feature = "search")]
+mod search;
 
 use annals_engine::{Engine, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Method};
@@ -14,6 +16,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 pub use list::{end_page, is_absolute, workspace};
+#[cfg(feature = "search")]
+pub use search::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
 
 use crate::cancel::CancelToken;
 use crate::cursor::PageCursor;
@@ -147,6 +151,14 @@ impl Api {
                 self.agents(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }
             Method::HistoryFiles => self.files(&params.read()?).and_then(|result| serialize(&result)),
+            #[cfg(feature = "search")]
+            Method::HistorySearch => {
+                self.search(&params.read()?, masking, cancelled).and_then(|result| serialize(&result))
+            }
+            #[cfg(not(feature = "search"))]
+            Method::HistorySearch => {
+                Err(Error::new(ErrorCode::NotSupported, "this program was built without search"))
+            }
             Method::HistoryRename => self.rename(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryTag => self.tag(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryArchive => {

@@ -36,6 +36,8 @@ pub use cursor::{PageCursor, read_place};
 pub use dispatch::{
     Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, serialize, session_id, workspace,
 };
+#[cfg(feature = "search")]
+pub use dispatch::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
 pub use line::{has_harmful, json_line, judged};
 pub use mask::{Masking, RULES_FILE, RulesError, serialize_masked};
 pub use open_sessions::OpenSession;

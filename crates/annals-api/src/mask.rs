@@ -184,6 +184,35 @@ fn text(masked: Vec<u8>) -> String {
     String::from_utf8(masked).expect("whole characters are masked")
 }
 
+/// What is indexed and searched is masked, too, so that no search leads to a secret.
+#[cfg(feature = "search")]
+impl annals_engine::TextFilter for Masking {
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.text(text).text
+    }
+
+    fn filter_arguments<'t>(&self, json: &'t [u8]) -> Cow<'t, [u8]> {
+        // Below this key every string is masked, whatever its own key.
+        let (before, behind): (&[u8], &[u8]) = (br#"{"input":"#, b"}");
+        let whole = [before, json, behind].concat();
+        match self.entry(&whole) {
+            (Cow::Owned(masked), 1..) => {
+                let arguments = masked.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+                arguments.map_or(Cow::Borrowed(json), |arguments| Cow::Owned(arguments.to_owned()))
+            }
+            _ => Cow::Borrowed(json),
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.masker().fingerprint()
+    }
+
+    fn may_write(&self, text: &str) -> bool {
+        self.masker().may_write(text)
+    }
+}
+
 /// Serializes a value for a peer, masked unless the peer may see everything.
 pub fn serialize_masked(value: &impl Serialize, masking: Option<&Masking>) -> Outcome {
     let json = crate::dispatch::serialize(value)?;

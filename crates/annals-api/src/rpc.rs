@@ -299,6 +299,12 @@ impl From<annals_engine::Error> for Error {
             error if error.is_live() => ErrorCode::Busy,
             error if error.is_outside() => ErrorCode::Refused,
             error if error.is_no_title() => ErrorCode::InvalidParams,
+            #[cfg(feature = "search")]
+            error if error.is_query() => ErrorCode::InvalidParams,
+            #[cfg(feature = "search")]
+            error if error.is_stale_cursor() => ErrorCode::StaleCursor,
+            #[cfg(feature = "search")]
+            error if error.is_index_busy() => ErrorCode::Busy,
             error if error.is_path_taken() || error.is_half_purged() => ErrorCode::Conflict,
             error if error.is_unreadable() => ErrorCode::Unreadable,
             _ => ErrorCode::Internal,

@@ -35,6 +35,8 @@ pub use facts::{Facts, LONGEST_PROMPT, Title, TitleSource, TranscriptKind};
 pub(crate) use facts::{is_archived, title_beside};
 use folder::{Folder, FoundTranscript};
 use loader::Loader;
+#[cfg(feature = "search")]
+pub(crate) use project::paths_of_project;
 pub(crate) use project::projects;
 pub use project::{Project, ProjectFilter, Worktree, with_upper_drive};
 pub use workspace::Workspace;

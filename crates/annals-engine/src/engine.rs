@@ -34,7 +34,8 @@ use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
 #[cfg(feature = "search")]
 use crate::search::{
-    self, IndexOptions, IndexProgress, IndexReport, IndexStatus, SearchAnswer, SearchOptions, TextFilter,
+    self, IndexOptions, IndexProgress, IndexReport, IndexStatus, Pattern, SearchAnswer, SearchOptions,
+    TextFilter,
 };
 use crate::snapshot::Snapshot;
 use crate::subagent::{self, Agents, Meta};
@@ -308,6 +309,18 @@ impl Engine {
         search::search(self, query, filter, options)
     }
 
+    /// Finds messages by a pattern, without the index: all transcripts are read. `filters` is a query whose filters say which
+    /// messages are searched; its words are ignored. The pattern is looked for in texts that passed through `filter`.
+    pub fn scan(
+        &self,
+        pattern: &Pattern,
+        filters: &annals_search::Query,
+        filter: &dyn TextFilter,
+        options: &SearchOptions,
+    ) -> Result<SearchAnswer, Error> {
+        search::scan(self, pattern, filters, filter, options)
+    }
+
     /// Brings the index of search up to date with the transcripts, and calls `progress` after each step; `Break` ends the
     /// update, and what was indexed stays. An index that cannot be used is made anew.
     pub fn update_index(
@@ -317,6 +330,12 @@ impl Engine {
         mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<IndexReport, Error> {
         search::update(self, filter, options, &mut progress)
+    }
+
+    /// Returns the paths that messages of a working directory may record: as it is written, with links resolved, and those of
+    /// its worktrees.
+    pub fn paths_of_project(&self, path: &Path) -> Vec<String> {
+        crate::catalog::paths_of_project(path)
     }
 
     /// Returns what the index of search has, and how much it lacks.

@@ -101,6 +101,9 @@ pub(crate) enum ErrorKind {
     #[cfg(feature = "search")]
     #[error("{reason}")]
     Query { reason: String },
+    #[cfg(feature = "search")]
+    #[error("the search was stopped at its time limit, before anything was found")]
+    OutOfTime,
     #[error(transparent)]
     Writer(#[from] write::Error),
 }
@@ -233,6 +236,18 @@ impl Error {
     #[cfg(feature = "search")]
     pub fn is_stale_cursor(&self) -> bool {
         matches!(*self.0, ErrorKind::StaleCursor)
+    }
+
+    /// Returns whether a query cannot be answered as it is written.
+    #[cfg(feature = "search")]
+    pub fn is_query(&self) -> bool {
+        matches!(*self.0, ErrorKind::Query { .. })
+    }
+
+    /// Returns whether a search was stopped at its deadline.
+    #[cfg(feature = "search")]
+    pub fn is_out_of_time(&self) -> bool {
+        matches!(*self.0, ErrorKind::OutOfTime)
     }
 
     /// Returns whether nothing was done because another process writes to the session, or may do so.

@@ -41,7 +41,7 @@ impl Home {
 
     /// Returns the database of search.
     #[cfg(feature = "search")]
-    pub(crate) fn search_index(&self) -> PathBuf {
+    pub fn search_index(&self) -> PathBuf {
         self.0.join("search.sqlite")
     }
 

@@ -85,8 +85,9 @@ pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
 #[cfg(feature = "search")]
 pub use search::{
-    Behind, Copy, CursorError, Hit, IndexOptions, IndexProgress, IndexReport, IndexStatus, MisspeltWord,
-    Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter, Unfiltered,
+    Behind, Copy, CursorError, Hit, IndexOptions, IndexProgress, IndexReport, IndexStatus, Limit,
+    MisspeltWord, Order, Pattern, PatternError, Ranking, SearchAnswer, SearchCursor, SearchOptions,
+    TextFilter, Unfiltered,
 };
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};

@@ -33,10 +33,7 @@ pub struct HydrateOutcome {
 
 pub(crate) fn entry_id(file: &TranscriptFile, beginning: &str) -> Result<String, Error> {
     let snapshot = Snapshot::take(file.clone())?;
-    match snapshot.session().ids_beginning(beginning)[..] {
-        [id] => Ok(snapshot.session().id_texts().get(id)),
-        ref several => Err(Error::not_one_entry(beginning, several.len())),
-    }
+    Ok(snapshot.session().id_texts().get(snapshot.entry(beginning)?))
 }
 
 pub(crate) fn rehearse_removal(file: &TranscriptFile, id: &str, limit: u64) -> Result<RemovalMethod, Error> {

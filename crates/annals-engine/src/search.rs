@@ -1,7 +1,8 @@
 //! Search: everything that was said, thought, called and printed in sessions, found by words.
 //!
 //! [`document`] decides which texts an entry gives, [`index`] stores their words, [`mod@update`] reads what was appended to
-//! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. What words and queries are is decided by
+//! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. [`scan`] searches the transcripts
+//! themselves. What words and queries are is decided by
 //! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
 //! have that text any more is left out.
 
@@ -9,6 +10,7 @@ mod document;
 mod filter;
 mod find;
 mod index;
+mod scan;
 mod update;
 
 use std::borrow::Cow;
@@ -16,7 +18,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use annals_search::{Part, Query, Role, Snippet};
 use annals_transcript::write::fs::Handle;
@@ -28,14 +32,27 @@ use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 use index::Index;
+pub use scan::{Pattern, PatternError};
 
 /// Changes text before it is indexed and shown, such as one that masks secrets.
 pub trait TextFilter: Sync {
     /// Returns the text as it may be indexed and shown.
     fn filter<'t>(&self, text: &'t str) -> Cow<'t, str>;
 
+    /// Returns the arguments of a call, which are JSON, as they may be indexed and shown. The name of an argument may say that
+    /// its value is a secret. The texts in them are filtered again.
+    fn filter_arguments<'t>(&self, json: &'t [u8]) -> Cow<'t, [u8]> {
+        Cow::Borrowed(json)
+    }
+
     /// Returns a number that changes with the rules. An index that was made by other rules is made anew.
     fn fingerprint(&self) -> u64;
+
+    /// Returns whether a filtered text may contain this text where the original does not, ignoring the case of ASCII letters.
+    /// Whoever looks for it may skip texts without it only if this is `false`.
+    fn may_write(&self, _text: &str) -> bool {
+        true
+    }
 }
 
 /// Text as it is.
@@ -49,6 +66,10 @@ impl TextFilter for Unfiltered {
 
     fn fingerprint(&self) -> u64 {
         0
+    }
+
+    fn may_write(&self, _text: &str) -> bool {
+        false
     }
 }
 
@@ -145,6 +166,12 @@ pub struct SearchOptions {
     pub measure_behind: bool,
     /// The present time, for filters such as `after:7d` and for the order.
     pub now: Zoned,
+    /// Whether hits show text as it is in the transcript, unfiltered. What is found does not depend on it.
+    pub reveal: bool,
+    /// When to stop. The answer then has what was found so far, and says that it was cut.
+    pub deadline: Option<Instant>,
+    /// At most about so many bytes of transcripts are read.
+    pub max_bytes: Option<u64>,
 }
 
 impl Default for SearchOptions {
@@ -158,7 +185,20 @@ impl Default for SearchOptions {
             inside: false,
             measure_behind: false,
             now: Zoned::now(),
+            reveal: false,
+            deadline: None,
+            max_bytes: None,
         }
+    }
+}
+
+impl SearchOptions {
+    /// Returns the limit that is reached after so many bytes were read.
+    fn reached(&self, bytes: u64) -> Option<Limit> {
+        if self.max_bytes.is_some_and(|most| bytes >= most) {
+            return Some(Limit::Bytes);
+        }
+        self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| Limit::Time)
     }
 }
 
@@ -173,7 +213,7 @@ pub enum Order {
 }
 
 /// What was found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SearchAnswer {
     /// The hits of this page. Those of one session follow each other, unless they are in one list.
@@ -190,12 +230,26 @@ pub struct SearchAnswer {
     pub next: Option<SearchCursor>,
     /// Words that may be meant instead, if nothing was found.
     pub corrections: Vec<MisspeltWord>,
+    /// The limit that cut the answer; there may be more hits, and the numbers may be too small.
+    pub cut: Option<Limit>,
+    /// Transcripts and folders that could not be read, if the files themselves were searched.
+    pub errors: Vec<Error>,
+}
+
+/// A limit of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`SearchOptions::deadline`].
+    Time,
+    /// [`SearchOptions::max_bytes`].
+    Bytes,
 }
 
 /// Which matches were ranked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ranking {
     /// All of them.
+    #[default]
     All,
     /// There are many, and only those that were indexed last were ranked.
     Newest,
@@ -357,17 +411,52 @@ pub(crate) fn search(
     let path = engine.home().search_index();
     let index = Index::open(&path).and_then(|index| {
         let index = index.filter(|index| index.settings.rules == filter.fingerprint());
-        index.map(|index| find::find(engine, &index, query, filter, options)).transpose()
+        let find = |index: Index| {
+            interrupted_at(options.deadline, &index, || find::find(engine, &index, query, filter, options))
+        };
+        index.map(find).transpose()
     });
     match index {
         Ok(Some(answer)) => answer,
         Ok(None) => Err(Error::new(ErrorKind::NoIndex)),
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) => {
+            Err(Error::new(ErrorKind::OutOfTime))
+        }
         Err(error) if is_broken(&error) => {
             remove_damaged(engine, &path);
             Err(Error::new(ErrorKind::NoIndex))
         }
         Err(error) => Err(Error::index(&path, error)),
     }
+}
+
+/// Does work with an index; statements that still run at the deadline fail.
+fn interrupted_at<T>(deadline: Option<Instant>, index: &Index, work: impl FnOnce() -> T) -> T {
+    let Some(deadline) = deadline else { return work() };
+    let handle = index.connection.get_interrupt_handle();
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // The sender is dropped when the work is done.
+            if is_done.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
+                handle.interrupt();
+            }
+        });
+        let outcome = work();
+        drop(done);
+        outcome
+    })
+}
+
+pub(crate) fn scan(
+    engine: &Engine,
+    pattern: &Pattern,
+    query: &Query,
+    filter: &dyn TextFilter,
+    options: &SearchOptions,
+) -> Result<SearchAnswer, Error> {
+    scan::scan(engine, pattern, query.filters(), filter, options)
 }
 
 /// Removes a damaged index, unless another process is at work on it, which then finds the damage itself.

@@ -10,7 +10,7 @@ use annals_transcript::conversation::{self, Transcript};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::line::read_span;
 use annals_transcript::paths::SessionPaths;
-use annals_transcript::session::{Node, Session};
+use annals_transcript::session::{Id, Node, Session};
 use annals_transcript::{Entry, Problem};
 
 use crate::error::{Error, ErrorKind};
@@ -110,10 +110,16 @@ impl Snapshot {
         }
     }
 
+    /// Returns the entry whose uuid begins so; fails if there is none, or more than one.
+    pub fn entry(&self, beginning: &str) -> Result<Id, Error> {
+        match self.session.ids_beginning(beginning)[..] {
+            [id] => Ok(id),
+            ref several => Err(Error::not_one_entry(beginning, several.len())),
+        }
+    }
+
     fn chain_ending_in(&self, leaf: &str) -> Result<Chain<'_>, Error> {
-        let found = self.session.ids_beginning(leaf);
-        let [id] = found[..] else { return Err(Error::not_one_entry(leaf, found.len())) };
-        let chain = Chain::ending_in(&self.session, id);
+        let chain = Chain::ending_in(&self.session, self.entry(leaf)?);
         chain.ok_or_else(|| Error::new(ErrorKind::NotAMessage { id: leaf.to_owned() }))
     }
 

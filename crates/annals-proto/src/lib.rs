@@ -25,6 +25,7 @@ mod record;
 mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod search;
 mod serve;
 mod session;
 mod stats;
@@ -59,6 +60,10 @@ pub use request::{
     AgentsParams, ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams,
     ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
     UnwatchParams, View, WatchParams,
+};
+pub use search::{
+    Behind, Correction, IndexReport, IndexStatus, SearchField, SearchHit, SearchLimit, SearchMatch,
+    SearchParams, SearchRanking, SearchResult, SearchRole, SearchSort,
 };
 pub use serve::ServerAddress;
 pub use session::{Project, Root, Session, TitleSource};

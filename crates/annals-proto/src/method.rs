@@ -72,6 +72,8 @@ methods! {
     HistoryAgents "history/agents" reads_session,
     /// Lists the files that a session changed, with the versions that Claude Code keeps.
     HistoryFiles "history/files" reads_session,
+    /// Searches everything that was said and printed in sessions.
+    HistorySearch "history/search" reads,
     /// Sets the title of a session.
     HistoryRename "history/rename" changes,
     /// Sets or removes the tag of a session.

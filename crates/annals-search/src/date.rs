@@ -90,6 +90,12 @@ impl When {
     }
 }
 
+impl From<Timestamp> for When {
+    fn from(time: Timestamp) -> Self {
+        When { written: time.to_string(), meaning: Meaning::Time(time) }
+    }
+}
+
 impl std::fmt::Display for When {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&self.written)

@@ -22,6 +22,11 @@ pub enum Part {
 }
 
 impl Part {
+    /// Returns the word that `in:` takes for this part alone.
+    pub fn word(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, parts)| **parts == [self]).map_or("", |(word, _)| word)
+    }
+
     /// The words that `in:` takes, and the parts that each selects.
     pub(crate) const NAMES: [(&'static str, &'static [Part]); 9] = [
         ("prompt", &[Part::Prompt]),

@@ -129,6 +129,16 @@ impl Query {
         parser::parse(text)
     }
 
+    /// Returns a query that has only filters.
+    pub fn of_filters(filters: Vec<Filter>) -> Self {
+        Self { expression: None, filters, notices: Vec::new() }
+    }
+
+    /// Adds a filter, as if it stood in the query.
+    pub fn add_filter(&mut self, condition: Condition) {
+        self.filters.push(Filter { condition, is_negated: false });
+    }
+
     /// Returns the text of the query; `None` if it has only filters.
     pub fn expression(&self) -> Option<&Expression> {
         self.expression.as_ref()

@@ -21,6 +21,7 @@ const RECENT: usize = 4;
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
     pub(crate) form: JsonForm,
+    fingerprint: u64,
     /// Is built when it is first needed, when the form is known.
     prefilter: OnceLock<Prefilter>,
 }
@@ -52,7 +53,7 @@ impl Default for Masker {
 impl Masker {
     /// Makes a masker with the built-in rules.
     pub fn new() -> Self {
-        Self::from_rules(rules::built_in())
+        Self::from_rules(rules::built_in(), "")
     }
 
     /// Makes a masker with the built-in rules and those of a TOML file, which has the form of `rules.toml`.
@@ -75,7 +76,7 @@ impl Masker {
     /// # Ok::<(), annals_secrets::RuleError>(())
     /// ```
     pub fn with_rules(toml: &str) -> Result<Self, RuleError> {
-        Ok(Self::from_rules(rules::with_built_in(toml)?))
+        Ok(Self::from_rules(rules::with_built_in(toml)?, toml))
     }
 
     /// Sets what the JSON consists of that [`Masker::mask_json`] masks.
@@ -84,8 +85,9 @@ impl Masker {
         Self { form, prefilter: OnceLock::new(), ..self }
     }
 
-    fn from_rules(rules: Vec<Rule>) -> Self {
-        Self { rules, form: JsonForm::default(), prefilter: OnceLock::new() }
+    fn from_rules(rules: Vec<Rule>, toml: &str) -> Self {
+        let fingerprint = rules::fingerprint(toml);
+        Self { rules, form: JsonForm::default(), fingerprint, prefilter: OnceLock::new() }
     }
 
     pub(crate) fn prefilter(&self) -> &Prefilter {
@@ -113,6 +115,22 @@ impl Masker {
     pub fn find(&self, text: &str) -> impl Iterator<Item = Finding<'_>> {
         let secrets = self.secrets(text).into_iter();
         secrets.map(|found| Finding { range: found.secret, rule: &self.rules[found.rule].name })
+    }
+
+    /// Returns a number that changes with the rules: what was derived from masked text is out of date when it differs.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Returns whether a mark that replaces a secret may contain this text, ignoring the case of ASCII letters.
+    pub fn may_write(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        let mut mark = String::new();
+        self.rule_names().any(|name| {
+            mark.clear();
+            mark::push(&mut mark, name);
+            mark.to_ascii_lowercase().contains(&text)
+        })
     }
 
     /// Returns the names of the rules, most specific first.

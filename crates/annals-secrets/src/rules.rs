@@ -7,6 +7,7 @@
 mod built_in;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::{fmt, iter};
@@ -53,6 +54,13 @@ impl fmt::Display for RuleError {
 }
 
 impl std::error::Error for RuleError {}
+
+/// Returns a number that changes with the built-in rules, with the rules of `toml`, and with the version of this crate.
+pub(crate) fn fingerprint(toml: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (env!("CARGO_PKG_VERSION"), BUILT_IN, toml).hash(&mut hasher);
+    hasher.finish()
+}
 
 /// Returns the built-in rules.
 pub(crate) fn built_in() -> Vec<Rule> {

@@ -9,6 +9,8 @@ mod budget;
 mod connection;
 mod history_protocol;
 mod http;
+#[cfg(feature = "search")]
+mod indexer;
 mod protocol;
 mod queue;
 mod server;
@@ -17,5 +19,7 @@ pub mod watch;
 
 pub use connection::{Connection, Disconnected, Outbox, Outgoing, outgoing};
 pub use http::{Http, HttpError, HttpOptions, Limits};
+#[cfg(feature = "search")]
+pub use indexer::IndexKeeper;
 pub use server::{Options, Server};
 pub use stdio::{StopReason, serve};

@@ -35,6 +35,8 @@ pub struct Server {
     /// One permit for each request that may run at the same time.
     pub(crate) permits: Arc<Semaphore>,
     permit_count: usize,
+    #[cfg(feature = "search")]
+    poll: bool,
     /// A session answers one request after the other. Requests for a slow session wait here without a permit, so that the
     /// session takes only one of the permits and leaves the others to other sessions.
     queues: SessionQueues,
@@ -62,7 +64,23 @@ impl Server {
         let Options { read_only, allow_reveal, .. } = options;
         let api = Api::new(engine, annals_api::Options { read_only, allow_reveal }).with_masking(masking);
         let (agent, queues) = (OnceLock::new(), SessionQueues::default());
-        Arc::new(Self { api, hub, agent, permits, permit_count, queues })
+        Arc::new(Self {
+            api,
+            hub,
+            agent,
+            permits,
+            permit_count,
+            #[cfg(feature = "search")]
+            poll: options.poll,
+            queues,
+        })
+    }
+
+    /// Keeps the search index up to date in the background, until the result is dropped.
+    #[cfg(feature = "search")]
+    pub fn keep_index(&self) -> std::io::Result<crate::indexer::IndexKeeper> {
+        let masking = self.api.masking(None).ok().flatten().unwrap_or_default();
+        crate::indexer::IndexKeeper::start(self.api.engine().clone(), masking, self.poll)
     }
 
     /// Sets the command line that starts an agent, which continues sessions for clients of the Agent Client Protocol.

@@ -90,6 +90,13 @@ impl Global {
         Ok(roots)
     }
 
+    /// Returns the config folders given with `--root`, from the root of the file system.
+    #[cfg(feature = "search")]
+    pub(crate) fn given_roots(&self) -> Vec<String> {
+        let absolute = |root: &PathBuf| std::path::absolute(root).unwrap_or_else(|_| root.clone());
+        self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
+    }
+
     /// Does the same for recording: a folder that does not exist yet is created.
     pub(crate) fn recording_engine(&self) -> Result<Engine, Failure> {
         if self.root.is_empty() {
@@ -122,7 +129,16 @@ pub(crate) enum Command {
     Roots,
     /// List the prompts that were typed, most recent first
     Prompts(Prompts),
+    /// Search everything that was said, thought, called and printed in sessions
+    #[cfg(feature = "search")]
+    #[command(after_help = SEARCH_HELP)]
+    Search(Search),
+    /// Show, update, rebuild or remove the index of `search`
+    #[cfg(feature = "search")]
+    #[command(after_help = INDEX_HELP)]
+    Index(Index),
     /// Print a session
+    #[command(after_help = SHOW_HELP)]
     Show(Show),
     /// Follow a session, or all of them, as they grow
     Tail(Tail),
@@ -653,6 +669,291 @@ impl Filters {
     }
 }
 
+#[cfg(feature = "search")]
+const SEARCH_HELP: &str = "\
+A query has words, which all have to occur, in any order, whatever their case and accents:
+
+  annals search borrow checker                   both words
+  annals search '\"borrow checker\"'             side by side
+  annals search borrow -panic                    without a word; `--dry-run` is a word
+  annals search 'timeout OR deadline'            one of them
+  annals search 'conf*'                          words that begin so
+  annals search src/main.rs:42 E0502 --dry-run   identifiers, paths and error codes, whole or in part
+  annals search 天气                             Chinese, Japanese and Korean
+  annals search 'fix tool:Bash is:error after:7d project:app'
+
+Filters in a query: tool: file: role: project: branch: model: before: after: is:error in: session:. A filter with `-` before it \
+excludes. `in:` takes prompt, reply, thinking, tool, input, output, title, summary and notification. Archived sessions and subagents \
+are searched, too.
+
+  annals search --regex 'error\\[E0\\d+\\]' --since 7d  reads the transcripts instead of the index
+  annals search --fixed 'a \"quoted\" text'
+  annals search kettle --json --flat --sort time
+
+What is new is indexed first if it has at most 64 MB; otherwise the answer says what is missing, and `annals index update` adds it. \
+Secrets are masked before they are indexed, so no search finds them; `--reveal` shows the text of hits as it is. Every hit comes with the \
+command that opens it. Exit code 1 means that nothing was found.";
+
+#[cfg(feature = "search")]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Search {
+    /// Words, "phrases", -excluded, OR, prefix* and filters such as tool:Bash; may be left out if there are other filters
+    #[arg(value_name = "QUERY", value_parser = unmarked_word)]
+    pub(crate) query: Vec<String>,
+    /// Find what this regular expression matches, in the text of transcripts and without the index; `(?i)` ignores case
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["query", "fixed"], allow_hyphen_values = true)]
+    pub(crate) regex: Option<String>,
+    /// Find exactly this text, in the text of transcripts and without the index
+    #[arg(long, value_name = "TEXT", conflicts_with = "query", allow_hyphen_values = true)]
+    pub(crate) fixed: Option<String>,
+    /// Show at most N sessions or, with `--flat`, N hits
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    pub(crate) limit: usize,
+    /// Show at most N hits of each session
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one, conflicts_with = "flat")]
+    pub(crate) per_session: usize,
+    /// Continue where a page ended: the position that it printed
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) after: Option<String>,
+    /// One list of hits, not grouped by session
+    #[arg(long)]
+    pub(crate) flat: bool,
+    /// Sort order [default: relevance; time for `--regex` and `--fixed`]
+    #[arg(long, value_enum)]
+    pub(crate) sort: Option<SearchOrder>,
+    /// Search what is indexed, and do not index what is new
+    #[arg(long)]
+    pub(crate) no_update: bool,
+    /// Stop after this time (`500ms`, `2s`, `1min`), and say so
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    pub(crate) max_time: Option<u64>,
+    /// Stop after so many bytes of transcripts were read (`64MB`, `1GB`), and say so
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) max_bytes: Option<u64>,
+    #[command(flatten)]
+    pub(crate) filters: SearchFilters,
+}
+
+/// Stands before a word of a query that begins with a hyphen, so that it is not taken for an option.
+#[cfg(feature = "search")]
+const WORD_MARK: char = '\u{f8ff}';
+
+/// Marks the words of a query that begin with a hyphen and are no options, such as `-panic` and `--dry-run`.
+#[cfg(feature = "search")]
+pub(crate) fn mark_words(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    use clap::CommandFactory;
+
+    let mut command = Args::command();
+    command.build();
+    let Some(search) = command.find_subcommand("search") else { return arguments.collect() };
+    let mut options: Vec<(String, bool)> =
+        ["-h", "--help", "-V", "--version"].map(|name| (name.to_owned(), false)).into();
+    for option in search.get_arguments().filter(|option| !option.is_positional()) {
+        let takes_value = option.get_action().takes_values();
+        options.extend(option.get_long().map(|name| (format!("--{name}"), takes_value)));
+        options.extend(option.get_short().map(|name| (format!("-{name}"), takes_value)));
+    }
+    let mut is_search = None;
+    let mut is_value = true; // The name of the program is no word.
+    let mut are_words = false;
+    let mark = |argument: OsString| {
+        let Some(text) = argument.to_str().map(str::to_owned) else { return argument };
+        if std::mem::take(&mut is_value) || are_words || is_search == Some(false) {
+            return argument;
+        }
+        if !text.starts_with('-') || text == "-" {
+            is_search.get_or_insert(text == "search");
+            return argument;
+        }
+        are_words = text == "--";
+        let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
+        match options.iter().find(|(known, _)| known == name) {
+            Some((_, takes_value)) => is_value = *takes_value && value.is_none(),
+            None if !are_words && is_search == Some(true) => return format!("{WORD_MARK}{text}").into(),
+            None => {}
+        }
+        argument
+    };
+    arguments.map(mark).collect()
+}
+
+/// Reads a word of a query.
+#[cfg(feature = "search")]
+#[expect(clippy::unnecessary_wraps, reason = "clap expects a result")]
+fn unmarked_word(word: &str) -> Result<String, String> {
+    Ok(word.strip_prefix(WORD_MARK).unwrap_or(word).to_owned())
+}
+
+/// Which messages are searched. They have the names of the filters of `list`, and say something about messages where those say
+/// it about sessions.
+#[cfg(feature = "search")]
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct SearchFilters {
+    /// Only in this working directory, the folders in it and its worktrees
+    #[arg(long, value_name = "PATH", conflicts_with = "here", value_parser = PathBufValueParser::new().try_map(folder))]
+    pub(crate) project: Option<PathBuf>,
+    /// Only in the current directory, the folders in it and its worktrees
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// Only in this session: its id or at least 4 characters of it, its title, or `latest`; subagents included
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<OsString>,
+    /// Only what was written since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only what was written before then; with a date, that day too
+    #[arg(long, value_name = "DATE", value_parser = end)]
+    pub(crate) until: Option<Timestamp>,
+    /// Only in sessions whose title contains TEXT, ignoring case
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    pub(crate) title: Option<String>,
+    /// Only on this branch
+    #[arg(long, value_parser = text)]
+    pub(crate) branch: Option<String>,
+    /// Only replies of models whose name contains TEXT
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    pub(crate) model: Option<String>,
+    /// Only calls of this tool and their results, ignoring case
+    #[arg(long, value_name = "NAME", value_parser = text)]
+    pub(crate) tool: Option<String>,
+    /// Only calls that touched this file or folder, and their results; a relative path such as `src/main.rs` matches in any
+    /// project
+    #[arg(long, value_name = "PATH", value_parser = file)]
+    pub(crate) file: Option<String>,
+    /// Only what this role wrote
+    #[arg(long, value_enum)]
+    pub(crate) role: Option<SearchRole>,
+    /// Only these parts of messages; may be given several times
+    #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]
+    pub(crate) r#in: Vec<SearchPart>,
+    /// Only errors: results of calls that failed, and requests that failed
+    #[arg(long)]
+    pub(crate) errors: bool,
+}
+
+/// The order of hits.
+#[cfg(feature = "search")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchOrder {
+    /// The best first: by words, by who said them, and by age
+    Relevance,
+    /// The newest first
+    Time,
+}
+
+/// Who wrote a message.
+#[cfg(feature = "search")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchRole {
+    /// Prompts and results of tools
+    User,
+    /// Replies, thinking and calls
+    Assistant,
+    /// Notices of Claude Code, and titles
+    System,
+}
+
+/// A part of a conversation.
+#[cfg(feature = "search")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchPart {
+    /// What a person wrote
+    Prompt,
+    /// What the model answered
+    Reply,
+    /// What the model thought
+    Thinking,
+    /// Arguments and results of calls
+    Tool,
+    /// Arguments of calls
+    Input,
+    /// Results of calls
+    Output,
+    /// Titles of sessions
+    Title,
+    /// Summaries of compacted conversations
+    Summary,
+    /// Messages of Claude Code itself
+    Notification,
+}
+
+#[cfg(feature = "search")]
+const INDEX_HELP: &str = "\
+The index is in `search.sqlite` in the folder of annals (`$ANNALS_HOME`). Everything in it is derived from transcripts, so it may be deleted at any \
+time. It has the words of masked texts, and no text. `annals search` updates it if little is new, and `annals serve` keeps it \
+up to date. An update that is interrupted continues where it ended.
+
+  annals index status
+  annals index update";
+
+#[cfg(feature = "search")]
+#[derive(Debug, clap::Args)]
+pub(crate) struct Index {
+    /// What to do with the index [default: status]
+    #[command(subcommand)]
+    pub(crate) action: Option<IndexAction>,
+}
+
+#[cfg(feature = "search")]
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum IndexAction {
+    /// Show what the index has, and what it lacks
+    Status,
+    /// Index what is new
+    Update,
+    /// Make the index anew
+    Rebuild,
+    /// Remove the index
+    Clear,
+}
+
+/// Parses how long something may take.
+#[cfg(feature = "search")]
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text);
+    let factor = match unit {
+        "ms" => 1.0,
+        "" | "s" => 1e3,
+        "m" | "min" => 60e3,
+        _ => return Err("not a time: write 500ms, 2s or 1min".to_owned()),
+    };
+    scaled(number, factor).ok_or_else(|| "not a time: write 500ms, 2s or 1min".to_owned())
+}
+
+/// Parses a number of bytes.
+#[cfg(feature = "search")]
+fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("not a size: write 500kB, 64MB or 1GB".to_owned()),
+    };
+    scaled(number, factor).ok_or_else(|| "not a size: write 500kB, 64MB or 1GB".to_owned())
+}
+
+#[cfg(feature = "search")]
+fn number_and_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number, unit.trim())
+}
+
+/// Returns a number times a factor, if it is one that makes sense: positive and not endless.
+#[cfg(feature = "search")]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+fn scaled(number: &str, factor: f64) -> Option<u64> {
+    let value = number.parse::<f64>().ok()? * factor;
+    (1.0..1e15).contains(&value).then_some(value as u64)
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Prompts {
     /// Only prompts that contain this text, pasted text included; ignoring case
@@ -742,6 +1043,12 @@ fn in_local_zone(time: DateTime) -> Result<Timestamp, String> {
     time.to_zoned(TimeZone::system()).map(|zoned| zoned.timestamp()).map_err(|error| error.to_string())
 }
 
+const SHOW_HELP: &str = "\
+  annals show latest
+  annals show 50d5 --turn 3..5
+  annals show 50d5 --at 7fa65b3b                 that message, with two turns before and after its own
+  annals show 50d5 --at 7fa65b3b --mark 'borrow checker'";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
     /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript; or an agent: its id
@@ -754,6 +1061,14 @@ pub(crate) struct Show {
     /// Only these turns: `3`, `3..`, `..5` or `3..5` (full view)
     #[arg(long, value_name = "N..M", value_parser = turn_range)]
     pub(crate) turn: Option<RangeInclusive<usize>>,
+    /// Open at this message (uuid or its beginning): prints its turn with two turns before and after it, and points at the
+    /// message (full view)
+    #[arg(long, value_name = "UUID", conflicts_with_all = ["turn", "leaf"])]
+    pub(crate) at: Option<String>,
+    /// Mark the words of this query, in colour on a terminal (full view)
+    #[cfg(feature = "search")]
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) mark: Option<String>,
     /// Show the conversation that ends in this entry (uuid or its beginning) instead of the one that Claude Code would resume
     #[arg(long, value_name = "UUID")]
     pub(crate) leaf: Option<String>,
@@ -875,4 +1190,46 @@ pub(crate) struct Check {
     /// Check all sessions
     #[arg(long, conflicts_with = "target")]
     pub(crate) all: bool,
+}
+
+#[cfg(all(test, feature = "search"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_queries_may_begin_with_hyphens() {
+        for (line, query) in [
+            ("annals search borrow -panic --limit 5", Some("borrow -panic")),
+            ("annals search --dry-run --json", Some("--dry-run")),
+            ("annals --root /tmp search -note --root=/x tea", Some("-note tea")),
+            ("annals search --tool Bash x -- --json", Some("x --json")),
+            ("annals search --fixed --json", Some("")),
+            ("annals search - x", Some("- x")),
+            ("annals search --limit 0 x", None),
+            ("annals list --dry-run", None),
+        ] {
+            let arguments = line.split(' ').map(OsString::from);
+            let parsed = Args::try_parse_from(mark_words(arguments));
+            let found = parsed.ok().map(|args| match args.command {
+                Command::Search(search) => search.query.join(" "),
+                other => format!("{other:?}"),
+            });
+            assert_eq!(found.as_deref(), query, "{line}");
+        }
+    }
+
+    #[test]
+    fn times_and_sizes_have_units() {
+        assert_eq!(
+            ["500ms", "2s", "1.5", "1min"].map(|text| milliseconds(text).ok()),
+            [Some(500), Some(2000), Some(1500), Some(60_000)]
+        );
+        assert_eq!(
+            ["10", "64MB", "1 GiB", "1.5k"].map(|text| bytes(text).ok()),
+            [Some(10), Some(64_000_000), Some(1 << 30), Some(1500)]
+        );
+        for wrong in ["", "s", "-1s", "2h", "0", "1e9s", "nan", "99999999999999999999"] {
+            assert!(milliseconds(wrong).is_err() && bytes(&wrong.replace('s', "MB")).is_err(), "{wrong}");
+        }
+    }
 }

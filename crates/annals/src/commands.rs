@@ -6,6 +6,8 @@ pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod files;
 pub(crate) mod fork;
+#[cfg(feature = "search")]
+pub(crate) mod index;
 pub(crate) mod lineage;
 pub(crate) mod list;
 pub(crate) mod projects;
@@ -13,6 +15,8 @@ pub(crate) mod prompts;
 pub(crate) mod push;
 pub(crate) mod record;
 pub(crate) mod remote;
+#[cfg(feature = "search")]
+pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
@@ -44,6 +48,34 @@ fn read_all(engine: &Engine, files: Vec<TranscriptFile>) -> (Vec<Report>, Option
     });
     (read.collect(), code)
 }
+
+/// Removes the words of transcripts that are gone from the search index, if there is one. A session that was permanently
+/// removed leaves nothing there.
+#[cfg(feature = "search")]
+fn forget_removed(engine: &Engine) {
+    if !engine.home().search_index().exists() {
+        return;
+    }
+    // The removed files go first; new ones are left for the next search.
+    let stop_at_once = |_| std::ops::ControlFlow::Break(());
+    let updated = index_masking(engine).and_then(|masking| {
+        Ok(engine.update_index(&masking, &annals_engine::IndexOptions::default(), stop_at_once)?)
+    });
+    if let Err(failure) = updated {
+        output::complain("the session is gone, and its words are still in the search index");
+        failure.report();
+        output::hint("`annals index update` removes them");
+    }
+}
+
+/// Returns how text is masked before it is indexed: always, whatever is shown.
+#[cfg(feature = "search")]
+fn index_masking(engine: &Engine) -> Result<annals_api::Masking, Failure> {
+    annals_api::Masking::with_rules_in(engine.home().path()).map_err(|error| Failure::secret_rules(&error))
+}
+
+#[cfg(not(feature = "search"))]
+fn forget_removed(_: &Engine) {}
 
 /// Returns the transcripts that an argument names; without one, those of all sessions. Complains about folders that cannot
 /// be read, and notes how many files were skipped.

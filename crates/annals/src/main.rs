@@ -8,6 +8,7 @@ mod commands;
 mod failure;
 mod output;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use annals_api::Masking;
@@ -30,14 +31,22 @@ fn main() -> ExitCode {
 /// The message repeats arguments, which a script may have from an untrusted source. So they are parsed again without
 /// characters that could control the terminal, and that message is printed.
 fn parse() -> Result<Args, Failure> {
-    Args::try_parse().or_else(|error| {
+    Args::try_parse_from(arguments(std::env::args_os())).or_else(|error| {
         let cleaned = std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned());
-        match Args::try_parse_from(cleaned) {
+        match Args::try_parse_from(arguments(cleaned.map(OsString::from))) {
             Err(error) => error.exit(),
             // Only the removed characters were wrong.
             Ok(_) => Err(Failure::arguments(&error)),
         }
     })
+}
+
+/// Returns the arguments as clap takes them.
+fn arguments(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    #[cfg(feature = "search")]
+    return args::mark_words(arguments);
+    #[cfg(not(feature = "search"))]
+    arguments.collect()
 }
 
 /// Returns how secrets are masked in what the command prints; `None` if everything is printed as it is.
@@ -66,6 +75,10 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Prompts(prompts) => commands::prompts::run(&engine, prompts, &args.global),
         Command::Projects => commands::projects::run(&engine, &args.global),
         Command::Roots => commands::projects::roots(&engine, &args.global),
+        #[cfg(feature = "search")]
+        Command::Search(search) => commands::search::run(&engine, search, &args.global),
+        #[cfg(feature = "search")]
+        Command::Index(index) => commands::index::run(&engine, index, &args.global),
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
         Command::Tail(tail) => commands::tail::run(&engine, tail, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),

@@ -3,11 +3,15 @@
 mod clean;
 pub(crate) mod conversation;
 pub(crate) mod diff;
+#[cfg(feature = "search")]
+pub(crate) mod hits;
 mod markdown;
 pub(crate) mod mask;
 pub(crate) mod messages;
 mod progress;
 mod table;
+#[cfg(feature = "search")]
+pub(crate) mod words;
 pub(crate) mod wrap;
 
 use std::env;
@@ -24,7 +28,11 @@ use unicode_width::UnicodeWidthStr;
 use crate::failure::Failure;
 
 pub(crate) use clean::{clean, clean_lines, clean_masked, without_escapes};
+#[cfg(feature = "search")]
+pub(crate) use hits::matches;
 pub(crate) use mask::{masked, masked_json};
+#[cfg(feature = "search")]
+pub(crate) use progress::IndexProgress;
 pub(crate) use progress::Progress;
 pub(crate) use table::Table;
 

@@ -72,7 +72,7 @@ impl Api {
     }
 }
 
-fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
+pub(super) fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
     errors.iter().take(MOST_PROBLEMS).map(ToString::to_string).collect()
 }
 
@@ -122,14 +122,15 @@ pub fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.starts_with("\\\\") || is_drive
 }
 
+/// Which end of a day a date means.
 #[derive(Clone, Copy)]
-enum Day {
+pub(super) enum Day {
     Start,
     End,
 }
 
 /// Reads a time, or the start or the end of a day. What has no offset is in UTC.
-fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
+pub(super) fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }

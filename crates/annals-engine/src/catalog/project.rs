@@ -194,6 +194,19 @@ impl ProjectFilter {
     }
 }
 
+/// Returns the paths that messages of a working directory may record: as it is written, with links resolved, and those of its
+/// worktrees.
+#[cfg(feature = "search")]
+pub(crate) fn paths_of_project(path: &Path) -> Vec<String> {
+    let ProjectFilter { typed, resolved } = ProjectFilter::new(path);
+    let worktrees = git::worktrees(path);
+    let worktrees = worktrees.iter().map(|tree| resolve(tree).to_string_lossy().into_owned());
+    let mut paths: Vec<_> = [typed, resolved].into_iter().chain(worktrees).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
 /// Puts worktrees after their repository, and the group with the most recent session first.
 fn group_worktrees(mut projects: Vec<Project>) -> Vec<Project> {
     let group = |project: &Project| {

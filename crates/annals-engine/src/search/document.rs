@@ -33,6 +33,8 @@ pub(super) struct Document<'e> {
     pub(super) is_error: bool,
     /// The text, as it is in the transcript.
     pub(super) text: Cow<'e, str>,
+    /// The arguments of a call, which the text is made of.
+    pub(super) arguments: Option<Value<'e>>,
     /// The tool and the files of a call.
     pub(super) subject: Option<Subject>,
 }
@@ -78,6 +80,7 @@ pub(super) fn documents<'e>(entry: &Entry<'e>) -> Vec<Document<'e>> {
             call: None,
             is_error: false,
             text: title,
+            arguments: None,
             subject: None,
         };
         return Some(document).filter(has_text).into_iter().collect();
@@ -109,17 +112,34 @@ fn title<'e>(entry: &Entry<'e>) -> Option<Cow<'e, str>> {
 
 fn of_part<'e>(number: usize, role: Role, part: &item::Part<'e>) -> Option<Document<'e>> {
     let plain = |part, text, is_error| {
-        Some(Document { number, part, role, call: None, is_error, text, subject: None })
+        Some(Document { number, part, role, call: None, is_error, text, arguments: None, subject: None })
     };
     let call = |call: &ToolUse<'e>| {
         let subject = Subject { tool: call.name().map(Cow::into_owned), files: tool::files(call) };
-        let text = call.input().map(argument_text).unwrap_or_default().into();
-        let part = Part::ToolInput;
-        Some(Document { number, part, role, call: call.id(), is_error: false, text, subject: Some(subject) })
+        let arguments = call.input();
+        Some(Document {
+            number,
+            part: Part::ToolInput,
+            role,
+            call: call.id(),
+            is_error: false,
+            text: arguments.map(argument_text).unwrap_or_default().into(),
+            arguments,
+            subject: Some(subject),
+        })
     };
     let result = |result: &ToolResult<'e>, is_error| {
         let (part, text) = (Part::ToolOutput, result.content().text());
-        Some(Document { number, part, role, call: result.tool_use_id(), is_error, text, subject: None })
+        Some(Document {
+            number,
+            part,
+            role,
+            call: result.tool_use_id(),
+            is_error,
+            text,
+            arguments: None,
+            subject: None,
+        })
     };
     match part {
         item::Part::Input(input) => plain(of_input(input.kind), input_text(input), false),
@@ -186,8 +206,23 @@ fn add_arguments(value: Value<'_>, depth: usize, text: &mut String) {
 }
 
 /// Returns the text that is indexed and shown: filtered, then cut to a number of bytes, between two characters.
-pub(super) fn searched_text<'t>(text: &'t str, filter: &dyn TextFilter, limit: usize) -> Cow<'t, str> {
-    let filtered = filter.filter(text);
+pub(super) fn searched_text<'t>(
+    document: &'t Document<'_>,
+    filter: &dyn TextFilter,
+    limit: usize,
+) -> Cow<'t, str> {
+    let filtered = match document.arguments.map(|arguments| filter.filter_arguments(arguments.bytes())) {
+        Some(Cow::Owned(arguments)) => {
+            let text = Value::new(&arguments).map(argument_text).unwrap_or_default();
+            Cow::Owned(filter.filter(&text).into_owned())
+        }
+        _ => filter.filter(&document.text),
+    };
+    cut(filtered, limit)
+}
+
+/// Cuts a text to a number of bytes, between two characters.
+fn cut(filtered: Cow<'_, str>, limit: usize) -> Cow<'_, str> {
     if filtered.len() <= limit {
         return filtered;
     }
@@ -349,7 +384,10 @@ mod tests {
                 1
             }
         }
-        let searched = |text| searched_text(text, &Shorter, 8).into_owned();
+        let searched = |text: &str| {
+            let line = format!(r#"{{"type":"user","message":{{"content":"{text}"}}}}"#);
+            searched_text(&documents(&Entry::new(line.as_bytes()))[0], &Shorter, 8).into_owned()
+        };
         assert_eq!(searched("a secret 茶茶"), "a * 茶");
         assert_eq!(searched("short"), "short");
     }

@@ -91,7 +91,7 @@ impl Conditions {
 }
 
 /// Returns the name by which filters are alternatives.
-fn name(condition: &Condition) -> &'static str {
+pub(super) fn name(condition: &Condition) -> &'static str {
     match condition {
         Condition::Tool(_) => "tool",
         Condition::File(_) => "file",

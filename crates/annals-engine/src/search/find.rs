@@ -15,7 +15,9 @@ use super::document::{self, Setting};
 use super::filter::{self, Conditions};
 use super::index::{Index, part_at, role_at, stored_path};
 use super::update;
-use super::{Copy, Hit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter};
+use super::{
+    Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
+};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
@@ -62,11 +64,13 @@ pub(super) fn find(
         filter,
         guard: options.inside.then(|| engine.symlink_guard()),
         width: options.snippet_width,
+        reveal: options.reveal,
+        read_bytes: 0,
         files: HashMap::new(),
     };
     let groups = shower.groups(candidates, options.per_session.is_some())?;
     let sessions = shower.sessions(&groups);
-    let (hits, next) = shower.page(&groups, options)?;
+    let (hits, next, cut) = shower.page(&groups, options)?;
     Ok(Ok(SearchAnswer {
         hits,
         total,
@@ -75,6 +79,8 @@ pub(super) fn find(
         behind: if options.measure_behind { Some(update::behind(engine, Some(index))?) } else { None },
         next,
         corrections: if total == 0 { misspelt_words(&connection, query)? } else { Vec::new() },
+        cut,
+        errors: Vec::new(),
     }))
 }
 
@@ -214,6 +220,10 @@ struct Shower<'s> {
     filter: &'s dyn TextFilter,
     guard: Option<SymlinkGuard>,
     width: usize,
+    /// Whether snippets show the text as it is in the transcript.
+    reveal: bool,
+    /// The bytes of transcripts that were read.
+    read_bytes: u64,
     files: HashMap<i64, TranscriptFile>,
 }
 
@@ -257,12 +267,17 @@ impl Shower<'_> {
         &mut self,
         groups: &[Group],
         options: &SearchOptions,
-    ) -> rusqlite::Result<(Vec<Hit>, Option<SearchCursor>)> {
+    ) -> rusqlite::Result<(Vec<Hit>, Option<SearchCursor>, Option<Limit>)> {
         let start = self.search.start;
         let first = groups.partition_point(|group| !group.candidates[0].is_after(&start));
         let mut hits = Vec::new();
         let mut shown = 0;
+        let mut last = start;
         for (number, group) in groups.iter().enumerate().skip(first) {
+            // The first group is shown in any case, so that every page makes progress.
+            if let Some(limit) = options.reached(self.read_bytes).filter(|_| shown > 0) {
+                return Ok((hits, Some(last), Some(limit)));
+            }
             let before = hits.len();
             for candidate in &group.candidates {
                 if hits.len() - before >= options.per_session.unwrap_or(1) {
@@ -271,12 +286,13 @@ impl Shower<'_> {
                 hits.extend(self.hit(*candidate, group.candidates.len())?);
             }
             shown += usize::from(hits.len() > before);
+            let Candidate { id, score, .. } = group.candidates[0];
+            last = SearchCursor { score, document: id, ..start };
             if shown >= options.limit.max(1) && number + 1 < groups.len() {
-                let last = group.candidates[0];
-                return Ok((hits, Some(SearchCursor { score: last.score, document: last.id, ..start })));
+                return Ok((hits, Some(last), None));
             }
         }
-        Ok((hits, None))
+        Ok((hits, None, None))
     }
 
     /// Returns the hit of a candidate; `None` if no transcript has its text any more.
@@ -315,6 +331,7 @@ impl Shower<'_> {
         for place in self.places(candidate)? {
             let file = self.file(place.file)?.clone();
             if found.len() <= MOST_COPIES && found.iter().all(|(copy, _)| copy.file != file) {
+                self.read_bytes += place.length;
                 let read = self.read(&file, &place, identity);
                 found.extend(read.map(|(entry, snippet)| (Copy { file, entry }, snippet)));
             }
@@ -346,7 +363,7 @@ impl Shower<'_> {
         let entry = Entry::new(&bytes);
         let document =
             document::documents(&entry).into_iter().find(|document| document.number == place.number)?;
-        let text = document::searched_text(&document.text, self.filter, self.index.settings.text_limit);
+        let text = document::searched_text(&document, self.filter, self.index.settings.text_limit);
         let setting = Setting::of(&entry);
         let tokens = Tokens::of(&text);
         let is_same =
@@ -354,7 +371,12 @@ impl Shower<'_> {
         if !is_same || !self.search.query.matches(&tokens) {
             return None;
         }
-        let snippet = Snippet::new(&text, &self.search.query.find(&tokens), self.width);
+        let snippet = if self.reveal {
+            let tokens = Tokens::of(&document.text);
+            Snippet::new(&document.text, &self.search.query.find(&tokens), self.width)
+        } else {
+            Snippet::new(&text, &self.search.query.find(&tokens), self.width)
+        };
         Some((entry.head().id.map(|id| id.decode().into_owned()), snippet))
     }
 
@@ -384,7 +406,7 @@ struct Place {
 }
 
 /// Returns what tells sessions apart.
-fn session_key(file: &TranscriptFile) -> String {
+pub(super) fn session_key(file: &TranscriptFile) -> String {
     file.session.clone().unwrap_or_else(|| file.path.to_string_lossy().into_owned())
 }
 

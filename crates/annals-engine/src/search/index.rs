@@ -31,7 +31,7 @@ use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);

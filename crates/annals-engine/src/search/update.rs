@@ -284,7 +284,7 @@ impl DocumentFold {
         let setting = Setting::of(entry);
         let offset = entry.at().offset + entry.offset_of(body);
         for document in documents {
-            let searched = document::searched_text(&document.text, reader.filter, reader.text_limit);
+            let searched = document::searched_text(&document, reader.filter, reader.text_limit);
             let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
             let mut columns = Columns::default();
             columns.fill(&searched);
@@ -340,13 +340,13 @@ impl AnyFold for Fed<'_, '_> {
 
 /// Calls of a transcript whose results were not found yet. A result names its call, and the call has the tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OpenCalls(VecDeque<(String, Subject)>);
+pub(super) struct OpenCalls(VecDeque<(String, Subject)>);
 
 /// More calls are not open at the same time, unless their results are lost.
 const MOST_OPEN_CALLS: usize = 1024;
 
 impl OpenCalls {
-    fn open(&mut self, call: Option<&str>, subject: Subject) -> Subject {
+    pub(super) fn open(&mut self, call: Option<&str>, subject: Subject) -> Subject {
         if let Some(call) = call {
             self.0.push_back((call.to_owned(), subject.clone()));
             self.0.drain(..self.0.len().saturating_sub(MOST_OPEN_CALLS));
@@ -354,7 +354,7 @@ impl OpenCalls {
         subject
     }
 
-    fn close(&mut self, call: Option<&str>) -> Subject {
+    pub(super) fn close(&mut self, call: Option<&str>) -> Subject {
         let found = call.and_then(|call| self.0.iter().position(|(open, _)| open == call));
         found.and_then(|index| self.0.remove(index)).map(|(_, subject)| subject).unwrap_or_default()
     }
@@ -382,7 +382,7 @@ impl std::fmt::Display for OpenCalls {
 }
 
 impl Subject {
-    fn with_paths_from_root(mut self, project: Option<&str>) -> Self {
+    pub(super) fn with_paths_from_root(mut self, project: Option<&str>) -> Self {
         for file in &mut self.files {
             *file = document::from_root(file, project);
         }

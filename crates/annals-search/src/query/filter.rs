@@ -112,7 +112,8 @@ fn is_path_or_url(value: &str) -> bool {
 }
 
 impl Condition {
-    pub(crate) fn parse(name: &'static str, value: &str) -> Result<Self, FilterError> {
+    /// Returns the condition that `name:value` stands for in a query; an unknown name is taken for `session`.
+    pub fn parse(name: &'static str, value: &str) -> Result<Self, FilterError> {
         let text = || value.to_owned();
         let time = || value.parse::<When>().map_err(|error| FilterError::Date { name, error });
         Ok(match name {
@@ -132,6 +133,11 @@ impl Condition {
 }
 
 impl Role {
+    /// Returns the word that `role:` takes for it.
+    pub fn word(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, role)| *role == self).map_or("", |(word, _)| word)
+    }
+
     const NAMES: [(&'static str, Role); 3] =
         [("user", Role::User), ("assistant", Role::Assistant), ("system", Role::System)];
 }

@@ -104,7 +104,11 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
         for &method in Method::ALL {
             if matches!(
                 method,
-                Method::HistoryList | Method::HistoryProjects | Method::HistoryTrash | Method::HistoryStatus
+                Method::HistoryList
+                    | Method::HistoryProjects
+                    | Method::HistorySearch
+                    | Method::HistoryTrash
+                    | Method::HistoryStatus
             ) || matches!(method, Method::HistoryWatch | Method::HistoryUnwatch | Method::HistoryRestore)
             {
                 continue;
@@ -116,6 +120,10 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
     }
     let list = world.ask("history/list", &json!({})).unwrap();
     assert!(list.get().contains(TEA) && !list.get().contains(SECRET), "{list}");
+    for params in [json!({"query": SECRET}), json!({"query": SECRET, "match": "fixed"})] {
+        let found = world.get("history/search", &params);
+        assert_eq!(found["hits"], json!([]), "{found}");
+    }
     // They take no place from others either, and are in no project.
     let two = world.get("history/list", &json!({"limit": 2}));
     assert_eq!((two["sessions"].as_array().unwrap().len(), two.get("nextCursor")), (2, None));

@@ -73,6 +73,11 @@ const ADDITIONS: &[Addition] = &[
     },
     Addition {
         method: "history/status",
+        spellings: &[r#""history/search","#],
+        reason: "a method searches what was said and printed",
+    },
+    Addition {
+        method: "history/status",
         spellings: &[r#""history/archive","history/unarchive","#],
         reason: "sessions are archived for clients, too",
     },

@@ -35,6 +35,8 @@ fn requests() -> Vec<(&'static str, Value)> {
         ("history/list", json!({})),
         ("history/list", json!({"all": true})),
         ("history/projects", json!({})),
+        // By relevance, the score would depend on the time.
+        ("history/search", json!({"query": "see", "perSession": 20, "snippetWidth": 500, "sort": "time"})),
     ];
     for session in [EVERYWHERE, AI_TITLE, SUMMARY, CUT] {
         for (method, more) in [
@@ -150,6 +152,30 @@ fn check_counts(masked: &Value, revealed: &Value) {
             assert_eq!(item != open, item["masked"].as_u64().is_some_and(|count| count > 0), "{item}");
             assert!(open.get("masked").is_none());
         }
+    }
+}
+
+#[test]
+fn no_search_leads_to_a_secret() {
+    let ((masked_world, secrets), (open_world, _)) = (world(false), world(true));
+    for (_, secret) in &secrets.secrets {
+        for params in [json!({"query": secret}), json!({"query": secret, "match": "fixed"})] {
+            let answer = masked_world.get("history/search", &params);
+            assert_eq!(answer["total"], 0, "{params}: {answer}");
+        }
+        let words = open_world.get("history/search", &with_reveal(&json!({"query": secret})));
+        assert_eq!(words["total"], 0, "the index has no secrets, whoever asks");
+    }
+    let found = |(_, secret): &(&'static str, String)| {
+        let params = with_reveal(&json!({"query": secret, "match": "fixed"}));
+        open_world.get("history/search", &params)["total"].as_u64().unwrap() > 0
+    };
+    assert!(secrets.secrets.iter().filter(|secret| found(secret)).count() > 10);
+    // What the index has on disk.
+    let index = fs::read(open_world.path().join("annals/search.sqlite")).unwrap();
+    let index = String::from_utf8_lossy(&index);
+    for (place, secret) in &secrets.secrets {
+        assert!(!index.to_lowercase().contains(&secret.to_lowercase()), "{place}");
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
     if let Some(agent) = &args.agent {
         server.set_agent(agent.clone());
     }
+    #[cfg(feature = "search")]
+    let _keeper = server.keep_index().map_err(|error| Failure::server(&error))?;
     let ended = if args.stdio {
         annals_server::serve(&server)
     } else {

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use annals_api::to_wire::ToWire;
 use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, open_regular};
 use annals_proto::RawLine;
-use annals_transcript::chain::Chain;
+use annals_transcript::chain::{Chain, NodeIndex};
 use annals_transcript::full_view::Step;
-use annals_transcript::{Kind, Reader, model};
+use annals_transcript::{Flag, Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
 
 use crate::args::{Global, Show, View};
@@ -21,8 +21,8 @@ use crate::output::{self, clean_lines};
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
     let file = engine.transcript(&args.session)?;
-    if args.view != View::Full && args.turn.is_some() {
-        return Err(Failure::usage("only the full view has turns", "leave out `--turn` or `--view`"));
+    if args.view != View::Full && (args.turn.is_some() || args.at.is_some()) {
+        return Err(Failure::usage("only the full view has turns", "leave out `--turn`, `--at` or `--view`"));
     }
     if args.view == View::Raw {
         if global.json {
@@ -56,6 +56,12 @@ fn full(
     {
         return Err(Failure::without_hint(format!("there is no such turn: the session has {}", output::count(turns, "turn"))));
     }
+    let at = args.at.as_deref().map(|at| At::find(conversation, at)).transpose()?;
+    let selected = match (&at, &args.turn) {
+        (Some(at), _) => at.context(conversation),
+        (None, Some(turns)) => Selected::Turns(turns.clone()),
+        (None, None) => Selected::All,
+    };
     let agents =
         if args.subagents { engine.agents(conversation.transcript().file())?.local } else { Vec::new() };
     let mut history = History {
@@ -68,13 +74,95 @@ fn full(
         depth: 0,
         failed: false,
         columns: output::columns(),
+        at,
     };
-    let mut out = output::stdout_for(json);
-    history.print(&mut out, conversation, args.turn.as_ref())?;
-    history.print_rest(&mut out, conversation)?;
+    let mut out = marked_stdout(args, json)?;
+    history.print(&mut out, conversation, &selected)?;
+    if matches!(selected, Selected::All) {
+        history.print_rest(&mut out, conversation)?;
+    }
     out.flush()?;
     note_masked();
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns standard output, on which the words of `--mark` are marked.
+fn marked_stdout(args: &Show, json: bool) -> Result<Box<dyn Write>, Failure> {
+    let out = output::stdout_for(json);
+    #[cfg(feature = "search")]
+    if let (Some(words), false) = (&args.mark, json) {
+        return Ok(Box::new(output::words::MarkedWords::new(out, words)?));
+    }
+    #[cfg(not(feature = "search"))]
+    let _ = args;
+    Ok(out)
+}
+
+/// How many turns before and after that of a message are printed with it.
+const CONTEXT: usize = 2;
+
+/// How many steps before and after a message that belongs to no turn are printed with it.
+const CONTEXT_STEPS: usize = 20;
+
+/// Which part of a conversation is printed.
+enum Selected {
+    All,
+    Turns(RangeInclusive<usize>),
+    Steps(RangeInclusive<usize>),
+}
+
+impl Selected {
+    fn includes(&self, conversation: &Conversation<'_>, place: usize) -> bool {
+        match (self, &conversation.steps()[place]) {
+            (Selected::All, _) => true,
+            (Selected::Turns(turns), Step::Entry { node, .. }) => {
+                conversation.turn_of(*node).is_some_and(|turn| turns.contains(&turn))
+            }
+            (Selected::Turns(_), _) => false,
+            (Selected::Steps(places), _) => places.contains(&place),
+        }
+    }
+}
+
+/// The message that is opened.
+struct At {
+    /// Its place among the steps.
+    place: usize,
+    /// Where it is printed: at itself or, if it is a result, at its call.
+    printed_with: NodeIndex,
+    turn: Option<usize>,
+    is_sidechain: bool,
+}
+
+impl At {
+    fn find(conversation: &Conversation<'_>, beginning: &str) -> Result<Self, Failure> {
+        let session = conversation.session();
+        let id = conversation.transcript().entry(beginning)?;
+        let node_at = |(place, step): (usize, &Step)| match *step {
+            Step::Entry { node, .. } if session.nodes()[node].id == Some(id) => Some((place, node)),
+            _ => None,
+        };
+        let Some((place, node)) = conversation.steps().iter().enumerate().find_map(node_at) else {
+            return Err(Failure::without_hint("this entry is not part of the conversation".to_owned()));
+        };
+        let call =
+            conversation.calls().iter().find(|call| call.result.is_some_and(|(result, _)| result == node));
+        Ok(Self {
+            place,
+            printed_with: call.map_or(node, |call| call.node),
+            turn: conversation.turn_of(node),
+            is_sidechain: session.nodes()[node].has(Flag::Sidechain),
+        })
+    }
+
+    /// Returns what is printed around it.
+    fn context(&self, conversation: &Conversation<'_>) -> Selected {
+        if let Some(turn) = self.turn {
+            return Selected::Turns(turn.saturating_sub(CONTEXT)..=turn + CONTEXT);
+        }
+        let last = conversation.steps().len() - 1;
+        Selected::Steps(self.place.saturating_sub(CONTEXT_STEPS)..=(self.place + CONTEXT_STEPS).min(last))
+    }
 }
 
 /// Says how many secrets were masked. In JSON, each item says it.
@@ -98,6 +186,8 @@ struct History<'a> {
     depth: usize,
     failed: bool,
     columns: Option<usize>,
+    /// The message that `--at` names.
+    at: Option<At>,
 }
 
 /// How deep subagents may be nested to be shown in place. Claude Code nests a few levels; a loop of damaged links never ends.
@@ -108,22 +198,26 @@ impl History<'_> {
         &mut self,
         out: &mut dyn Write,
         conversation: &Conversation<'_>,
-        turns: Option<&RangeInclusive<usize>>,
+        selected: &Selected,
     ) -> Result<(), Failure> {
         let to_wire = ToWire::of(conversation.transcript());
         // Below a call, only the turns of the session itself have numbers.
         let to_wire = if self.depth == 0 { to_wire } else { to_wire.without_turns() };
         let detail = Detail {
-            subagents: self.args.subagents,
+            subagents: self.args.subagents || self.at.as_ref().is_some_and(|at| at.is_sidechain),
             thinking: !self.args.no_thinking,
             expand: self.args.expand,
             tools: self.args.tools,
             columns: self.columns.map(|columns| columns.saturating_sub(self.depth * AGENT.width())),
         };
         let mut printer = Printer::new(out, conversation, detail);
-        for step in conversation.steps().iter().filter(|step| is_selected(conversation, step, turns)) {
+        let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.printed_with);
+        let steps = conversation.steps().iter().enumerate();
+        for (_, step) in steps.filter(|(place, _)| selected.includes(conversation, *place)) {
             if self.json {
                 printer.json(&to_wire.item(conversation, step)?)?;
+            } else if at.is_some_and(|at| matches!(step, Step::Entry { node, .. } if *node == at)) {
+                printer.opened_step(step)?;
             } else {
                 printer.step(step)?;
             }
@@ -134,7 +228,7 @@ impl History<'_> {
             }
         }
         // In JSON, the entries that queued these prompts are marked.
-        if !self.json && turns.is_none() {
+        if !self.json && matches!(selected, Selected::All) {
             printer.queued()?;
         }
         printer.finish()
@@ -181,7 +275,7 @@ impl History<'_> {
         conversation: &Conversation<'_>,
     ) -> Result<(), Failure> {
         if self.json {
-            return self.print(printer.out(), conversation, None);
+            return self.print(printer.out(), conversation, &Selected::All);
         }
         let id = agent.file.agent.as_deref().unwrap_or("?");
         let meta = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
@@ -191,13 +285,13 @@ impl History<'_> {
         let title =
             ["agent", id, &description, &worktree, unlinked].into_iter().filter(|part| !part.is_empty());
         let title = title.collect::<Vec<_>>().join(" ");
-        printer.subagent(&title, |out| self.print(out, conversation, None))
+        printer.subagent(&title, |out| self.print(out, conversation, &Selected::All))
     }
 
     /// Prints the subagents that were not shown in place, because no call is known to have started them. Below an agent there
     /// are none of these: the others belong to its session.
     fn print_rest(&mut self, out: &mut dyn Write, conversation: &Conversation<'_>) -> Result<(), Failure> {
-        if self.args.turn.is_some() || conversation.transcript().file().agent.is_some() {
+        if conversation.transcript().file().agent.is_some() {
             return Ok(());
         }
         let detail =
@@ -216,17 +310,6 @@ fn agents_by_call(agents: &[Subagent]) -> HashMap<String, Vec<usize>> {
         }
     }
     places
-}
-
-/// Returns whether a step belongs to the turns asked for.
-fn is_selected(conversation: &Conversation<'_>, step: &Step, turns: Option<&RangeInclusive<usize>>) -> bool {
-    match (turns, step) {
-        (None, _) => true,
-        (Some(turns), Step::Entry { node, .. }) => {
-            conversation.turn_of(*node).is_some_and(|turn| turns.contains(&turn))
-        }
-        (Some(_), _) => false,
-    }
 }
 
 /// Prints what Claude Code would send on resume.

@@ -28,6 +28,13 @@ pub(crate) fn clean_masked(text: &str) -> Cow<'_, str> {
     cleaned(text, |character| matches!(character, '\n' | '\t'))
 }
 
+/// Returns a piece of one line that was masked as a whole: control characters, marks that reorder text and invisible
+/// characters become U+FFFD.
+#[cfg(feature = "search")]
+pub(crate) fn clean_piece(text: &str) -> Cow<'_, str> {
+    cleaned(text, |_| false)
+}
+
 /// Changes a text that may be borrowed; it stays borrowed if nothing changes.
 fn and_then(text: Cow<'_, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'_, str> {
     match text {

@@ -18,8 +18,8 @@ use annals_transcript::{Entry, Flag, Kind};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    BOLD, CYAN, DIM, RED, YELLOW, clean, clean_lines, count, cut, cut_start, duration, markdown, number,
-    size, time_of_ms, without_escapes, wrap,
+    BOLD, CYAN, DIM, GREEN, RED, YELLOW, clean, clean_lines, count, cut, cut_start, duration, markdown,
+    number, size, time_of_ms, without_escapes, wrap,
 };
 use crate::failure::Failure;
 
@@ -67,13 +67,15 @@ pub(crate) struct Printer<'a> {
     /// The names of context since the last printed line; they are printed together.
     context: Vec<String>,
     in_branch: Option<Cause>,
+    /// The message that was asked for.
+    opened: Option<NodeIndex>,
 }
 
 impl<'a> Printer<'a> {
     pub(crate) fn new(out: &'a mut dyn Write, conversation: &'a Conversation<'a>, detail: Detail) -> Self {
         let out = Prefixed { out, prefix: "", starts_line: true };
         let ids = conversation.session().id_texts();
-        Self { out, conversation, ids, detail, context: Vec::new(), in_branch: None }
+        Self { out, conversation, ids, detail, context: Vec::new(), in_branch: None, opened: None }
     }
 
     pub(crate) fn step(&mut self, step: &Step) -> Result<(), Failure> {
@@ -113,6 +115,30 @@ impl<'a> Printer<'a> {
             }
             Step::Root { kind, live } => self.root(kind, live),
         }
+    }
+
+    /// Prints the message that was asked for: points at it, and shows what is folded elsewhere.
+    pub(crate) fn opened_step(&mut self, step: &Step) -> Result<(), Failure> {
+        let usual = self.detail;
+        self.detail = Detail {
+            expand: true,
+            thinking: true,
+            tools: if usual.tools == Tools::None { Tools::None } else { Tools::Full },
+            ..usual
+        };
+        if let Step::Entry { node, .. } = *step {
+            self.opened = Some(node);
+        }
+        let printed = self.step(step);
+        self.detail = usual;
+        printed
+    }
+
+    /// Returns the turn that begins with an entry.
+    fn turn_started_by(&self, node: NodeIndex) -> Option<&'a Turn> {
+        let conversation = self.conversation;
+        let turn = conversation.turns().get(conversation.turn_of(node)?.checked_sub(1)?)?;
+        (turn.node == node).then_some(turn)
     }
 
     /// Prints why the next entry has no parent. Boundaries print themselves, and in a file whose prompts all lack parents a
@@ -192,11 +218,11 @@ impl<'a> Printer<'a> {
 
     fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
         let node = self.node(index);
-        let turns = self.conversation.turns();
-        if let Some(turn) = self.conversation.turn_of(index).and_then(|number| turns.get(number - 1))
-            && turn.node == index
-        {
+        if let Some(turn) = self.turn_started_by(index) {
             self.turn(turn)?;
+        }
+        if self.opened == Some(index) {
+            self.rule(GREEN, "here")?;
         }
         if let Some(problem) = node.problem {
             let line = format!("line {}: {problem}", node.at.line);

@@ -40,10 +40,15 @@ impl Progress {
 
     /// Counts one more session.
     pub(crate) fn advance(&self) {
+        self.show_if_slow();
+        self.bar.inc(1);
+    }
+
+    /// Shows the bar if the work takes long.
+    fn show_if_slow(&self) {
         if self.bar.is_hidden() && self.start.elapsed() >= DELAY && std::io::stderr().is_terminal() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.inc(1);
     }
 
     /// Removes the bar from the terminal while something is printed.
@@ -77,5 +82,30 @@ impl Progress {
 
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// How far an update of the search index is: a bar with the rate and the time left, on a terminal and if it takes long.
+#[cfg(feature = "search")]
+pub(crate) struct IndexProgress(Progress);
+
+#[cfg(feature = "search")]
+impl IndexProgress {
+    pub(crate) fn new() -> Self {
+        let progress = Progress::new();
+        let template =
+            "indexing {bar:30} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} {eta} left";
+        progress.bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
+        Self(progress)
+    }
+
+    pub(crate) fn set(&self, done: annals_engine::IndexProgress) {
+        self.0.bar.set_length(done.total);
+        self.0.bar.set_position(done.bytes);
+        self.0.show_if_slow();
+    }
+
+    pub(crate) fn finish(&self) {
+        self.0.finish();
     }
 }

@@ -19,6 +19,7 @@ mod processes;
 mod prompts;
 mod push;
 mod record;
+mod search;
 mod secrets;
 #[cfg(unix)]
 mod serve;

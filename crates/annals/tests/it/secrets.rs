@@ -46,6 +46,9 @@ const WITHOUT_TEXT: &[&[&str]] = &[
     &["lineage", EVERYWHERE],
     &["files", EVERYWHERE],
     &["show", SUMMARY],
+    &["search", "see"],
+    &["search", "--fixed", "see"],
+    &["index"],
     &["tools", EVERYWHERE, "--errors"],
 ];
 

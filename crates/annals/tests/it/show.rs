@@ -72,7 +72,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 /// Returns what a command prints on a terminal of so many columns, which `script` provides.
 #[cfg(target_os = "linux")]
-fn on_terminal(home: &testkit::command::Home, columns: usize, args: &str) -> String {
+pub(crate) fn on_terminal(home: &testkit::command::Home, columns: usize, args: &str) -> String {
     run_on_terminal(home, &format!("stty cols {columns} rows 40; {ANNALS} {args}"))
 }
 

@@ -127,6 +127,84 @@ function showList() {
   if (open.id) showFacts();
 }
 
+// ── Search ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const HITS_PAGE_SIZE = 20; // sessions with hits that are loaded at once
+const MAX_SEARCH_MS = 5000; // a search that takes longer shows what it has found
+const FIELDS = {
+  prompt: 'You', reply: 'Claude', thinking: 'Thinking', input: 'Call', output: 'Result', title: 'Title', summary: 'Summary',
+  notification: 'Notice',
+};
+const found = { hits: [], cursor: null, requests: 0 };
+
+/** Searches messages for the words in the box, or with `more` loads the next hits. Answers to earlier requests are ignored. */
+async function search(more) {
+  const request = ++found.requests;
+  const query = $('query').value.trim();
+  if (!query) {
+    $('found').hidden = true;
+    return;
+  }
+  const params = {
+    query, workspacePath: $('project').value || null, limit: HITS_PAGE_SIZE, snippetWidth: 120, maxTimeMs: MAX_SEARCH_MS,
+  };
+  // The server indexes what is new by itself.
+  params.update = false;
+  if (more) params.cursor = found.cursor;
+  try {
+    const result = await ask('history/search', params);
+    if (request !== found.requests) return;
+    found.hits = more ? found.hits.concat(result.hits) : result.hits;
+    found.cursor = result.nextCursor ?? null;
+    showHits(result);
+  } catch (error) {
+    if (request !== found.requests) return;
+    // A query that is typed halfway may be wrong.
+    if (error.code === -32602) showHits({ total: 0, sessions: 0, notices: [error.message] }, found.hits = []);
+    else if (error.code !== -32014) showError(error);
+  }
+}
+
+function showHits(result) {
+  const many = (count, word, words) => `${count.toLocaleString()} ${count === 1 ? word : words}`;
+  const atLeast = result.cut ? 'At least ' : '';
+  $('found').hidden = false;
+  $('found-title').textContent = result.total === 0 ? 'No messages match.'
+    : `${atLeast}${many(result.total, 'match', 'matches')} in ${many(result.sessions, 'session', 'sessions')}`;
+  const hints = [...result.notices ?? []];
+  for (const { word, corrections } of result.corrections ?? []) hints.push(`No message has “${word}”. Did you mean ${corrections.join(', ')}?`);
+  if (result.ranking === 'newest') hints.push('Only the newest of them were ranked.');
+  if (result.behind) hints.push(`Still being indexed: ${many(Math.ceil(result.behind.bytes / 1e6), 'MB', 'MB')}.`);
+  $('found-hint').textContent = hints.join(' ');
+  $('found-hint').hidden = hints.length === 0;
+  $('hits').replaceChildren(...found.hits.map(renderHit));
+  $('more-hits').hidden = !found.cursor;
+}
+
+/** Renders a hit as a link to its message. */
+function renderHit(hit, index) {
+  const isFirst = index === 0 || found.hits[index - 1].session !== hit.session;
+  const facts = [hit.tool ?? (hit.agentId ? 'Agent' : null), FIELDS[hit.field] ?? hit.field, when(hit.timestamp)].filter(Boolean).join(' · ');
+  const place = [hit.session, hit.uuid, hit.agentId].map((part) => encodeURIComponent(part ?? '')).join('/');
+  return make('li', {}, make('a', { href: `#${place}` },
+    isFirst ? make('strong', { dir: 'auto' }, text(hit.title) || 'Untitled') : null,
+    make('span', { class: 'snippet' }, ...marked(hit)),
+    make('small', {}, hit.error ? `${facts} · error` : facts)));
+}
+
+/** Returns the snippet of a hit as text, with elements around what matches. */
+function marked({ snippet, matches }) {
+  const characters = Array.from(snippet);
+  const piece = (from, to) => characters.slice(from, to).join('');
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of matches) {
+    parts.push(piece(at, start), make('mark', {}, piece(start, end)));
+    at = end;
+  }
+  return [...parts, piece(at)];
+}
+
 async function loadProjects() {
   try {
     const { projects } = await ask('history/projects', {});
@@ -140,10 +218,11 @@ async function loadProjects() {
 
 // ── One session ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-const open = { id: null, session: null, offset: null, before: null, calls: new Map(), results: new Map() };
+const open = { id: null, agent: null, session: null, offset: null, before: null, calls: new Map(), results: new Map() };
 
-async function show(id) {
-  Object.assign(open, { id, session: null, offset: null, before: null, calls: new Map(), results: new Map() });
+/** Shows a session from its end, or around the message with a uuid. With an agent, its conversation is shown. */
+async function show(id, uuid = null, agent = null) {
+  Object.assign(open, { id, agent, session: null, offset: null, before: null, calls: new Map(), results: new Map() });
   follow();
   showError(null);
   if (id) showNotice(null);
@@ -159,17 +238,44 @@ async function show(id) {
   if (!id) return;
   showFacts();
   try {
-    const result = await ask('history/read', { sessionId: id, last: true, limit: ITEMS_PAGE_SIZE, ...workspace(open.session) });
-    if (open.id !== id) return;
+    const from = uuid ? { around: uuid } : { last: true };
+    const result = await ask('history/read', { sessionId: id, ...from, limit: ITEMS_PAGE_SIZE, ...named() });
+    if (open.id !== id || open.agent !== agent) return;
     open.offset = result.offset;
     open.before = result.previousCursor ?? null;
     $('history').append(...render(result.items));
     $('earlier').hidden = !open.before;
-    toEnd();
-    follow();
+    if (uuid) toMessage(uuid, result.items);
+    else toEnd();
+    // If something follows the page, new entries would not stand behind their predecessors.
+    if (result.nextCursor) showRest(id);
+    else follow();
   } catch (error) {
     if (open.id === id) showError(NOT_FOUND_CODES.includes(error.code) ? NO_SESSION : error);
   }
+}
+
+/** Scrolls to a message of a page and marks it. The result of a call has no article: it is shown with its call. */
+function toMessage(uuid, items) {
+  const article = document.querySelector(`#history article[data-uuid="${CSS.escape(uuid)}"]`);
+  const parts = items.find((item) => item.uuid === uuid)?.parts ?? [];
+  const call = parts.map((part) => open.calls.get(part?.tool_use_id)?.element).find(Boolean);
+  const target = article ?? call?.closest('article');
+  if (!target) return;
+  target.classList.add('opened');
+  (call ? [call] : target.querySelectorAll('details')).forEach((details) => { details.open = true; });
+  (call ?? target).scrollIntoView({ block: 'center' });
+}
+
+/** Offers the rest of a session of which a page in the middle is shown. */
+function showRest(id) {
+  const rest = button('Show the end of the session', () => { rest.remove(); show(id, null, open.agent); });
+  $('history').append(rest);
+}
+
+/** Returns the parameters that select the open transcript. */
+function named() {
+  return { ...workspace(open.session), ...(open.agent ? { agentId: open.agent } : {}) };
 }
 
 /** Returns the parameter that selects a session among several with its id: the path of its transcript. */
@@ -294,7 +400,7 @@ function showNotice(words, ...buttons) {
 async function showEarlier() {
   const id = open.id;
   try {
-    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS_PAGE_SIZE, ...workspace(open.session) });
+    const result = await ask('history/read', { sessionId: id, cursor: open.before, limit: ITEMS_PAGE_SIZE, ...named() });
     if (open.id !== id) return;
     open.before = result.previousCursor ?? null;
     const page = document.querySelector('main');
@@ -581,7 +687,7 @@ function follow() {
   sessionStream?.close();
   sessionStream = null;
   if (!open.id || open.offset === null || document.hidden) return;
-  const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...workspace(open.session) });
+  const query = new URLSearchParams({ sessionId: open.id, offset: open.offset, ...named() });
   sessionStream = listen(`/events?${query}`, {
     appended: (event) => {
       const isAtEnd = atEnd();
@@ -622,13 +728,14 @@ function toEnd() {
 let typing = null;
 $('query').addEventListener('input', () => {
   clearTimeout(typing);
-  typing = setTimeout(() => load(), 150);
+  typing = setTimeout(() => { load(); search(); }, 150);
 });
-$('project').addEventListener('change', () => load());
+$('project').addEventListener('change', () => { load(); search(); });
 $('archived').addEventListener('change', () => load());
 $('cancel').addEventListener('click', () => $('confirm').close());
 $('proceed').addEventListener('click', () => $('confirm').close('proceed'));
 $('more').addEventListener('click', () => load(true));
+$('more-hits').addEventListener('click', () => search(true));
 $('earlier').addEventListener('click', showEarlier);
 $('newest').addEventListener('click', toEnd);
 pane.addEventListener('scroll', () => { if (atEnd()) $('newest').hidden = true; }, { passive: true });
@@ -639,14 +746,15 @@ document.addEventListener('keydown', (event) => {
   if (event.key === '/' && !isTyping) {
     $('query').select();
     event.preventDefault();
-  } else if ((event.key === 'ArrowDown' || event.key === 'ArrowUp') && event.target.matches('#query, #sessions a')) {
-    const links = [...document.querySelectorAll('#sessions a')];
+  } else if ((event.key === 'ArrowDown' || event.key === 'ArrowUp') && event.target.matches('#query, nav a')) {
+    const links = [...document.querySelectorAll('nav a')];
     const next = links.indexOf(event.target) + (event.key === 'ArrowDown' ? 1 : -1);
     (links[next] ?? (next < 0 ? $('query') : null))?.focus();
     event.preventDefault();
   } else if (event.key === 'Escape' && event.target === $('query')) {
     $('query').value = '';
     load();
+    search();
   }
 });
 
@@ -666,7 +774,8 @@ function go() {
   if (takeToken()) return start();
   if (!hasToken()) return showNoAccess(NO_TOKEN);
   try {
-    show(decodeURIComponent(location.hash.slice(1)) || null);
+    const [id, uuid, agent] = location.hash.slice(1).split('/').map(decodeURIComponent);
+    show(id || null, uuid || null, agent || null);
   } catch {
     show(null);
     showError(NO_SESSION);

@@ -1,0 +1,543 @@
+//! Search without an index: reads transcripts and looks for a pattern in their texts.
+//!
+//! Texts are decoded and filtered before the pattern sees them, so that it finds what a person would read and nothing that is
+//! masked. Most entries do not have to be decoded: a word that every match has must stand in their bytes.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use annals_search::{Condition, Filter, Match, Part, Role, Snippet};
+use annals_transcript::line::read_span;
+use annals_transcript::{Entry, Kind, Reader};
+use jiff::Timestamp;
+use memchr::memmem;
+use rayon::prelude::*;
+use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, HirKind};
+
+use super::document::{self, Document, Setting, Subject};
+use super::find::session_key;
+use super::update::OpenCalls;
+use super::{Copy, Hit, Limit, SearchAnswer, SearchCursor, SearchOptions, TextFilter, filter};
+use crate::catalog::FileFilter;
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::files::{TranscriptFile, open_regular};
+use crate::symlink_guard::SymlinkGuard;
+
+/// Limits are checked after so many bytes.
+const STEP: u64 = 256 << 10;
+
+/// Shorter words stand in nearly every entry.
+const SHORTEST_WORD: usize = 2;
+
+/// What is looked for in the texts of transcripts.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    regex: Regex,
+    /// A text that every match contains, and that JSON spells as it is or with `\u`.
+    required: Option<String>,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// There is nothing to look for.
+    #[error("the pattern is empty")]
+    Empty,
+    /// It is not a regular expression.
+    #[error("the pattern is not a regular expression: {0}")]
+    Syntax(String),
+    /// It would need too much memory.
+    #[error("the pattern is too large")]
+    TooLarge,
+}
+
+impl Pattern {
+    /// Returns a regular expression as a pattern. `^` and `$` match at lines; `(?i)` ignores case.
+    pub fn regex(text: &str) -> Result<Self, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        let regex = RegexBuilder::new(text).multi_line(true).build().map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
+            error => PatternError::Syntax(reason(&error.to_string())),
+        })?;
+        let parsed = regex_syntax::ParserBuilder::new().multi_line(true).build().parse(text).ok();
+        let required = parsed.and_then(|parsed| required_text(&parsed));
+        Ok(Self { regex, required })
+    }
+
+    /// Returns a pattern that finds exactly this text.
+    pub fn fixed(text: &str) -> Result<Self, PatternError> {
+        Self::regex(&regex::escape(text))
+    }
+
+    /// Returns where the pattern matches in a text.
+    fn find(&self, text: &str) -> Vec<Match> {
+        let found = self.regex.find_iter(text).filter(|found| !found.is_empty());
+        found.map(|found| Match { range: found.range(), term: 0 }).collect()
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        self.regex.find_iter(text).any(|found| !found.is_empty())
+    }
+}
+
+/// Returns the reason in an error of the regular expression, which also repeats the expression on other lines.
+fn reason(message: &str) -> String {
+    let last = message.lines().last().unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+/// Returns the longest text that every match of an expression contains, and that stands in JSON as it is.
+fn required_text(expression: &Hir) -> Option<String> {
+    match expression.kind() {
+        HirKind::Literal(literal) => longest_plain(std::str::from_utf8(&literal.0).ok()?),
+        HirKind::Capture(capture) => required_text(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => required_text(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(required_text).max_by_key(String::len),
+        _ => None,
+    }
+}
+
+/// Returns the longest part of a text without characters that JSON escapes, or that stand between joined texts.
+fn longest_plain(text: &str) -> Option<String> {
+    let is_other =
+        |character: char| character.is_whitespace() || character.is_control() || "\"\\/".contains(character);
+    let longest = text.split(is_other).max_by_key(|part| part.len())?;
+    (longest.len() >= SHORTEST_WORD).then(|| longest.to_owned())
+}
+
+pub(super) fn scan(
+    engine: &Engine,
+    pattern: &Pattern,
+    filters: &[Filter],
+    filter: &dyn TextFilter,
+    options: &SearchOptions,
+) -> Result<SearchAnswer, Error> {
+    let start = start(pattern, options)?;
+    let scan = Scan {
+        pattern,
+        filter,
+        options,
+        conditions: Conditions::of(filters, options)?,
+        prefilter: Prefilter::of(pattern, filters, filter),
+        guard: options.inside.then(|| engine.symlink_guard()),
+        read: AtomicU64::new(0),
+        reached: Mutex::new(None),
+    };
+    let selection = engine.transcripts();
+    let files: Vec<_> =
+        selection.files.into_iter().filter(|file| scan.conditions.includes_file(file)).collect();
+    let mut errors = selection.errors;
+    let read: Vec<_> = files.par_iter().enumerate().map(|(number, file)| scan.file(number, file)).collect();
+    let mut candidates = Vec::new();
+    for (found, file) in read.into_iter().zip(&files) {
+        match found {
+            Ok(found) => candidates.extend(found),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => errors.push(Error::read(&file.path, error)),
+        }
+    }
+    let copies = take_copies(&mut candidates);
+    candidates.sort_by(|one, other| other.time.cmp(&one.time).then(other.identity.cmp(&one.identity)));
+    let sessions: HashSet<_> = candidates.iter().map(|found| session_key(&files[found.file])).collect();
+    let shower = Shower { scan: &scan, files: &files, copies, start };
+    let total = candidates.len() as u64;
+    let (hits, next) = shower.page(shower.groups(candidates));
+    Ok(SearchAnswer {
+        hits,
+        total,
+        sessions: sessions.len(),
+        next,
+        cut: *scan.reached.lock().unwrap_or_else(PoisonError::into_inner),
+        errors,
+        ..SearchAnswer::default()
+    })
+}
+
+/// Returns where the answer begins: a position before all hits, or the one that the caller gives.
+fn start(pattern: &Pattern, options: &SearchOptions) -> Result<SearchCursor, Error> {
+    use std::hash::BuildHasher;
+    // A cursor belongs to the pattern that it came from.
+    let generation = foldhash::quality::FixedState::default().hash_one(pattern.regex.as_str());
+    match options.after {
+        Some(cursor) if cursor.generation == generation => Ok(cursor),
+        Some(_) => Err(Error::new(ErrorKind::Query {
+            reason: "the position belongs to another search; search again from the first page".to_owned(),
+        })),
+        None => Ok(SearchCursor {
+            generation,
+            newest: 0,
+            now: options.now.timestamp().as_millisecond(),
+            score: f64::INFINITY,
+            document: i64::MAX,
+        }),
+    }
+}
+
+/// Removes candidates that are the same part of the same message as an earlier one. Returns in which other files each stands.
+fn take_copies(candidates: &mut Vec<Candidate>) -> HashMap<i64, Vec<usize>> {
+    let mut copies: HashMap<i64, Vec<usize>> = HashMap::new();
+    candidates.sort_by_key(|found| (found.identity, found.file, found.offset));
+    candidates.dedup_by(|copy, first| {
+        let is_copy = copy.identity == first.identity;
+        if is_copy && copy.file != first.file {
+            copies.entry(first.identity).or_default().push(copy.file);
+        }
+        is_copy
+    });
+    copies
+}
+
+/// One search through all files.
+struct Scan<'s> {
+    pattern: &'s Pattern,
+    filter: &'s dyn TextFilter,
+    options: &'s SearchOptions,
+    conditions: Conditions<'s>,
+    prefilter: Option<Prefilter>,
+    guard: Option<SymlinkGuard>,
+    /// The bytes that were read.
+    read: AtomicU64,
+    /// The limit that was reached first.
+    reached: Mutex<Option<Limit>>,
+}
+
+/// A part of a message that matches.
+#[derive(Clone, Debug)]
+struct Candidate {
+    identity: i64,
+    file: usize,
+    offset: u64,
+    length: u64,
+    number: usize,
+    part: Part,
+    role: Role,
+    is_error: bool,
+    time: Option<i64>,
+    tool: Option<Box<str>>,
+}
+
+impl Candidate {
+    #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
+    fn score(&self) -> f64 {
+        self.time.unwrap_or(0) as f64
+    }
+
+    fn is_after(&self, cursor: &SearchCursor) -> bool {
+        cursor.score.total_cmp(&self.score()).then(cursor.document.cmp(&self.identity)).is_gt()
+    }
+}
+
+impl Scan<'_> {
+    fn open(&self, file: &TranscriptFile) -> std::io::Result<File> {
+        match &self.guard {
+            Some(guard) => {
+                let opened = guard.open(&file.path)?.map(|(file, _)| file);
+                opened.ok_or_else(|| std::io::ErrorKind::NotFound.into())
+            }
+            None => open_regular(&file.path),
+        }
+    }
+
+    /// Returns what matches in a transcript.
+    fn file(&self, number: usize, file: &TranscriptFile) -> std::io::Result<Vec<Candidate>> {
+        let mut found = Vec::new();
+        if self.is_over() {
+            return Ok(found);
+        }
+        let mut reader = Reader::new(self.open(file)?);
+        let mut calls = OpenCalls::default();
+        let mut unchecked = 0;
+        while let Some(entry) = reader.read()? {
+            unchecked += entry.bytes().len() as u64;
+            if unchecked >= STEP {
+                self.read.fetch_add(std::mem::take(&mut unchecked), Ordering::Relaxed);
+                if self.is_over() {
+                    break;
+                }
+            }
+            if self.prefilter.as_ref().is_none_or(|prefilter| prefilter.may_match(&entry)) {
+                self.entry(number, file, &entry, &mut calls, &mut found);
+            }
+        }
+        self.read.fetch_add(unchecked, Ordering::Relaxed);
+        Ok(found)
+    }
+
+    fn entry(
+        &self,
+        number: usize,
+        file: &TranscriptFile,
+        entry: &Entry<'_>,
+        calls: &mut OpenCalls,
+        found: &mut Vec<Candidate>,
+    ) {
+        let documents = document::documents(entry);
+        let (Some(body), false) = (entry.body(), documents.is_empty()) else { return };
+        let setting = Setting::of(entry);
+        let offset = entry.at().offset + entry.offset_of(body);
+        for mut document in documents {
+            let call = document.call.as_deref();
+            let subject = match document.subject.take() {
+                Some(subject) => calls.open(call, subject.with_paths_from_root(setting.project.as_deref())),
+                None => calls.close(call),
+            };
+            if !self.conditions.hold(&document, &setting, &subject) {
+                continue;
+            }
+            let text = document::searched_text(&document, self.filter, usize::MAX);
+            if self.pattern.matches(&text) {
+                let identity = document::identity(&file.path, offset, entry, &setting, &document, &text);
+                found.push(Candidate {
+                    identity,
+                    file: number,
+                    offset,
+                    length: body.bytes().len() as u64,
+                    number: document.number,
+                    part: document.part,
+                    role: document.role,
+                    is_error: document.is_error,
+                    time: setting.time,
+                    tool: subject.tool.map(String::into_boxed_str),
+                });
+            }
+        }
+    }
+
+    /// Returns whether a limit is reached, and remembers which.
+    fn is_over(&self) -> bool {
+        let Some(limit) = self.options.reached(self.read.load(Ordering::Relaxed)) else { return false };
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(limit);
+        true
+    }
+}
+
+/// Tells from the bytes of most entries that nothing in them matches.
+struct Prefilter {
+    required: memmem::Finder<'static>,
+    escape: memmem::Finder<'static>,
+}
+
+impl Prefilter {
+    /// Returns `None` if every entry has to be decoded: no text is in every match, the filter may write that text, or
+    /// filters ask for the tool of a result, which its call names.
+    fn of(pattern: &Pattern, filters: &[Filter], filter: &dyn TextFilter) -> Option<Self> {
+        let needs_calls =
+            |filter: &Filter| matches!(filter.condition, Condition::Tool(_) | Condition::File(_));
+        let required = pattern.required.as_deref().filter(|required| !filter.may_write(required))?;
+        if filters.iter().any(needs_calls) {
+            return None;
+        }
+        Some(Self {
+            required: memmem::Finder::new(required.as_bytes()).into_owned(),
+            escape: memmem::Finder::new(b"\\u").into_owned(),
+        })
+    }
+
+    /// Returns whether a text of an entry may match. The words of notices are not those of their bytes.
+    fn may_match(&self, entry: &Entry<'_>) -> bool {
+        !matches!(entry.kind(), Kind::User | Kind::Assistant)
+            || self.required.find(entry.bytes()).is_some()
+            || self.escape.find(entry.bytes()).is_some()
+    }
+}
+
+/// The filters of a query, for documents that are not in an index.
+struct Conditions<'q> {
+    /// Conditions that do not hold.
+    negated: Vec<Resolved<'q>>,
+    /// Conditions of which one in each list holds.
+    alternatives: Vec<(&'static str, Vec<Resolved<'q>>)>,
+    /// Beginnings of sessions' ids, and whether they are left out.
+    sessions: Vec<(String, bool)>,
+}
+
+/// A condition whose parts are computed once.
+enum Resolved<'q> {
+    Plain(&'q Condition),
+    Path(&'q Condition, FileFilter),
+    Before(Timestamp),
+    After(Timestamp),
+}
+
+impl<'q> Conditions<'q> {
+    fn of(filters: &'q [Filter], options: &SearchOptions) -> Result<Self, Error> {
+        let mut conditions = Self { negated: Vec::new(), alternatives: Vec::new(), sessions: Vec::new() };
+        let resolve = |when: &annals_search::When| {
+            when.resolve(&options.now)
+                .map_err(|error| Error::new(ErrorKind::Query { reason: error.to_string() }))
+        };
+        for filter in filters {
+            let resolved = match &filter.condition {
+                Condition::Session(session) => {
+                    conditions.sessions.push((session.to_lowercase(), filter.is_negated));
+                    continue;
+                }
+                Condition::Before(when) => Resolved::Before(resolve(when)?),
+                Condition::After(when) => Resolved::After(resolve(when)?),
+                condition @ (Condition::Project(path) | Condition::File(path)) => {
+                    Resolved::Path(condition, FileFilter::new(path))
+                }
+                condition => Resolved::Plain(condition),
+            };
+            let name = filter::name(&filter.condition);
+            let known =
+                conditions.alternatives.iter_mut().find(|(known, _)| *known == name && name != "time");
+            match known {
+                _ if filter.is_negated => conditions.negated.push(resolved),
+                Some((_, alternatives)) => alternatives.push(resolved),
+                None => conditions.alternatives.push((name, vec![resolved])),
+            }
+        }
+        Ok(conditions)
+    }
+
+    fn includes_file(&self, file: &TranscriptFile) -> bool {
+        let session = file.session.as_deref().unwrap_or_default().to_lowercase();
+        let named = |negated| {
+            self.sessions
+                .iter()
+                .any(|(wanted, is_negated)| *is_negated == negated && session.starts_with(wanted))
+        };
+        !named(true) && (named(false) || self.sessions.iter().all(|(_, is_negated)| *is_negated))
+    }
+
+    fn hold(&self, document: &Document<'_>, setting: &Setting<'_>, subject: &Subject) -> bool {
+        let holds = |condition: &Resolved<'_>| condition.holds(document, setting, subject);
+        !self.negated.iter().any(holds)
+            && self.alternatives.iter().all(|(_, alternatives)| alternatives.iter().any(holds))
+    }
+}
+
+impl Resolved<'_> {
+    fn holds(&self, document: &Document<'_>, setting: &Setting<'_>, subject: &Subject) -> bool {
+        let time = || setting.time.and_then(|time| Timestamp::from_millisecond(time).ok());
+        match self {
+            Resolved::Before(end) => time().is_some_and(|time| time < *end),
+            Resolved::After(start) => time().is_some_and(|time| time >= *start),
+            Resolved::Path(Condition::Project(_), wanted) => {
+                setting.project.as_deref().is_some_and(|project| wanted.matches(project, None))
+            }
+            Resolved::Path(_, wanted) => subject.files.iter().any(|file| wanted.matches(file, None)),
+            Resolved::Plain(condition) => match condition {
+                Condition::Tool(wanted) => {
+                    subject.tool.as_ref().is_some_and(|tool| tool.eq_ignore_ascii_case(wanted))
+                }
+                Condition::Branch(wanted) => {
+                    setting.branch.as_deref().is_some_and(|branch| branch.eq_ignore_ascii_case(wanted))
+                }
+                Condition::Model(wanted) => setting
+                    .model
+                    .as_deref()
+                    .is_some_and(|model| model.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())),
+                Condition::Role(role) => document.role == *role,
+                Condition::In(parts) => parts.contains(&document.part),
+                Condition::IsError => document.is_error,
+                _ => true,
+            },
+        }
+    }
+}
+
+/// Reads what is shown of candidates.
+struct Shower<'s> {
+    scan: &'s Scan<'s>,
+    files: &'s [TranscriptFile],
+    copies: HashMap<i64, Vec<usize>>,
+    start: SearchCursor,
+}
+
+impl Shower<'_> {
+    /// Groups candidates by session, in the order of the newest of each; or lets each stand alone.
+    fn groups(&self, candidates: Vec<Candidate>) -> Vec<Vec<Candidate>> {
+        let mut groups: Vec<Vec<Candidate>> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for candidate in candidates {
+            let group = match self.scan.options.per_session {
+                Some(_) => *known.entry(session_key(&self.files[candidate.file])).or_insert(groups.len()),
+                None => groups.len(),
+            };
+            match groups.get_mut(group) {
+                Some(group) => group.push(candidate),
+                None => groups.push(vec![candidate]),
+            }
+        }
+        groups
+    }
+
+    /// Returns the hits of a page, and where the next one begins.
+    fn page(&self, groups: Vec<Vec<Candidate>>) -> (Vec<Hit>, Option<SearchCursor>) {
+        let options = self.scan.options;
+        let mut hits = Vec::new();
+        let mut shown = 0;
+        let mut rest = groups.into_iter().filter(|group| group[0].is_after(&self.start)).peekable();
+        while let Some(group) = rest.next() {
+            let before = hits.len();
+            for candidate in &group {
+                if hits.len() - before >= options.per_session.unwrap_or(1) {
+                    break;
+                }
+                hits.extend(self.hit(candidate, group.len()));
+            }
+            shown += usize::from(hits.len() > before);
+            if shown >= options.limit.max(1) && rest.peek().is_some() {
+                let last = &group[0];
+                let next = SearchCursor { score: last.score(), document: last.identity, ..self.start };
+                return (hits, Some(next));
+            }
+        }
+        (hits, None)
+    }
+
+    /// Returns the hit of a candidate; `None` if its transcript was changed meanwhile.
+    fn hit(&self, candidate: &Candidate, in_session: usize) -> Option<Hit> {
+        let file = &self.files[candidate.file];
+        let mut opened = self.scan.open(file).ok()?;
+        let bytes = read_span(&mut opened, candidate.offset, candidate.length).ok()?;
+        let entry = Entry::new(&bytes);
+        let document =
+            document::documents(&entry).into_iter().find(|document| document.number == candidate.number)?;
+        let text = document::searched_text(&document, self.scan.filter, usize::MAX);
+        let found = self.scan.pattern.find(&text);
+        let tool = candidate.tool.as_deref().map(str::to_owned);
+        let tool = tool.or_else(|| self.tool_of_call(file, document.call.as_deref()?));
+        let copies = self.copies.get(&candidate.identity).into_iter().flatten();
+        (!found.is_empty()).then(|| Hit {
+            file: file.clone(),
+            entry: entry.head().id.map(|id| id.decode().into_owned()),
+            part: candidate.part,
+            role: candidate.role,
+            tool,
+            project: Setting::of(&entry).project.map(std::borrow::Cow::into_owned),
+            time: candidate.time.and_then(|time| Timestamp::from_millisecond(time).ok()),
+            is_error: candidate.is_error,
+            score: candidate.score(),
+            snippet: Snippet::new(&text, &found, self.scan.options.snippet_width),
+            copies: copies.map(|copy| Copy { file: self.files[*copy].clone(), entry: None }).collect(),
+            in_session,
+        })
+    }
+
+    /// Returns the tool of a call whose entry was not decoded.
+    fn tool_of_call(&self, file: &TranscriptFile, call: &str) -> Option<String> {
+        let mut reader = Reader::new(self.scan.open(file).ok()?);
+        let id = memmem::Finder::new(call.as_bytes());
+        while let Ok(Some(entry)) = reader.read() {
+            if entry.kind() == Kind::Assistant && id.find(entry.bytes()).is_some() {
+                let mut documents = document::documents(&entry).into_iter();
+                let found = documents
+                    .find(|document| document.subject.is_some() && document.call.as_deref() == Some(call));
+                if let Some(found) = found {
+                    return found.subject.and_then(|subject| subject.tool);
+                }
+            }
+        }
+        None
+    }
+}

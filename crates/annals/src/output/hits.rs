@@ -1,0 +1,195 @@
+//! Hits of a search, for people: grouped by session, with the match marked and the command that opens each.
+
+use std::fmt::Write as _;
+use std::io::Write;
+
+use annals_api::Found;
+use annals_proto::{SearchField, SearchHit};
+use jiff::Timestamp;
+use unicode_width::UnicodeWidthStr;
+
+use super::words::MARK;
+use super::{BOLD, CYAN, DIM, RED, ago, clean, count, cut, cut_start, local_time, masked, without_escapes};
+use crate::failure::Failure;
+
+/// The columns before a snippet: two blanks, the part of the message, and two blanks.
+const LABEL: usize = 14;
+const INDENT: usize = 2 + LABEL + 2;
+/// The narrowest that a snippet is.
+const NARROWEST: usize = 24;
+/// Longer queries are not repeated in commands.
+const LONGEST_MARK: usize = 60;
+
+/// Prints hits.
+pub(crate) struct Printer {
+    /// The width of the terminal, if there is one.
+    pub(crate) columns: Option<usize>,
+    /// The words that `show` is to mark.
+    pub(crate) mark: Option<String>,
+    /// The config folders that were given, which the commands need, too.
+    pub(crate) roots: Vec<String>,
+    pub(crate) is_flat: bool,
+}
+
+/// Returns how wide snippets are on a terminal.
+pub(crate) fn snippet_width(columns: usize) -> usize {
+    // The longest lines are hard to read.
+    columns.saturating_sub(INDENT).clamp(NARROWEST, 160)
+}
+
+impl Printer {
+    pub(crate) fn print(&self, out: &mut dyn Write, found: &Found) -> Result<(), Failure> {
+        let now = Timestamp::now();
+        let mut last: Option<&SearchHit> = None;
+        for hit in &found.result.hits {
+            let is_new = last.is_none_or(|last| self.is_flat || last.session != hit.session);
+            if is_new {
+                if last.is_some() {
+                    writeln!(out)?;
+                }
+                self.session(out, hit, now)?;
+            }
+            self.hit(out, hit)?;
+            last = Some(hit);
+        }
+        Ok(())
+    }
+
+    /// Prints what is known of a session: its title, and below it project, time and number of matches.
+    fn session(&self, out: &mut dyn Write, hit: &SearchHit, now: Timestamp) -> Result<(), Failure> {
+        let title = hit.title.as_deref().map(|title| super::one_line(&without_escapes(title)));
+        let title = title.unwrap_or_else(|| "(untitled)".to_owned());
+        let title = clean(&title).into_owned();
+        writeln!(
+            out,
+            "{BOLD}{}{BOLD:#}",
+            self.columns.map_or(title.clone(), |columns| cut(&title, columns))
+        )?;
+        let time = hit.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
+        let matches = (!self.is_flat && hit.in_session > 1).then(|| super::matches(hit.in_session));
+        let id = hit.session.as_deref().map(short_id);
+        let facts = [id, time.map(|time| ago(time, now)), matches];
+        let facts: Vec<_> = facts.into_iter().flatten().collect();
+        let facts = clean(&facts.join(" · ")).into_owned();
+        let project = hit.project_path.as_deref().map(|path| clean(path).into_owned()).unwrap_or_default();
+        let room = self.columns.map(|columns| columns.saturating_sub(facts.width() + 3).max(8));
+        let project = room.map_or(project.clone(), |room| cut_start(&project, room));
+        let line = if project.is_empty() { facts } else { format!("{project} · {facts}") };
+        writeln!(out, "{DIM}{line}{DIM:#}")?;
+        Ok(())
+    }
+
+    /// Prints a hit: what it is, its snippet, and the command that opens it.
+    fn hit(&self, out: &mut dyn Write, hit: &SearchHit) -> Result<(), Failure> {
+        let label = cut(&clean(&label(hit)), LABEL);
+        let pad = " ".repeat(LABEL.saturating_sub(label.width()));
+        let style = if hit.error { RED } else { CYAN };
+        writeln!(out, "  {style}{label}{style:#}{pad}  {}", marked(hit))?;
+        let time = hit.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
+        let time = time.map_or_else(String::new, local_time);
+        let pad = " ".repeat(INDENT);
+        match self.command(hit) {
+            Some(command) => {
+                let gap = if time.is_empty() { "" } else { "  " };
+                writeln!(out, "{pad}{DIM}{time}{gap}{command}{DIM:#}")?;
+            }
+            None => writeln!(out, "{pad}{DIM}{time}{DIM:#}")?,
+        }
+        Ok(())
+    }
+
+    /// Returns the command that opens a hit.
+    fn command(&self, hit: &SearchHit) -> Option<String> {
+        let name = hit.agent_id.as_deref().or(hit.session.as_deref())?;
+        let name = if hit.agent_id.is_some() { name.to_owned() } else { short_id(name) };
+        let mut words = vec!["annals".to_owned(), "show".to_owned(), shell_word(&name)];
+        if let Some(uuid) = &hit.uuid {
+            words.extend(["--at".to_owned(), shell_word(&short_id(uuid))]);
+            let mark = self.mark.as_deref().filter(|mark| mark.width() <= LONGEST_MARK);
+            words.extend(mark.map(|mark| format!("--mark {}", shell_word(mark))));
+        }
+        words.extend(self.roots.iter().map(|root| format!("--root {}", shell_word(root))));
+        Some(clean(&words.join(" ")).into_owned())
+    }
+}
+
+/// Returns what a hit is, in a word or two.
+fn label(hit: &SearchHit) -> String {
+    let field = match hit.field {
+        SearchField::Notification => "notice",
+        field => field.word(),
+    };
+    match (&hit.tool, &hit.agent_id) {
+        (Some(tool), _) => format!("{tool} {field}"),
+        (None, Some(_)) => format!("agent {field}"),
+        (None, None) => field.to_owned(),
+    }
+}
+
+/// Returns the snippet of a hit with its matches marked. It was masked as part of a whole text.
+fn marked(hit: &SearchHit) -> String {
+    let snippet: Vec<char> = hit.snippet.chars().collect();
+    let piece = |from: usize, to: usize| {
+        let (from, to) = (from.min(snippet.len()), to.min(snippet.len()));
+        let text: String = snippet[from..to.max(from)].iter().collect();
+        super::clean::clean_piece(&text).into_owned()
+    };
+    // Masking the snippet once more changes nothing, unless a cut made a secret of what was none.
+    if masked(&hit.snippet) != hit.snippet {
+        return clean(&hit.snippet).into_owned();
+    }
+    let mut line = String::new();
+    let mut at = 0;
+    for &(start, end) in &hit.matches {
+        line.push_str(&piece(at, start));
+        let _ = write!(line, "{MARK}{}{MARK:#}", piece(start, end));
+        at = end;
+    }
+    line + &piece(at, snippet.len())
+}
+
+/// Returns the beginning of an id that commands take: all of it if it is not one that Claude Code made.
+fn short_id(id: &str) -> String {
+    let is_uuid = id.len() == 36 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    if is_uuid { id.chars().take(8).collect() } else { id.to_owned() }
+}
+
+/// Returns a word as a shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "-_./:=@%+,".contains(character);
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Returns `1 match`, `2 matches`.
+pub(crate) fn matches(matches: usize) -> String {
+    if matches == 1 {
+        "1 match".to_owned()
+    } else {
+        format!("{}es", count(matches, "match").trim_end_matches('s'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_shells_if_they_need_it() {
+        let words = ["50d5b30e", "a b", "it's", "", "-n", "天气", "$(x)", "a\"b"].map(shell_word);
+        assert_eq!(words, ["50d5b30e", "'a b'", r"'it'\''s'", "''", "'-n'", "天气", "'$(x)'", "'a\"b'"]);
+    }
+
+    #[test]
+    fn matches_are_counted() {
+        assert_eq!([0, 1, 2, 12_000].map(matches), ["0 matches", "1 match", "2 matches", "12,000 matches"]);
+    }
+
+    #[test]
+    fn ids_are_shortened_only_if_they_are_uuids() {
+        assert_eq!(short_id("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55"), "3e11a6b4");
+        assert_eq!(short_id("u1"), "u1");
+    }
+}
