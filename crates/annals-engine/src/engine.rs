@@ -319,6 +319,18 @@ impl Engine {
         search::update(self, filter, options, &mut progress)
     }
 
+    /// Brings the index of search up to date with some transcripts that were created, changed or removed, given by their paths in
+    /// the config folders. No other file is looked at, so this takes milliseconds. Fails with
+    /// [`Error::is_no_index`] if there is no index yet; [`Engine::update_index`] makes one.
+    pub fn update_index_files(
+        &self,
+        filter: &dyn TextFilter,
+        options: &IndexOptions,
+        paths: &[PathBuf],
+    ) -> Result<IndexReport, Error> {
+        search::update_files(self, filter, options, paths)
+    }
+
     /// Returns what the index of search has, and how much it lacks.
     pub fn index_status(&self, filter: &dyn TextFilter) -> Result<IndexStatus, Error> {
         search::status(self, filter)
