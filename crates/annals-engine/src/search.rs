@@ -62,11 +62,14 @@ pub struct IndexOptions {
     pub wait: Duration,
     /// Whether to make the index anew.
     pub rebuild: bool,
+    /// Whether the same pass over new bytes brings the catalogue up to date with what was done in sessions (tools, files, numbers of
+    /// messages), so that lists that ask for it read nothing.
+    pub feeds_catalog: bool,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { text_limit: 256 * 1024, wait: Duration::from_secs(10), rebuild: false }
+        Self { text_limit: 256 * 1024, wait: Duration::from_secs(10), rebuild: false, feeds_catalog: true }
     }
 }
 

@@ -326,10 +326,18 @@ impl Index {
             self.connection.execute("INSERT INTO text (text, rank) VALUES ('merge', ?1)", params![pages])?;
             // The command itself is one change.
             if changes()? - before < 2 {
-                return Ok(());
+                return self.shrink();
             }
             pages = MERGED_PAGES;
         }
+    }
+
+    /// Gives pages that are not used any more back to the file system.
+    fn shrink(&self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
     }
 
     /// Removes the words, the names and the terms of documents that were removed from the file itself.
@@ -369,6 +377,7 @@ fn writing_connection(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
@@ -392,7 +401,7 @@ const WORD_PAGE_SIZE: usize = PAGE_SIZE - 64;
 const SEGMENTS_TO_MERGE: i64 = 4;
 
 /// So many pages are merged in one transaction.
-const MERGED_PAGES: i64 = if cfg!(test) { 2 } else { 2_000 };
+const MERGED_PAGES: i64 = if cfg!(test) { 2 } else { 500 };
 
 fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

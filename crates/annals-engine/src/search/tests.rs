@@ -12,6 +12,8 @@ use testkit::generate::{self, Random};
 use testkit::transcript::Transcript;
 
 use super::*;
+use crate::catalog::Activities;
+use crate::fold::{self, AnyFold};
 use crate::{Home, Roots};
 
 const FIRST: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
@@ -972,6 +974,40 @@ fn named_files_are_updated_alone() {
 }
 
 #[test]
+fn the_same_pass_feeds_the_catalogue() {
+    let world = World::new();
+    let path = world.path(FIRST);
+    let stored = || Activities::open(world.engine().home().path()).load(&path);
+    let read = || {
+        let mut activity = stored();
+        activity.restart();
+        fold::update(&path, &mut [&mut activity]).unwrap();
+        activity
+    };
+    let lines = session(FIRST);
+    world.write(FIRST, &lines);
+    let alone = IndexOptions { feeds_catalog: false, ..IndexOptions::default() };
+    world.engine().update_index(&Unfiltered, &alone, |_| ControlFlow::Continue(())).unwrap();
+    assert_ne!(stored(), read());
+    // The catalogue is behind the index, then they are at the same place, then the catalogue is gone.
+    let lines = lines.user("u7", "more");
+    world.write(FIRST, &lines);
+    world.update();
+    assert_eq!(stored(), read());
+    let lines = lines.assistant("a7", |reply| reply.tool("t7", "Write", json!({"file_path": "/new"})));
+    world.write(FIRST, &lines);
+    let options = IndexOptions::default();
+    world.engine().update_index_files(&Unfiltered, &options, std::slice::from_ref(&path)).unwrap();
+    assert_eq!(stored(), read());
+    assert!(stored().state.has_tool("Write"));
+    remove_file(&world.engine().home().path().join("catalog.sqlite"));
+    world.write(FIRST, lines.user("u8", "and more"));
+    world.update();
+    assert_eq!(stored(), read());
+    assert_like_new(&world);
+}
+
+#[test]
 fn a_full_disk_is_an_error_and_what_was_committed_stays() {
     let world = World::new();
     world.write(FIRST, session(FIRST));
@@ -987,7 +1023,9 @@ fn a_full_disk_is_an_error_and_what_was_committed_stays() {
         let set = format!("PRAGMA max_page_count = {most}");
         index.connection.query_row(&set, [], |_| Ok(())).unwrap();
         let updated =
-            update::update_opened(&engine, &mut index, &Unfiltered, &mut |_| ControlFlow::Continue(()));
+            update::update_opened(&engine, &mut index, &Unfiltered, &IndexOptions::default(), &mut |_| {
+                ControlFlow::Continue(())
+            });
         drop(index);
         match updated {
             Ok(report) => assert!(report.is_complete),

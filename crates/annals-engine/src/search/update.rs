@@ -21,6 +21,7 @@ use foldhash::fast::FixedState;
 use super::document::{self, Setting, Subject};
 use super::index::{FilePart, Index, IndexedFile, NewDocument, spell_state};
 use super::{Behind, IndexOptions, IndexProgress, IndexReport, TextFilter};
+use crate::catalog::Activities;
 use crate::database::remove_file;
 use crate::engine::Engine;
 use crate::error::Error;
@@ -52,7 +53,7 @@ pub(super) fn update(
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<IndexReport> {
     let (mut index, is_rebuilt) = open(path, filter.fingerprint(), options.text_limit)?;
-    let report = update_opened(engine, &mut index, filter, progress)?;
+    let report = update_opened(engine, &mut index, filter, options, progress)?;
     Ok(IndexReport { is_rebuilt, ..report })
 }
 
@@ -61,6 +62,7 @@ pub(super) fn update_opened(
     engine: &Engine,
     index: &mut Index,
     filter: &dyn TextFilter,
+    options: &IndexOptions,
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<IndexReport> {
     let mut report = IndexReport::default();
@@ -69,7 +71,8 @@ pub(super) fn update_opened(
     let gone = gone(&found, &indexed);
     index.remove(&gone)?;
     report.removed = gone.len();
-    read_and_store(index, work(found, indexed), filter, &mut report, progress)?;
+    let reader = Reader::new(engine, filter, options);
+    read_and_store(index, work(found, indexed), reader, &mut report, progress)?;
     Ok(report)
 }
 
@@ -102,7 +105,8 @@ pub(super) fn update_files(
     index.remove(&gone)?;
     report.removed = gone.len();
     work.retain(|work| !work.is_done());
-    read_and_store(&mut index, work, filter, &mut report, &mut |_| ControlFlow::Continue(()))?;
+    let reader = Reader::new(engine, filter, options);
+    read_and_store(&mut index, work, reader, &mut report, &mut |_| ControlFlow::Continue(()))?;
     Ok(Some(report))
 }
 
@@ -130,7 +134,7 @@ pub(super) fn forget(path: &Path, transcript: &Path) -> rusqlite::Result<()> {
 fn read_and_store(
     index: &mut Index,
     work: Vec<Work>,
-    filter: &dyn TextFilter,
+    reader: Reader<'_>,
     report: &mut IndexReport,
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<()> {
@@ -138,7 +142,6 @@ fn read_and_store(
     let is_much = done.total > MUCH || !index.merges()?;
     index.set_merging(!is_much)?;
     let (sender, receiver) = sync_channel(1);
-    let reader = Reader { filter, text_limit: index.settings.text_limit, vocabulary: Vocabulary::default() };
     thread::scope(|scope| {
         // The last batch has come when the sender is gone.
         let reading = scope.spawn(move || reader.read_all(work, &sender));
@@ -315,19 +318,34 @@ struct Reader<'u> {
     filter: &'u dyn TextFilter,
     text_limit: usize,
     vocabulary: Vocabulary,
+    /// The other fold that the same pass feeds.
+    activities: Option<Activities>,
 }
 
-impl Reader<'_> {
+impl<'u> Reader<'u> {
+    fn new(engine: &Engine, filter: &'u dyn TextFilter, options: &IndexOptions) -> Self {
+        Self {
+            filter,
+            text_limit: options.text_limit,
+            vocabulary: Vocabulary::default(),
+            activities: options.feeds_catalog.then(|| Activities::open(engine.home().path())),
+        }
+    }
+
     /// Reads transcripts until nobody stores them any more. Returns the errors of those that could not be read.
     fn read_all(mut self, work: Vec<Work>, batches: &SyncSender<Batch>) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut batch = Batch::default();
         for Work { found, indexed } in work {
-            let mut fold = DocumentFold::new(&found.file.path, indexed.as_ref());
+            let path = &found.file.path;
+            let mut fold = DocumentFold::new(path, indexed.as_ref());
+            let mut activity = self.activities.as_ref().map(|activities| activities.load(path));
             loop {
                 let start = fold.progress.checkpoint.offset();
                 let mut fed = Fed { fold: &mut fold, reader: &mut self };
-                match fold::update_part(&found.file.path, &mut [&mut fed], PART) {
+                let mut folds: Vec<&mut dyn AnyFold> = vec![&mut fed];
+                folds.extend(activity.as_mut().map(|activity| activity as &mut dyn AnyFold));
+                match fold::update_part(path, &mut folds, PART) {
                     Ok(updated) => {
                         let end = fold.progress.checkpoint.offset();
                         batch.bytes += end.checked_sub(start).unwrap_or(end);
@@ -335,12 +353,17 @@ impl Reader<'_> {
                         batch.text_bytes += std::mem::take(&mut fold.text_bytes);
                         batch.parts.push(fold.take_part(&found, &updated));
                         if updated.is_end {
+                            if let (Some(activities), Some(activity)) =
+                                (&mut self.activities, activity.take())
+                            {
+                                activities.add(path, updated.state, activity);
+                            }
                             break;
                         }
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                     Err(error) => {
-                        errors.push(Error::read(&found.file.path, error));
+                        errors.push(Error::read(path, error));
                         break;
                     }
                 }
@@ -355,11 +378,17 @@ impl Reader<'_> {
         if !batch.parts.is_empty() {
             let _ = self.send(&mut batch, batches);
         }
+        if let Some(activities) = &mut self.activities {
+            activities.save();
+        }
         errors
     }
 
     fn send(&mut self, batch: &mut Batch, batches: &SyncSender<Batch>) -> ControlFlow<()> {
         batch.terms = std::mem::take(&mut self.vocabulary.new);
+        if let Some(activities) = &mut self.activities {
+            activities.save();
+        }
         match batches.send(std::mem::take(batch)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
