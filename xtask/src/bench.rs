@@ -9,6 +9,7 @@ mod following;
 mod lists;
 mod loading;
 mod masking;
+mod search;
 mod server;
 
 use std::fs::{self, File};
@@ -58,6 +59,9 @@ pub(crate) struct Args {
     /// Asks for all pages of a method for the session of a config folder
     #[arg(long, hide = true, num_args = 2, value_names = ["METHOD", "DIR"])]
     all_pages: Option<Vec<String>>,
+    /// Builds the search index of a config folder in another folder and prints what it took
+    #[arg(long, hide = true, num_args = 2, value_names = ["DIR", "HOME"])]
+    index_of: Option<Vec<PathBuf>>,
     /// Serves a config folder over HTTP and prints the address
     #[arg(long, hide = true, value_name = "DIR")]
     serve: Option<PathBuf>,
@@ -76,6 +80,7 @@ enum Part {
     Following,
     Server,
     Masking,
+    Search,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -93,6 +98,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some([method, root]) = args.all_pages.as_deref() {
         return calls::all_pages(method, Path::new(root));
+    }
+    if let Some([root, home]) = args.index_of.as_deref() {
+        return search::print_build(root, home);
     }
     if let Some(root) = &args.serve {
         return server::serve(root);
@@ -134,6 +142,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Masking) {
         masking::run(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Search) {
+        search::run(scratch.path(), args.corpus.as_deref())?;
     }
     Ok(())
 }

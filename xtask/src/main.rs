@@ -11,6 +11,7 @@ mod oracle;
 mod protocols;
 mod push;
 mod race;
+mod recall;
 mod schema;
 mod tidy;
 
@@ -56,6 +57,8 @@ enum Chore {
     Push(push::Args),
     /// Run operations on one session at the same time, kill them, and check that nothing is lost
     Race(race::Args),
+    /// Sample queries from transcripts and compare what the search index finds with a scan of all texts
+    Recall(recall::Args),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Chore::Protocols(args) => protocols::run(&args),
         Chore::Push(args) => push::run(&args),
         Chore::Race(args) => race::run(&args),
+        Chore::Recall(args) => recall::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -34,6 +34,8 @@ pub use facts::{Facts, LONGEST_PROMPT, Title, TitleSource, TranscriptKind};
 #[cfg(feature = "follow")]
 pub(crate) use facts::{is_archived, title_beside};
 use folder::{Folder, FoundTranscript};
+#[cfg(feature = "search")]
+pub(crate) use loader::Activities;
 use loader::Loader;
 #[cfg(feature = "search")]
 pub(crate) use project::paths_of_project;

@@ -332,6 +332,18 @@ impl Engine {
         search::update(self, filter, options, &mut progress)
     }
 
+    /// Brings the index of search up to date with some transcripts that were created, changed or removed, given by their paths in
+    /// the config folders. No other file is looked at, so this takes milliseconds. Fails with
+    /// [`Error::is_no_index`] if there is no index yet; [`Engine::update_index`] makes one.
+    pub fn update_index_files(
+        &self,
+        filter: &dyn TextFilter,
+        options: &IndexOptions,
+        paths: &[PathBuf],
+    ) -> Result<IndexReport, Error> {
+        search::update_files(self, filter, options, paths)
+    }
+
     /// Returns the paths that messages of a working directory may record: as it is written, with links resolved, and those of
     /// its worktrees.
     pub fn paths_of_project(&self, path: &Path) -> Vec<String> {

@@ -16,7 +16,7 @@ mod update;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -83,11 +83,14 @@ pub struct IndexOptions {
     pub wait: Duration,
     /// Whether to make the index anew.
     pub rebuild: bool,
+    /// Whether the same pass over new bytes brings the catalogue up to date with what was done in sessions (tools, files, numbers of
+    /// messages), so that lists that ask for it read nothing.
+    pub feeds_catalog: bool,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { text_limit: 256 * 1024, wait: Duration::from_secs(10), rebuild: false }
+        Self { text_limit: 256 * 1024, wait: Duration::from_secs(10), rebuild: false, feeds_catalog: true }
     }
 }
 
@@ -113,6 +116,8 @@ pub struct IndexReport {
     pub removed: usize,
     /// How many bytes were read.
     pub bytes: u64,
+    /// How many bytes of text were found in them, filtered and cut.
+    pub text_bytes: u64,
     /// Whether the index was made anew: there was none, or it was damaged, of another version or made by other rules.
     pub is_rebuilt: bool,
     /// Whether everything was read. It was not if the caller stopped it.
@@ -369,6 +374,42 @@ pub(crate) fn update(
     updated.map_err(|error| Error::index(&path, error))
 }
 
+pub(crate) fn update_files(
+    engine: &Engine,
+    filter: &dyn TextFilter,
+    options: &IndexOptions,
+    paths: &[PathBuf],
+) -> Result<IndexReport, Error> {
+    let _lock = lock(engine, options.wait)?;
+    let path = engine.home().search_index();
+    match update::update_files(engine, &path, filter, options, paths) {
+        Ok(Some(report)) => Ok(report),
+        Ok(None) => Err(Error::new(ErrorKind::NoIndex)),
+        Err(error) if is_broken(&error) => {
+            remove_file(&path);
+            Err(Error::new(ErrorKind::NoIndex))
+        }
+        Err(error) => Err(Error::index(&path, error)),
+    }
+}
+
+/// Removes everything that stands only in transcripts that do not exist any more, or in an earlier version of this one, so that no
+/// word of it is left in the file.
+pub(crate) fn forget(engine: &Engine, transcript: &Path) -> Result<(), Error> {
+    let path = engine.home().search_index();
+    if !path.exists() {
+        return Ok(());
+    }
+    let _lock = lock(engine, IndexOptions::default().wait)?;
+    match update::forget(&path, transcript) {
+        Err(error) if is_broken(&error) => {
+            remove_file(&path);
+            Ok(())
+        }
+        forgotten => forgotten.map_err(|error| Error::index(&path, error)),
+    }
+}
+
 pub(crate) fn status(engine: &Engine, filter: &dyn TextFilter) -> Result<IndexStatus, Error> {
     let path = engine.home().search_index();
     let status = match status_of(engine, &path, filter) {
@@ -474,5 +515,7 @@ fn lock(engine: &Engine, wait: Duration) -> Result<Box<dyn Handle>, Error> {
         .map_err(|error| if error.is_busy() { Error::new(ErrorKind::IndexBusy) } else { error.into() })
 }
 
+#[cfg(test)]
+mod recall;
 #[cfg(test)]
 mod tests;

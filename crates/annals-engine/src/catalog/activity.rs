@@ -14,7 +14,7 @@ use crate::fold::Fold;
 
 /// What was done in a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     /// Messages of the user and the model that are not a subagent's.
     pub(super) messages: u64,
     /// Names of tools that were called.
@@ -49,7 +49,7 @@ impl Activity {
     }
 
     /// Returns whether a tool was called, whatever the case of its name.
-    pub(super) fn has_tool(&self, name: &str) -> bool {
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.eq_ignore_ascii_case(name))
     }
 

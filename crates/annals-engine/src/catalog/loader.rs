@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+#[cfg(feature = "search")]
+use annals_transcript::file_state::FileState;
 use annals_transcript::lite::ScanBound;
 use rayon::prelude::*;
 
@@ -68,6 +70,42 @@ impl Loader {
         if let (Some(mut store), Some(unused)) = (self.store, self.all_facts) {
             let missing = unused.keys().map(Path::new).filter(|path| !path.exists());
             store.remove(&missing.collect::<Vec<_>>());
+        }
+    }
+}
+
+/// What was done in transcripts, for a pass over them that feeds other folds as well.
+#[cfg(feature = "search")]
+pub(crate) struct Activities {
+    store: Option<Box<dyn Store>>,
+    /// What is not saved yet.
+    new: Vec<(FoundTranscript, FileFold<Activity>)>,
+}
+
+#[cfg(feature = "search")]
+impl Activities {
+    /// Opens the store in a folder.
+    pub(crate) fn open(folder: &Path) -> Self {
+        Self { store: store::open(folder), new: Vec::new() }
+    }
+
+    /// Returns the fold of a file, as far as it was read before.
+    pub(crate) fn load(&self, path: &Path) -> FileFold<Activity> {
+        let stored = self.store.as_ref().and_then(|store| store.activity(path));
+        stored.map(|stored| stored.value).unwrap_or_default()
+    }
+
+    /// Takes the fold of a file that was read to its end.
+    pub(crate) fn add(&mut self, path: &Path, state: FileState, activity: FileFold<Activity>) {
+        let transcript = FoundTranscript { path: path.to_owned(), state, has_folder: false, is_link: false };
+        self.new.push((transcript, activity));
+    }
+
+    /// Saves what was taken.
+    pub(crate) fn save(&mut self) {
+        let new = std::mem::take(&mut self.new);
+        if let Some(store) = &mut self.store {
+            store.save_activity(&new.iter().map(|(file, activity)| (file, activity)).collect::<Vec<_>>());
         }
     }
 }

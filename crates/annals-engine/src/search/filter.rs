@@ -17,7 +17,7 @@ use crate::catalog::FileFilter;
 pub(super) struct Conditions {
     /// Conditions on `documents`; all of them hold.
     documents: Vec<String>,
-    /// The files of `places` in which a document has to stand; `None` if all are searched.
+    /// The files in which a document has to stand; `None` if all are searched.
     files: Option<String>,
 }
 
@@ -69,21 +69,27 @@ impl Conditions {
     /// Returns what a statement adds behind `WHERE …`, for documents that it calls `d`.
     pub(super) fn sql(&self) -> String {
         let files = self.files.as_ref().map(|files| {
-            format!("EXISTS (SELECT 1 FROM places WHERE document = d.id AND file IN ({files}))")
+            format!(
+                "(d.file IN ({files}) \
+                 OR EXISTS (SELECT 1 FROM copies WHERE document = d.id AND file IN ({files})))"
+            )
         });
         self.documents.iter().chain(&files).flat_map(|condition| [" AND ", condition]).collect()
     }
 
-    /// Returns what a statement adds behind `WHERE …` for places.
+    /// Returns what a statement adds behind `WHERE …` for places of documents.
     pub(super) fn sql_of_places(&self) -> String {
-        self.files.as_ref().map(|files| format!(" AND file IN ({files})")).unwrap_or_default()
+        self.files.as_ref().map(|files| format!(" WHERE file IN ({files})")).unwrap_or_default()
     }
 
     /// Returns the expression for the file of a document.
     pub(super) fn file(&self) -> String {
         match &self.files {
             Some(files) => {
-                format!("(SELECT min(file) FROM places WHERE document = d.id AND file IN ({files}))")
+                format!(
+                    "iif(d.file IN ({files}), d.file, \
+                     (SELECT min(file) FROM copies WHERE document = d.id AND file IN ({files})))"
+                )
             }
             None => "d.file".to_owned(),
         }

@@ -1,5 +1,6 @@
 //! Finds documents, ranks them, and shows them with text from their transcripts.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
@@ -13,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use super::document::{self, Setting};
 use super::filter::{self, Conditions};
-use super::index::{Index, part_at, role_at, stored_path};
+use super::index::{Index, part_at, stored_path};
 use super::update;
 use super::{
     Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
@@ -28,6 +29,9 @@ const FEW: u64 = 4_000;
 
 /// If more match, so many of the newest are ranked.
 const NEWEST: u64 = 2_000;
+
+/// Matches are ranked by their words if no word is in more documents.
+const MOST_RANKED: u64 = 20_000;
 
 /// A hit names at most so many other transcripts.
 const MOST_COPIES: usize = 16;
@@ -173,10 +177,27 @@ impl Search<'_> {
         self.connection.query_row(&sql, params_from_iter(expression), |row| row.get(0))
     }
 
+    /// Returns whether FTS5 can rank matches by their words in time: it looks at every document that has one of the words, even
+    /// if few documents have all of them.
+    fn can_rank_words(&self) -> rusqlite::Result<bool> {
+        let bounded =
+            format!("SELECT count(*) FROM (SELECT 1 FROM text WHERE text MATCH ?1 LIMIT {MOST_RANKED})");
+        for term in self.query.terms() {
+            let documents: u64 =
+                self.connection.prepare_cached(&bounded)?.query_row([term.fts_match()], |row| row.get(0))?;
+            if documents == MOST_RANKED {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Returns the documents to be ranked, the best first.
     fn candidates(&self, total: u64, order: Order) -> rusqlite::Result<(Vec<Candidate>, Ranking)> {
         let has_text = matches!(self.query.fts_match(), FtsMatch::Rows(_));
-        let relevance = if has_text && order == Order::Relevance { "bm25(text, 1.0, 0.7)" } else { "-1.0" };
+        let by_words = has_text && order == Order::Relevance && total <= FEW && self.can_rank_words()?;
+        // Otherwise the part and the age of a match decide.
+        let relevance = if by_words { "bm25(text, 1.0, 0.7)" } else { "-1.0" };
         let columns = format!("d.id, {}, d.part, d.time, {relevance}", self.conditions.file());
         let (sql, expression) = self.statement(&columns, true);
         let ranking = if total > FEW && order == Order::Relevance { Ranking::Newest } else { Ranking::All };
@@ -297,77 +318,70 @@ impl Shower<'_> {
 
     /// Returns the hit of a candidate; `None` if no transcript has its text any more.
     fn hit(&mut self, candidate: Candidate, in_session: usize) -> rusqlite::Result<Option<Hit>> {
-        let mut found = self.copies(candidate)?.into_iter();
-        let Some((Copy { file, entry }, snippet)) = found.next() else { return Ok(None) };
-        let sql = "SELECT part, role, is_error, time, \
-                   (SELECT name FROM names WHERE id = tool), (SELECT name FROM names WHERE id = project) \
-                   FROM documents WHERE id = ?1";
+        let sql =
+            "SELECT identity, number, (SELECT name FROM names WHERE id = tool) FROM documents WHERE id = ?1";
         let mut statement = self.search.connection.prepare_cached(sql)?;
-        let hit = statement.query_row([candidate.id], |row| {
-            Ok(Hit {
-                file,
-                entry,
-                snippet,
-                part: part_at(row.get(0)?).unwrap_or(Part::Notification),
-                role: role_at(row.get(1)?).unwrap_or(Role::System),
-                is_error: row.get(2)?,
-                time: row.get::<_, Option<i64>>(3)?.and_then(|time| Timestamp::from_millisecond(time).ok()),
-                tool: row.get(4)?,
-                project: row.get(5)?,
-                score: candidate.score,
-                copies: found.map(|(copy, _)| copy).collect(),
-                in_session,
-            })
-        })?;
-        Ok(Some(hit))
-    }
-
-    /// Returns the transcripts that have the text of a candidate, with a snippet of it.
-    fn copies(&mut self, candidate: Candidate) -> rusqlite::Result<Vec<(Copy, Snippet)>> {
-        let identity = "SELECT identity FROM documents WHERE id = ?1";
-        let identity =
-            self.search.connection.prepare_cached(identity)?.query_row([candidate.id], |row| row.get(0))?;
-        let mut found: Vec<(Copy, Snippet)> = Vec::new();
+        let (identity, number, tool): (i64, usize, Option<String>) =
+            statement.query_row([candidate.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let mut hit: Option<Hit> = None;
         for place in self.places(candidate)? {
             let file = self.file(place.file)?.clone();
-            if found.len() <= MOST_COPIES && found.iter().all(|(copy, _)| copy.file != file) {
-                self.read_bytes += place.length;
-                let read = self.read(&file, &place, identity);
-                found.extend(read.map(|(entry, snippet)| (Copy { file, entry }, snippet)));
+            match &mut hit {
+                None => {
+                    self.read_bytes += place.length;
+                    let read = self.read(&file, &place, number, identity);
+                    hit = read.map(|found| found.hit(file, tool.clone(), candidate.score, in_session));
+                }
+                Some(hit) if hit.copies.len() < MOST_COPIES => {
+                    let is_new = hit.file != file && hit.copies.iter().all(|copy| copy.file != file);
+                    if is_new {
+                        self.read_bytes += place.length;
+                        let read = self.read(&file, &place, number, identity);
+                        hit.copies.extend(read.map(|found| Copy { file, entry: found.entry }));
+                    }
+                }
+                Some(_) => break,
             }
         }
-        Ok(found)
+        Ok(hit)
     }
 
     /// Returns the places of a document, first those in its own file.
     fn places(&self, candidate: Candidate) -> rusqlite::Result<Vec<Place>> {
         let sql = format!(
-            "SELECT file, offset, length, number FROM places WHERE document = ?1{} \
+            "SELECT file, offset, length FROM \
+             (SELECT file, offset, length FROM documents WHERE id = ?1 \
+             UNION ALL SELECT file, offset, length FROM copies WHERE document = ?1){} \
              ORDER BY file <> ?2, file, offset",
             self.search.conditions.sql_of_places()
         );
-        let mut statement = self.search.connection.prepare(&sql)?;
+        let mut statement = self.search.connection.prepare_cached(&sql)?;
         let places = statement.query_map([candidate.id, candidate.file], |row| {
-            Ok(Place { file: row.get(0)?, offset: row.get(1)?, length: row.get(2)?, number: row.get(3)? })
+            Ok(Place { file: row.get(0)?, offset: row.get(1)?, length: row.get(2)? })
         })?;
         places.collect()
     }
 
-    /// Reads the text of a document from a transcript. Returns `None` if it is not there any more, or if it does not match.
-    fn read(&self, file: &TranscriptFile, place: &Place, identity: i64) -> Option<(Option<String>, Snippet)> {
+    /// Reads a document from a transcript. Returns `None` if it is not there any more, or if it does not match.
+    fn read(
+        &self,
+        file: &TranscriptFile,
+        place: &Place,
+        number: usize,
+        identity: i64,
+    ) -> Option<ReadDocument> {
         let mut opened: File = match &self.guard {
             Some(guard) => guard.open(&file.path).ok()??.0,
             None => open_regular(&file.path).ok()?,
         };
         let bytes = read_span(&mut opened, place.offset, place.length).ok()?;
         let entry = Entry::new(&bytes);
-        let document =
-            document::documents(&entry).into_iter().find(|document| document.number == place.number)?;
+        let document = document::documents(&entry).into_iter().find(|document| document.number == number)?;
         let text = document::searched_text(&document, self.filter, self.index.settings.text_limit);
         let setting = Setting::of(&entry);
-        let tokens = Tokens::of(&text);
         let is_same =
             document::identity(&file.path, place.offset, &entry, &setting, &document, &text) == identity;
+        let tokens = Tokens::of(&text);
         if !is_same || !self.search.query.matches(&tokens) {
             return None;
         }
@@ -377,7 +391,16 @@ impl Shower<'_> {
         } else {
             Snippet::new(&text, &self.search.query.find(&tokens), self.width)
         };
-        Some((entry.head().id.map(|id| id.decode().into_owned()), snippet))
+        Some(ReadDocument {
+            entry: entry.head().id.map(|id| id.decode().into_owned()),
+            part: document.part,
+            role: document.role,
+            is_error: document.is_error,
+            tool: document.subject.and_then(|subject| subject.tool),
+            project: setting.project.map(Cow::into_owned),
+            time: setting.time.and_then(|time| Timestamp::from_millisecond(time).ok()),
+            snippet,
+        })
     }
 
     /// Returns a file by its number.
@@ -402,7 +425,27 @@ struct Place {
     file: i64,
     offset: u64,
     length: u64,
-    number: usize,
+}
+
+/// A document as its transcript has it. What is shown comes from there, so that a damaged index shows nothing wrong.
+struct ReadDocument {
+    entry: Option<String>,
+    part: Part,
+    role: Role,
+    is_error: bool,
+    /// The tool of a call; a result does not name it.
+    tool: Option<String>,
+    project: Option<String>,
+    time: Option<Timestamp>,
+    snippet: Snippet,
+}
+
+impl ReadDocument {
+    fn hit(self, file: TranscriptFile, tool: Option<String>, score: f64, in_session: usize) -> Hit {
+        let Self { entry, part, role, is_error, tool: own_tool, project, time, snippet } = self;
+        let (tool, copies) = (own_tool.or(tool), Vec::new());
+        Hit { file, entry, part, role, tool, project, time, is_error, score, snippet, copies, in_session }
+    }
 }
 
 /// Returns what tells sessions apart.

@@ -3,8 +3,8 @@
 //! | table | a row for |
 //! |---|---|
 //! | `files` | each transcript: how far it was indexed, in the same transaction as what was found there |
-//! | `documents` | each part of a message, once, wherever it stands; later documents have larger numbers |
-//! | `places` | each place where a document stands: a file, and the bytes of the entry in it |
+//! | `documents` | each part of a message, once, with one place where it stands: a file, and the bytes of the entry in it; later documents have larger numbers |
+//! | `copies` | each further place of a document |
 //! | `text` | the tokens of a document (FTS5, without the text) |
 //! | `names` | each tool, project, branch, model, file and root: documents have their numbers |
 //! | `touched` | each file that a document is about |
@@ -13,8 +13,12 @@
 //!
 //! Everything is derived from transcripts. A database that is damaged, or that was made by another version or with other settings, is made anew. One process writes, and holds
 //! a lock file while it does; others read what is committed.
+//!
+//! FTS5 stores words in segments, one more with each transaction, and merges them from time to time. A document that is
+//! removed is not found any more, but its words stay in their segment until it is merged; [`Index::compact`] does that at once.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -23,7 +27,9 @@ use annals_search::{Part, Role, TOKENIZER};
 use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::file_state::FileState;
 use annals_transcript::write::fs::{Disk, RealDisk};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
 
 use super::document::Subject;
 use crate::database::version;
@@ -41,7 +47,12 @@ const BUSY: Duration = Duration::from_secs(10);
 pub(super) struct Index {
     pub(super) connection: Connection,
     pub(super) settings: Settings,
+    /// The numbers of names that were stored or looked up before.
+    names: Names,
 }
+
+/// The numbers of names, by what they name.
+type Names = HashMap<NameKind, HashMap<String, i64>>;
 
 /// What the whole index depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,25 +143,59 @@ pub(super) fn part_at(number: usize) -> Option<Part> {
     PARTS.get(number).copied()
 }
 
-pub(super) fn role_at(number: usize) -> Option<Role> {
-    ROLES.get(number).copied()
-}
-
 impl Index {
     /// Opens the index to read it. Returns `None` if there is none, or one of another version.
     pub(super) fn open(path: &Path) -> rusqlite::Result<Option<Self>> {
         if !path.is_file() {
             return Ok(None);
         }
-        // SQLite writes to a file beside the database, even to read.
+        match Self::open_shared(path) {
+            Err(error) if is_write_protected(&error) => Self::open_write_protected(path),
+            opened => opened,
+        }
+    }
+
+    /// Opens the index while another process may write to it. SQLite writes to a file beside the database, even to read.
+    fn open_shared(path: &Path) -> rusqlite::Result<Option<Self>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "query_only", true)?;
+        Self::of_this_version(connection)
+    }
+
+    /// Opens an index in a folder that this process cannot write to. Nothing may be written to it meanwhile; hits are compared
+    /// with their transcripts, so that even then no wrong text is shown.
+    pub(super) fn open_write_protected(path: &Path) -> rusqlite::Result<Option<Self>> {
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let unsafe_in_uri = |byte: u8| !byte.is_ascii_alphanumeric() && !b"/._-".contains(&byte);
+        let mut uri = "file:".to_owned();
+        for &byte in path.as_os_str().as_encoded_bytes() {
+            if unsafe_in_uri(byte) {
+                let _ = write!(uri, "%{byte:02x}");
+            } else {
+                uri.push(char::from(byte));
+            }
+        }
+        uri.push_str("?immutable=1");
+        Self::of_this_version(Connection::open_with_flags(uri, flags)?)
+    }
+
+    fn of_this_version(connection: Connection) -> rusqlite::Result<Option<Self>> {
         match version(&connection)? {
             VERSION => Self::new(connection).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Opens an index that exists, whatever its settings are, to remove documents from it. Returns `None` if there is none of
+    /// this version. Only the holder of the lock calls this.
+    pub(super) fn open_to_remove(path: &Path) -> rusqlite::Result<Option<Self>> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        Self::of_this_version(writing_connection(path)?)
     }
 
     /// Opens the index to write to it; one that does not exist is created. Returns `None` if there is one of another version
@@ -162,13 +207,7 @@ impl Index {
     ) -> rusqlite::Result<Option<Self>> {
         // SQLite would create a file that others can read. It gives the files beside it the same permissions.
         drop(RealDisk.open_or_create(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?);
-        let mut connection = Connection::open(path)?;
-        connection.busy_timeout(BUSY)?;
-        connection.pragma_update(None, "page_size", 8 * 1024)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
-        connection.pragma_update(None, "cache_size", -(32 << 10))?;
+        let mut connection = writing_connection(path)?;
         if version(&connection)? == 0 {
             let generation = RandomState::new().hash_one(std::process::id());
             create_tables(&mut connection, Settings { rules, text_limit, generation })?;
@@ -192,38 +231,27 @@ impl Index {
                 generation: generation.cast_unsigned(),
             })
         })?;
-        Ok(Self { connection, settings })
+        Ok(Self { connection, settings, names: Names::default() })
     }
 
     /// Returns the transcripts that the index knows.
     pub(super) fn files(&self) -> rusqlite::Result<HashMap<PathBuf, IndexedFile>> {
-        let sql = "SELECT path, state, checkpoint, lines, calls FROM files";
-        let mut statement = self.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| {
-            let checkpoint: String = row.get(2)?;
-            let checkpoint = Checkpoint::parse(&checkpoint).unwrap_or_default();
-            let progress = FoldPosition { checkpoint, lines: row.get(3)? };
-            Ok((
-                stored_path(row.get_ref(0)?.as_blob()?),
-                IndexedFile { state: row.get(1)?, progress, calls: row.get(4)? },
-            ))
-        })?;
+        let mut statement = self.connection.prepare(&format!("SELECT {FILE_COLUMNS} FROM files"))?;
+        let rows = statement
+            .query_map([], |row| Ok((stored_path(row.get_ref(0)?.as_blob()?), indexed_file(row)?)))?;
         rows.collect()
+    }
+
+    /// Returns a transcript, if the index knows it.
+    pub(super) fn file(&self, path: &Path) -> rusqlite::Result<Option<IndexedFile>> {
+        let sql = format!("SELECT {FILE_COLUMNS} FROM files WHERE path = ?1");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_row([path.as_os_str().as_encoded_bytes()], indexed_file).optional()
     }
 
     /// Returns how many documents there are.
     pub(super) fn documents(&self) -> rusqlite::Result<u64> {
         self.connection.query_row("SELECT count(*) FROM documents", [], |row| row.get(0))
-    }
-
-    /// Stores documents, all or nothing. Returns how many were new.
-    pub(super) fn add(&mut self, parts: &[FilePart], terms: &[String]) -> rusqlite::Result<u64> {
-        self.change(|change| {
-            for part in parts {
-                change.add_part(part)?;
-            }
-            change.add_terms(terms)
-        })
     }
 
     /// Removes everything that stands only in these files, all or nothing.
@@ -240,38 +268,158 @@ impl Index {
             }
             Ok(())
         };
-        self.change(remove).map(drop)
+        self.change(remove)
     }
 
-    fn change(
+    /// Changes the index, all or nothing.
+    pub(super) fn change<T>(
         &mut self,
-        work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<u64> {
+        work: impl FnOnce(&mut Change<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        // The numbers of new names are those of a transaction that may fail.
+        let names = std::mem::take(&mut self.names);
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let largest = "SELECT coalesce(max(id), 0) FROM documents";
-        let largest = transaction.query_row(largest, [], |row| row.get(0))?;
-        let mut change = Change { transaction: &transaction, largest, added: 0, names: HashMap::new() };
-        work(&mut change)?;
-        let added = change.added;
+        let last = transaction.query_row("SELECT last_document FROM settings", [], |row| row.get(0))?;
+        let mut change = Change { transaction: &transaction, last, added: 0, removed: 0, names };
+        let result = work(&mut change)?;
+        change.execute(
+            "UPDATE settings SET last_document = ?1, removed = removed + ?2 WHERE ?1 > last_document OR ?2 > 0",
+            params![change.last, change.removed],
+        )?;
+        let names = change.names;
+        kill_point();
         transaction.commit()?;
-        Ok(added)
+        self.names = names;
+        Ok(result)
+    }
+
+    /// Returns how many documents were removed since the words of removed documents were removed.
+    pub(super) fn removed(&self) -> rusqlite::Result<u64> {
+        self.connection.query_row("SELECT removed FROM settings", [], |row| row.get(0))
+    }
+
+    /// Sets whether FTS5 merges segments as they come. It does not while much is indexed: all of them are merged at the end.
+    pub(super) fn set_merging(&self, is_on: bool) -> rusqlite::Result<()> {
+        if self.merges()? != is_on {
+            let pages = if is_on { SEGMENTS_TO_MERGE } else { 0 };
+            self.connection
+                .execute("INSERT INTO text (text, rank) VALUES ('automerge', ?1)", params![pages])?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether FTS5 merges segments as they come. It does not if an update that indexed much was interrupted.
+    pub(super) fn merges(&self) -> rusqlite::Result<bool> {
+        let pages = "SELECT v FROM text_config WHERE k = 'automerge'";
+        let pages: Option<i64> = self.connection.query_row(pages, [], |row| row.get(0)).optional()?;
+        Ok(pages != Some(0))
+    }
+
+    /// Merges all segments to one, in steps of their own transactions.
+    pub(super) fn merge_all(&self) -> rusqlite::Result<()> {
+        // A negative number says that everything is merged; FTS5 goes on with positive ones.
+        let mut pages = -MERGED_PAGES;
+        loop {
+            let changes = || self.connection.query_row("SELECT total_changes()", [], |row| row.get(0));
+            let before: i64 = changes()?;
+            kill_point();
+            self.connection.execute("INSERT INTO text (text, rank) VALUES ('merge', ?1)", params![pages])?;
+            // The command itself is one change.
+            if changes()? - before < 2 {
+                return self.shrink();
+            }
+            pages = MERGED_PAGES;
+        }
+    }
+
+    /// Gives pages that are not used any more back to the file system.
+    fn shrink(&self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare("PRAGMA incremental_vacuum")?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    }
+
+    /// Removes the words, the names and the terms of documents that were removed from the file itself.
+    pub(super) fn compact(&mut self) -> rusqlite::Result<()> {
+        self.merge_all()?;
+        self.names.clear();
+        kill_point();
+        self.connection.execute_batch(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, text, row);
+             BEGIN IMMEDIATE;
+             DELETE FROM terms WHERE NOT EXISTS (SELECT 1 FROM temp.vocabulary v WHERE v.term = terms.term);
+             DELETE FROM names WHERE id NOT IN (
+                 SELECT name FROM touched UNION SELECT root FROM files UNION
+                 SELECT coalesce(tool, 0) FROM documents UNION SELECT coalesce(project, 0) FROM documents UNION
+                 SELECT coalesce(branch, 0) FROM documents UNION SELECT coalesce(model, 0) FROM documents);
+             UPDATE settings SET removed = 0;
+             COMMIT;",
+        )?;
+        kill_point();
+        // The log has earlier states of pages. If another process reads at this moment, it goes with the next update.
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 }
+
+/// The columns of [`indexed_file`], behind the path.
+const FILE_COLUMNS: &str = "path, state, checkpoint, lines, calls";
+
+fn indexed_file(row: &Row<'_>) -> rusqlite::Result<IndexedFile> {
+    let checkpoint: String = row.get(2)?;
+    let checkpoint = Checkpoint::parse(&checkpoint).unwrap_or_default();
+    let progress = FoldPosition { checkpoint, lines: row.get(3)? };
+    Ok(IndexedFile { state: row.get(1)?, progress, calls: row.get(4)? })
+}
+
+/// Opens a database to write to it.
+fn writing_connection(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    connection.pragma_update(None, "cache_size", -(32 << 10))?;
+    // What was removed is overwritten.
+    connection.pragma_update(None, "secure_delete", true)?;
+    Ok(connection)
+}
+
+/// Returns whether SQLite could not write to the folder of a database.
+fn is_write_protected(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| matches!(code, ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+}
+
+/// The size of a page of SQLite, and of a page of FTS5, which fits into one with its row.
+const PAGE_SIZE: usize = 8 * 1024;
+const WORD_PAGE_SIZE: usize = PAGE_SIZE - 64;
+
+/// FTS5 merges so many segments of about the same size, which is its default.
+const SEGMENTS_TO_MERGE: i64 = 4;
+
+/// So many pages are merged in one transaction.
+const MERGED_PAGES: i64 = if cfg!(test) { 2 } else { 500 };
 
 fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(&format!(
-        "CREATE TABLE settings (rules INTEGER, text_limit INTEGER, generation INTEGER);
+        "CREATE TABLE settings (
+             rules INTEGER, text_limit INTEGER, generation INTEGER, last_document INTEGER, removed INTEGER);
          CREATE TABLE files (
              id INTEGER PRIMARY KEY, path BLOB UNIQUE, root INTEGER, session TEXT, agent TEXT,
              state TEXT, checkpoint TEXT, lines INTEGER, calls TEXT);
          CREATE TABLE documents (
-             id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, part INTEGER, role INTEGER,
-             is_error INTEGER, time INTEGER, tool INTEGER, project INTEGER, branch INTEGER, model INTEGER);
-         CREATE TABLE places (
-             file INTEGER, offset INTEGER, number INTEGER, length INTEGER, document INTEGER,
-             PRIMARY KEY (file, offset, number)) WITHOUT ROWID;
-         CREATE INDEX places_of_document ON places (document);
+             id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, offset INTEGER, length INTEGER,
+             number INTEGER, part INTEGER, role INTEGER, is_error INTEGER, time INTEGER,
+             tool INTEGER, project INTEGER, branch INTEGER, model INTEGER);
+         CREATE INDEX documents_of_file ON documents (file);
+         CREATE TABLE copies (
+             document INTEGER, file INTEGER, offset INTEGER, length INTEGER,
+             PRIMARY KEY (document, file, offset)) WITHOUT ROWID;
+         CREATE INDEX copies_of_file ON copies (file);
          CREATE TABLE names (id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, UNIQUE (kind, name));
          CREATE TABLE touched (document INTEGER, name INTEGER, PRIMARY KEY (document, name)) WITHOUT ROWID;
          CREATE TABLE terms (length INTEGER, term TEXT, PRIMARY KEY (length, term)) WITHOUT ROWID;
@@ -279,10 +427,11 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
              words, parts, content='', contentless_delete=1, tokenize='{TOKENIZER}');
          INSERT INTO text(text, rank) VALUES ('crisismerge', 1000);
          INSERT INTO text(text, rank) VALUES ('hashsize', {HASH_SIZE});
+         INSERT INTO text(text, rank) VALUES ('pgsz', {WORD_PAGE_SIZE});
          PRAGMA user_version = {VERSION}"
     ))?;
     transaction.execute(
-        "INSERT INTO settings VALUES (?1, ?2, ?3)",
+        "INSERT INTO settings VALUES (?1, ?2, ?3, 0, 0)",
         params![settings.rules.cast_signed(), settings.text_limit, settings.generation.cast_signed()],
     )?;
     transaction.commit()
@@ -293,16 +442,19 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
 const HASH_SIZE: usize = 32 << 20;
 
 /// A transaction that changes the index.
-struct Change<'t> {
+pub(super) struct Change<'t> {
     transaction: &'t Transaction<'t>,
-    /// The largest number of a document.
-    largest: i64,
-    added: u64,
-    names: HashMap<(NameKind, String), i64>,
+    /// The largest number that a document ever had.
+    last: i64,
+    /// How many documents are new.
+    pub(super) added: u64,
+    removed: u64,
+    names: Names,
 }
 
 impl Change<'_> {
     fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> rusqlite::Result<usize> {
+        kill_point();
         self.transaction.prepare_cached(sql)?.execute(parameters)
     }
 
@@ -319,7 +471,8 @@ impl Change<'_> {
         self.one("SELECT id FROM files WHERE path = ?1", [path.as_os_str().as_encoded_bytes()])
     }
 
-    fn add_part(&mut self, part: &FilePart) -> rusqlite::Result<()> {
+    /// Stores the documents of a file, and how far it was read.
+    pub(super) fn add_part(&mut self, part: &FilePart) -> rusqlite::Result<()> {
         let file = self.keep_file(part)?;
         if part.is_restarted {
             self.remove_documents(file)?;
@@ -327,14 +480,16 @@ impl Change<'_> {
         for document in &part.documents {
             let known = self.one("SELECT id FROM documents WHERE identity = ?1", [document.identity])?;
             let id = match known {
-                Some(id) => id,
+                Some(id) => {
+                    self.execute(
+                        "INSERT OR REPLACE INTO copies (document, file, offset, length) VALUES (?1, ?2, ?3, ?4)",
+                        params![id, file, document.offset, document.length],
+                    )?;
+                    id
+                }
                 None => self.add_document(file, document)?,
             };
             self.add_subject(id, document)?;
-            self.execute(
-                "INSERT OR REPLACE INTO places (file, offset, number, length, document) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![file, document.offset, document.number, document.length, id],
-            )?;
         }
         Ok(())
     }
@@ -364,19 +519,22 @@ impl Change<'_> {
     }
 
     fn add_document(&mut self, file: i64, document: &NewDocument) -> rusqlite::Result<i64> {
-        self.largest += 1;
+        self.last += 1;
         self.added += 1;
-        let id = self.largest;
+        let id = self.last;
         let project = self.optional_name(NameKind::Project, document.project.as_deref())?;
         let branch = self.optional_name(NameKind::Branch, document.branch.as_deref())?;
         let model = self.optional_name(NameKind::Model, document.model.as_deref())?;
         self.execute(
-            "INSERT INTO documents (id, identity, file, part, role, is_error, time, project, branch, model) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            "INSERT INTO documents (id, identity, file, offset, length, number, part, role, is_error, time, \
+             project, branch, model) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             params![
                 id,
                 document.identity,
                 file,
+                document.offset,
+                document.length,
+                document.number,
                 part_number(document.part),
                 role_number(document.role),
                 document.is_error,
@@ -411,8 +569,7 @@ impl Change<'_> {
 
     /// Returns the number of a name, which is stored if it is new.
     fn name(&mut self, kind: NameKind, name: &str) -> rusqlite::Result<i64> {
-        let key = (kind, name.to_owned());
-        if let Some(id) = self.names.get(&key) {
+        if let Some(id) = self.names.get(&kind).and_then(|names| names.get(name)) {
             return Ok(*id);
         }
         let find = "SELECT id FROM names WHERE kind = ?1 AND name = ?2";
@@ -422,36 +579,53 @@ impl Change<'_> {
             Ok::<_, rusqlite::Error>(self.transaction.last_insert_rowid())
         };
         let id = known.map_or_else(insert, Ok)?;
-        self.names.insert(key, id);
+        self.names.entry(kind).or_default().insert(name.to_owned(), id);
         Ok(id)
     }
 
-    /// Removes the places of a file, and the documents that stand nowhere else.
-    fn remove_documents(&self, file: i64) -> rusqlite::Result<()> {
-        let documents = "SELECT DISTINCT document FROM places WHERE file = ?1";
+    /// Removes a file from the places of documents, and the documents that stand nowhere else.
+    fn remove_documents(&mut self, file: i64) -> rusqlite::Result<()> {
+        self.execute("DELETE FROM copies WHERE file = ?1", [file])?;
+        let documents = "SELECT id FROM documents WHERE file = ?1";
         let mut documents = self.transaction.prepare_cached(documents)?;
         let documents: Vec<i64> =
             documents.query_map([file], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-        self.execute("DELETE FROM places WHERE file = ?1", [file])?;
         for document in documents {
-            let other: Option<Option<i64>> =
-                self.one("SELECT min(file) FROM places WHERE document = ?1", [document])?;
-            if let Some(other) = other.flatten() {
-                self.execute("UPDATE documents SET file = ?1 WHERE id = ?2", [other, document])?;
-                continue;
-            }
-            for sql in [
-                "DELETE FROM documents WHERE id = ?1",
-                "DELETE FROM touched WHERE document = ?1",
-                "DELETE FROM text WHERE rowid = ?1",
-            ] {
-                self.execute(sql, [document])?;
+            if !self.move_to_copy(document)? {
+                self.removed += 1;
+                for sql in [
+                    "DELETE FROM documents WHERE id = ?1",
+                    "DELETE FROM touched WHERE document = ?1",
+                    "DELETE FROM text WHERE rowid = ?1",
+                ] {
+                    self.execute(sql, [document])?;
+                }
             }
         }
         Ok(())
     }
 
-    fn add_terms(&self, terms: &[String]) -> rusqlite::Result<()> {
+    /// Makes the first copy of a document its place. Returns whether there is one.
+    fn move_to_copy(&self, document: i64) -> rusqlite::Result<bool> {
+        let copy =
+            "SELECT file, offset, length FROM copies WHERE document = ?1 ORDER BY file, offset LIMIT 1";
+        let read = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
+        let copy: Option<[i64; 3]> =
+            self.transaction.prepare_cached(copy)?.query_row([document], read).optional()?;
+        let Some([file, offset, length]) = copy else { return Ok(false) };
+        self.execute(
+            "UPDATE documents SET file = ?2, offset = ?3, length = ?4 WHERE id = ?1",
+            [document, file, offset, length],
+        )?;
+        self.execute(
+            "DELETE FROM copies WHERE document = ?1 AND file = ?2 AND offset = ?3",
+            [document, file, offset],
+        )?;
+        Ok(true)
+    }
+
+    /// Stores words.
+    pub(super) fn add_terms(&self, terms: &[String]) -> rusqlite::Result<()> {
         for term in terms {
             self.execute(
                 "INSERT OR IGNORE INTO terms (length, term) VALUES (?1, ?2)",
@@ -477,3 +651,10 @@ pub(super) fn stored_path(bytes: &[u8]) -> PathBuf {
     #[cfg(not(unix))]
     return String::from_utf8_lossy(bytes).into_owned().into();
 }
+
+/// A point at which tests kill the process.
+#[cfg(not(test))]
+fn kill_point() {}
+
+#[cfg(test)]
+use super::tests::kill_point;

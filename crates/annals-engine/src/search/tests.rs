@@ -12,24 +12,41 @@ use testkit::generate::{self, Random};
 use testkit::transcript::Transcript;
 
 use super::*;
+use crate::catalog::Activities;
+use crate::fold::{self, AnyFold};
 use crate::{Home, Roots};
 
 const FIRST: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 const SECOND: &str = "0b0b0b0b-0000-4000-8000-000000000000";
 
 /// A config folder, and the folder of annals beside it.
-struct World {
-    folder: tempfile::TempDir,
+pub(super) struct World {
+    folder: Folder,
+}
+
+/// A folder that is removed at the end, or that of another process.
+enum Folder {
+    Own(tempfile::TempDir),
+    Of(PathBuf),
+}
+
+impl Folder {
+    fn path(&self) -> &Path {
+        match self {
+            Folder::Own(folder) => folder.path(),
+            Folder::Of(path) => path,
+        }
+    }
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("root/projects/-p")).unwrap();
-        Self { folder }
+        Self { folder: Folder::Own(folder) }
     }
 
-    fn path(&self, session: &str) -> PathBuf {
+    pub(super) fn path(&self, session: &str) -> PathBuf {
         self.folder.path().join("root/projects/-p").join(format!("{session}.jsonl"))
     }
 
@@ -38,7 +55,7 @@ impl World {
         fs::write(self.path(session), text.to_string()).unwrap();
     }
 
-    fn engine(&self) -> Engine {
+    pub(super) fn engine(&self) -> Engine {
         self.engine_with_home("home")
     }
 
@@ -66,7 +83,7 @@ impl World {
     }
 }
 
-fn update_with(engine: &Engine, filter: &dyn TextFilter) -> IndexReport {
+pub(super) fn update_with(engine: &Engine, filter: &dyn TextFilter) -> IndexReport {
     let report =
         engine.update_index(filter, &IndexOptions::default(), |_| ControlFlow::Continue(())).unwrap();
     assert!(report.errors.is_empty(), "{:?}", report.errors);
@@ -104,8 +121,9 @@ fn dump(path: &Path) -> BTreeMap<i64, String> {
         "SELECT id, identity, part, role, is_error, time, {}, {}, {}, {}, \
          (SELECT group_concat(name, '|') FROM (SELECT names.name FROM touched JOIN names ON names.id = touched.name \
           WHERE document = documents.id ORDER BY 1)), \
-         (SELECT group_concat(place, '|') FROM (SELECT cast(path AS TEXT) || offset || ' ' || length || ' ' || number AS place \
-          FROM places JOIN files ON files.id = places.file WHERE document = documents.id ORDER BY 1)) FROM documents",
+         (SELECT group_concat(place, '|') FROM (SELECT cast(path AS TEXT) || offset || ' ' || length AS place \
+          FROM (SELECT id AS document, file, offset, length FROM documents UNION ALL SELECT document, file, offset, length FROM copies) p \
+          JOIN files ON files.id = p.file WHERE document = documents.id ORDER BY 1)) || ' ' || number FROM documents",
         name("tool"),
         name("project"),
         name("branch"),
@@ -603,7 +621,7 @@ fn the_index_finds_what_a_scan_of_all_texts_finds() {
     let documents = all_documents(&world);
     assert_eq!(world.engine().index_status(&Unfiltered).unwrap().documents, documents.len() as u64);
     let mut random = Random::new(7);
-    for query in sampled_queries(&documents, &mut random, 150) {
+    for query in sampled_queries(&documents, &mut random, 40) {
         assert_finds_all(&world, &documents, &query);
     }
     for query in ["请看", "三つ", "函数", "main.rs", "C:\\work\\天气", "-parser", "parser OR green", "😀"]
@@ -746,55 +764,346 @@ fn two_updaters_and_a_reader_agree() {
     assert_like_new(&world);
 }
 
-/// Ends the process when it was asked so often.
-struct Kill {
-    left: AtomicUsize,
-}
+/// How many statements and commits are left before the process is killed; 0 if it is not.
+static LEFT: AtomicUsize = AtomicUsize::new(0);
 
-impl TextFilter for Kill {
-    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            std::process::abort();
-        }
-        Cow::Borrowed(text)
-    }
-
-    fn fingerprint(&self) -> u64 {
-        0
+/// Ends the process without any cleaning up, as a kill does, when this was called so often.
+pub(super) fn kill_point() {
+    let left = LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    if left == Ok(1) {
+        std::process::abort();
     }
 }
 
-/// Says which folder and after how many texts; the test below runs itself with it.
-const KILLED: &str = "ANNALS_TEST_KILLED_UPDATE";
+/// Says what is done in which folder, and after how many statements it is killed; the tests below run themselves with it.
+const KILLED: &str = "ANNALS_TEST_KILLED";
+
+/// Does the task of a process that is to be killed. Returns whether this is such a process.
+fn is_killed_process() -> bool {
+    let Ok(task) = std::env::var(KILLED) else { return false };
+    let [task, after, folder] = task.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!() };
+    let world = World { folder: Folder::Of(folder.into()) };
+    LEFT.store(after.parse().unwrap(), Ordering::Relaxed);
+    match task {
+        "update" => drop(world.update()),
+        "forget" => forget(&world.engine(), &world.path(FIRST)).unwrap(),
+        other => panic!("{other}"),
+    }
+    true
+}
+
+/// Runs a task in a process that is killed after a number of statements. Returns whether it was.
+fn run_killed(test: &str, task: &str, after: usize, world: &World) -> bool {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", &format!("search::tests::{test}")]);
+    child.env(KILLED, format!("{task} {after} {}", world.folder.path().display()));
+    child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    !child.status().unwrap().success()
+}
 
 #[test]
 fn an_update_that_is_killed_loses_nothing_but_time() {
-    if let Ok(task) = std::env::var(KILLED) {
-        let (after, folder) = task.split_once(' ').unwrap();
-        let roots = Roots::given(vec![Path::new(folder).join("root")]).unwrap();
-        let engine = Engine::open(roots, Home::at(Path::new(folder).join("home")));
-        update_with(&engine, &Kill { left: AtomicUsize::new(after.parse().unwrap()) });
+    if is_killed_process() {
+        return;
+    }
+    let test = "an_update_that_is_killed_loses_nothing_but_time";
+    let world = World::new();
+    world.write(SECOND, session(SECOND));
+    let other = "aaaaaaaa-0000-4000-8000-000000000000";
+    world.write(other, Transcript::session(other).user("o", "An obsolete samovar"));
+    world.update();
+    // Files are removed and replaced, and enough is new that segments are merged at the end.
+    fs::remove_file(world.path(other)).unwrap();
+    world.write(SECOND, session(SECOND).user("u9", "水壺 once more"));
+    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 13, 90_000).unwrap();
+    let mut after = 1;
+    let mut kills = 0;
+    // Each process gets further than the one before: what it committed stays.
+    while run_killed(test, "update", after, &world) {
+        kills += 1;
+        after += after / 2 + 1;
+        let found = world.search("水壺", &SearchOptions::default());
+        assert!((1..=2).contains(&found.total), "{found:?}");
+        assert_eq!(found.hits.len() as u64, found.total);
+        assert!(kills < 100);
+    }
+    assert!(kills > 8, "{kills}");
+    assert_eq!(world.update().files, 0);
+    assert_like_new(&world);
+}
+
+#[test]
+fn a_first_update_that_is_killed_can_be_repeated() {
+    if is_killed_process() {
         return;
     }
     let world = World::new();
-    world.write(SECOND, session(SECOND));
-    world.update();
-    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 13, 120_000).unwrap();
-    let texts = all_documents(&world).len();
-    let mut kills = 0;
-    for after in (1..texts).step_by(texts / 12) {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-        child.args(["--exact", "search::tests::an_update_that_is_killed_loses_nothing_but_time"]);
-        child.env(KILLED, format!("{after} {}", world.folder.path().display()));
-        let status =
-            child.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).status().unwrap();
-        kills += usize::from(!status.success());
-        // What is there can be searched.
-        assert_eq!(world.search("水壺", &SearchOptions::default()).total, 1);
+    world.write(FIRST, session(FIRST));
+    for after in 1..40 {
+        run_killed("a_first_update_that_is_killed_can_be_repeated", "update", after, &world);
+        if after % 5 == 0 {
+            world.update();
+            assert_like_new(&world);
+            world.engine().clear_index().unwrap();
+        }
     }
-    assert!(kills > 1, "{kills}");
+}
+
+/// Returns whether a word is anywhere in the files of the index.
+fn is_in_files_of_index(world: &World, word: &str) -> bool {
+    let folder = world.index().parent().unwrap().to_owned();
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("search."));
+    files.any(|path| {
+        let bytes = fs::read(path).unwrap();
+        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+    })
+}
+
+#[test]
+fn purging_a_session_leaves_none_of_its_words_in_the_index() {
+    let world = World::new();
+    let text = "hunter2 is the zanzibarpassword of zanzibarperson";
+    let secret = Transcript::session(FIRST)
+        .cwd("/zanzibarfolder")
+        .user("u1", text)
+        .assistant("a1", |reply| reply.tool("t", "Read", json!({"file_path": "/zanzibarfile"})));
+    world.write(FIRST, &secret);
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 9, 100_000).unwrap();
     world.update();
+    assert!(is_in_files_of_index(&world, "zanzibarpassword"));
+    let engine = world.engine();
+    let trashed = engine.delete(&engine.session(FIRST.as_ref()).unwrap(), false).unwrap();
+    // Whether an update came in between or not.
+    for is_updated in [false, true] {
+        if is_updated {
+            world.write(FIRST, &secret);
+            world.update();
+            fs::remove_file(world.path(FIRST)).unwrap();
+            world.update();
+        }
+        forget(&engine, &world.path(FIRST)).unwrap();
+        for word in ["hunter2", "zanzibarpassword", "zanzibar"] {
+            assert!(!is_in_files_of_index(&world, word), "{word}");
+        }
+        assert_like_new(&world);
+    }
+    world.write(FIRST, session(FIRST));
+    world.update();
+    engine.purge(&trashed).unwrap();
+    assert_eq!(world.search("水壺", &flat()).total, 1);
     assert_like_new(&world);
+}
+
+#[test]
+fn forgetting_that_is_killed_can_be_repeated() {
+    if is_killed_process() {
+        return;
+    }
+    let world = World::new();
+    world.write(FIRST, Transcript::session(FIRST).user("u1", "zanzibarpassword"));
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 9, 30_000).unwrap();
+    world.update();
+    fs::remove_file(world.path(FIRST)).unwrap();
+    let mut after = 1;
+    while run_killed("forgetting_that_is_killed_can_be_repeated", "forget", after, &world) {
+        assert_eq!(world.search("zanzibarpassword", &flat()).hits.len(), 0);
+        after += 1;
+    }
+    assert!(after > 5, "{after}");
+    assert!(!is_in_files_of_index(&world, "zanzibarpassword"));
+    assert_like_new(&world);
+}
+
+#[test]
+fn a_transcript_that_replaced_a_purged_version_is_read_again() {
+    let world = World::new();
+    world.write(FIRST, Transcript::session(FIRST).user("u1", "zanzibarpassword"));
+    world.update();
+    let other = world.folder.path().join("other");
+    fs::write(&other, session(FIRST).to_string()).unwrap();
+    fs::rename(other, world.path(FIRST)).unwrap();
+    forget(&world.engine(), &world.path(FIRST)).unwrap();
+    assert!(!is_in_files_of_index(&world, "zanzibarpassword"));
+    assert_eq!(world.find("水壺").len(), 1);
+    assert_like_new(&world);
+}
+
+#[test]
+fn words_of_removed_documents_go_when_there_are_many() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let mut lines = Transcript::session(SECOND);
+    for number in 0..40 {
+        lines = lines.user(&format!("u{number}"), format!("obsoleteword {number}"));
+    }
+    world.write(SECOND, lines);
+    world.update();
+    fs::remove_file(world.path(SECOND)).unwrap();
+    world.update();
+    assert!(!is_in_files_of_index(&world, "obsoleteword"));
+    assert_like_new(&world);
+}
+
+#[test]
+fn named_files_are_updated_alone() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let engine = world.engine();
+    let update = |paths: &[PathBuf]| {
+        let report = engine.update_index_files(&Unfiltered, &IndexOptions::default(), paths)?;
+        assert!(report.errors.is_empty(), "{:?}", report.errors);
+        Ok::<_, Error>((report.documents, report.files, report.removed))
+    };
+    let (first, second) = (world.path(FIRST), world.path(SECOND));
+    assert!(update(std::slice::from_ref(&first)).unwrap_err().is_no_index());
+    world.update();
+    world.write(FIRST, session(FIRST).user("u8", "a first samovar"));
+    world.write(SECOND, Transcript::session(SECOND).user("u9", "a second samovar"));
+    assert_eq!(update(std::slice::from_ref(&second)).unwrap(), (1, 1, 0));
+    assert_eq!(world.search("samovar", &flat()).total, 1);
+    // Nothing is new; and what is no transcript of the config folders is not indexed.
+    let title = first.with_extension("title");
+    fs::write(&title, "x").unwrap();
+    assert_eq!(update(&[second.clone(), title, world.index()]).unwrap(), (0, 0, 0));
+    assert_eq!(update(&[first.clone(), second.clone()]).unwrap(), (1, 1, 0));
+    fs::remove_file(&second).unwrap();
+    assert_eq!(update(&[second.clone(), second]).unwrap(), (0, 0, 2));
+    assert_eq!(world.search("samovar", &flat()).total, 1);
+    assert_like_new(&world);
+}
+
+#[test]
+fn the_same_pass_feeds_the_catalogue() {
+    let world = World::new();
+    let path = world.path(FIRST);
+    let stored = || Activities::open(world.engine().home().path()).load(&path);
+    let read = || {
+        let mut activity = stored();
+        activity.restart();
+        fold::update(&path, &mut [&mut activity]).unwrap();
+        activity
+    };
+    let lines = session(FIRST);
+    world.write(FIRST, &lines);
+    let alone = IndexOptions { feeds_catalog: false, ..IndexOptions::default() };
+    world.engine().update_index(&Unfiltered, &alone, |_| ControlFlow::Continue(())).unwrap();
+    assert_ne!(stored(), read());
+    // The catalogue is behind the index, then they are at the same place, then the catalogue is gone.
+    let lines = lines.user("u7", "more");
+    world.write(FIRST, &lines);
+    world.update();
+    assert_eq!(stored(), read());
+    let lines = lines.assistant("a7", |reply| reply.tool("t7", "Write", json!({"file_path": "/new"})));
+    world.write(FIRST, &lines);
+    let options = IndexOptions::default();
+    world.engine().update_index_files(&Unfiltered, &options, std::slice::from_ref(&path)).unwrap();
+    assert_eq!(stored(), read());
+    assert!(stored().state.has_tool("Write"));
+    remove_file(&world.engine().home().path().join("catalog.sqlite"));
+    world.write(FIRST, lines.user("u8", "and more"));
+    world.update();
+    assert_eq!(stored(), read());
+    assert_like_new(&world);
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_what_was_committed_stays() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 3, 200_000).unwrap();
+    let engine = world.engine();
+    let text_limit = IndexOptions::default().text_limit;
+    let mut failures = 0;
+    for more_pages in [0, 5, 10, 20, 1_000_000] {
+        let mut index = Index::open_to_write(&world.index(), 0, text_limit).unwrap().unwrap();
+        let pages: i64 = index.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        let most = pages + more_pages;
+        let set = format!("PRAGMA max_page_count = {most}");
+        index.connection.query_row(&set, [], |_| Ok(())).unwrap();
+        let updated =
+            update::update_opened(&engine, &mut index, &Unfiltered, &IndexOptions::default(), &mut |_| {
+                ControlFlow::Continue(())
+            });
+        drop(index);
+        match updated {
+            Ok(report) => assert!(report.is_complete),
+            Err(error) => {
+                assert!(!is_broken(&error));
+                let message = Error::index(&world.index(), error).to_string();
+                assert!(message.contains("full"), "{message}");
+                failures += 1;
+            }
+        }
+        assert_eq!(world.search("水壺", &flat()).hits.len(), 1);
+    }
+    assert!((1..5).contains(&failures), "{failures}");
+    assert_like_new(&world);
+}
+
+#[test]
+fn an_index_in_a_folder_that_cannot_be_written_is_searched() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let folder = world.folder.path().join("a 100% 茶?#&");
+    fs::create_dir(&folder).unwrap();
+    let copied = folder.join("search.sqlite");
+    fs::copy(world.index(), &copied).unwrap();
+    let index = Index::open_write_protected(&copied).unwrap().unwrap();
+    assert_eq!(index.documents().unwrap(), 6);
+    let found: i64 = index
+        .connection
+        .query_row("SELECT count(*) FROM text WHERE text MATCH 'kettle'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(found, 2);
+    drop(index);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "nothing is written");
+}
+
+#[test]
+fn flipped_bits_show_nothing_wrong() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    let shown = |answer: &SearchAnswer| -> Vec<String> {
+        let hit = |hit: &Hit| {
+            format!(
+                "{:?}",
+                (
+                    &hit.file,
+                    &hit.entry,
+                    hit.part,
+                    hit.role,
+                    &hit.project,
+                    hit.time,
+                    hit.is_error,
+                    &hit.snippet.text
+                )
+            )
+        };
+        answer.hits.iter().map(hit).collect()
+    };
+    world.update();
+    let right = shown(&world.search("kettle OR borrow", &flat()));
+    assert_eq!(right.len(), 4);
+    let whole = fs::read(world.index()).unwrap();
+    let query = Query::parse("kettle OR borrow").unwrap();
+    let mut random = Random::new(5);
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        let bit = usize::try_from(random.below(bytes.len() as u64 * 8)).unwrap();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        remove_file(&world.index());
+        fs::write(world.index(), bytes).unwrap();
+        match world.engine().search(&query, &Unfiltered, &flat()) {
+            Ok(answer) => assert!(shown(&answer).iter().all(|hit| right.contains(hit)), "bit {bit}"),
+            Err(error) => assert!(
+                error.is_no_index() || error.to_string().contains("search.sqlite"),
+                "bit {bit}: {error}"
+            ),
+        }
+    }
 }
 
 /// Lines as they occur in transcripts.

@@ -1,7 +1,7 @@
 //! Brings the index up to date: which transcripts are behind, and one pass over their new bytes.
 //!
-//! One thread reads transcripts and prepares documents, another one stores them in batches, each in one transaction together
-//! with how far its files were read. So a process that is killed loses the batches that were not stored, and nothing else.
+//! One thread reads transcripts and prepares batches of documents, another one stores several of them in one transaction, together
+//! with how far their files were read. So a process that is killed loses what was not committed, and nothing else.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
@@ -21,17 +21,28 @@ use foldhash::fast::FixedState;
 use super::document::{self, Setting, Subject};
 use super::index::{FilePart, Index, IndexedFile, NewDocument, spell_state};
 use super::{Behind, IndexOptions, IndexProgress, IndexReport, TextFilter};
+use crate::catalog::Activities;
 use crate::database::remove_file;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{Selection, TranscriptFile};
+use crate::files::{Selection, TranscriptFile, role_below};
 use crate::fold::{self, AnyFold, FoldPosition, UpdatedPart};
 
 /// A batch has about so many bytes of tokens. Three of them are in memory: one is being prepared, one waits, one is stored.
-const BATCH: usize = if cfg!(test) { 8 << 10 } else { 16 << 20 };
+const BATCH: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
+
+/// So many bytes of tokens are stored in one transaction. Larger transactions are faster, but FTS5 keeps their words in memory,
+/// and whoever watches the progress waits longer.
+const COMMIT: usize = if cfg!(test) { 8 << 10 } else { 16 << 20 };
 
 /// So many bytes of a transcript are read before the batch is looked at again.
-const PART: u64 = if cfg!(test) { 4 << 10 } else { 8 << 20 };
+const PART: u64 = if cfg!(test) { 4 << 10 } else { 1 << 20 };
+
+/// If more bytes of transcripts are to be indexed, the segments of FTS5 are merged once at the end instead of as they come.
+const MUCH: u64 = if cfg!(test) { 64 << 10 } else { 64 << 20 };
+
+/// The words of removed documents are removed when so many documents were, and when these are one in four.
+const MOST_REMOVED: u64 = if cfg!(test) { 8 } else { 4_000 };
 
 /// Updates the index at a path, which is made anew if it cannot be used. Fails only if the database does.
 pub(super) fn update(
@@ -42,24 +53,114 @@ pub(super) fn update(
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<IndexReport> {
     let (mut index, is_rebuilt) = open(path, filter.fingerprint(), options.text_limit)?;
-    let mut report = IndexReport { is_rebuilt, is_complete: true, ..IndexReport::default() };
+    let report = update_opened(engine, &mut index, filter, options, progress)?;
+    Ok(IndexReport { is_rebuilt, ..report })
+}
+
+/// Updates an open index.
+pub(super) fn update_opened(
+    engine: &Engine,
+    index: &mut Index,
+    filter: &dyn TextFilter,
+    options: &IndexOptions,
+    progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+) -> rusqlite::Result<IndexReport> {
+    let mut report = IndexReport::default();
     let indexed = index.files()?;
     let found = found_files(engine, &mut report.errors);
     let gone = gone(&found, &indexed);
     index.remove(&gone)?;
     report.removed = gone.len();
-    let work = work(found, indexed);
+    let reader = Reader::new(engine, filter, options);
+    read_and_store(index, work(found, indexed), reader, &mut report, progress)?;
+    Ok(report)
+}
+
+/// Updates the index for some transcripts that were created, changed or removed. Returns `None` if there is no index that can be
+/// updated.
+pub(super) fn update_files(
+    engine: &Engine,
+    path: &Path,
+    filter: &dyn TextFilter,
+    options: &IndexOptions,
+    paths: &[PathBuf],
+) -> rusqlite::Result<Option<IndexReport>> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let index = Index::open_to_write(path, filter.fingerprint(), options.text_limit)?;
+    let Some(mut index) = index else { return Ok(None) };
+    let mut report = IndexReport::default();
+    let roots: Vec<_> = engine.roots().projects().collect();
+    let (mut work, mut gone) = (Vec::new(), Vec::new());
+    for path in paths {
+        let indexed = index.file(path)?;
+        match (FoundFile::of(path, &roots), indexed) {
+            (Ok(Some(found)), indexed) => work.push(Work { found, indexed }),
+            (Ok(None), Some(_)) => gone.push(path.clone()),
+            (Ok(None), None) => {}
+            (Err(error), _) => report.errors.push(Error::read(path, error)),
+        }
+    }
+    index.remove(&gone)?;
+    report.removed = gone.len();
+    work.retain(|work| !work.is_done());
+    let reader = Reader::new(engine, filter, options);
+    read_and_store(&mut index, work, reader, &mut report, &mut |_| ControlFlow::Continue(()))?;
+    Ok(Some(report))
+}
+
+/// Removes what stands only in transcripts that do not exist any more, or in an earlier version of one of them, with its words.
+/// Nothing is read.
+pub(super) fn forget(path: &Path, transcript: &Path) -> rusqlite::Result<()> {
+    let Some(mut index) = Index::open_to_remove(path)? else {
+        // There is none, or one that the next update removes.
+        remove_file(path);
+        return Ok(());
+    };
+    let indexed = index.files()?;
+    let mut gone = gone(&[], &indexed);
+    let identity = |state: FileState| state.identity;
+    let now = FileState::of(transcript).ok().flatten().map(identity);
+    let before = indexed.get(transcript).map(|indexed| indexed.progress.checkpoint.identity());
+    if before.is_some() && before != now {
+        gone.push(transcript.to_owned());
+    }
+    index.remove(&gone)?;
+    if index.removed()? > 0 { index.compact() } else { Ok(()) }
+}
+
+/// Reads transcripts on one thread and stores their documents on this one.
+fn read_and_store(
+    index: &mut Index,
+    work: Vec<Work>,
+    reader: Reader<'_>,
+    report: &mut IndexReport,
+    progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+) -> rusqlite::Result<()> {
     let mut done = IndexProgress { bytes: 0, total: work.iter().map(Work::bytes).sum() };
+    let is_much = done.total > MUCH || !index.merges()?;
+    index.set_merging(!is_much)?;
     let (sender, receiver) = sync_channel(1);
-    let reader = Reader { filter, text_limit: options.text_limit, vocabulary: Vocabulary::default() };
     thread::scope(|scope| {
         // The last batch has come when the sender is gone.
         let reading = scope.spawn(move || reader.read_all(work, &sender));
-        let stored = store_all(&mut index, receiver, &mut report, &mut done, progress);
+        let stored = store_all(index, receiver, report, &mut done, progress);
         report.errors.extend(reading.join().unwrap_or_default());
         stored
     })?;
-    Ok(report)
+    if !report.is_complete {
+        return Ok(());
+    }
+    if is_much {
+        index.merge_all()?;
+        index.set_merging(true)?;
+    }
+    let removed = index.removed()?;
+    if removed > MOST_REMOVED && removed > index.documents()? / 4 {
+        index.compact()?;
+    }
+    Ok(())
 }
 
 /// Opens the index, and makes it anew if it is of another version or has other settings. Returns whether it is new.
@@ -88,6 +189,18 @@ struct FoundFile {
     file: TranscriptFile,
     root: PathBuf,
     state: FileState,
+}
+
+impl FoundFile {
+    /// Returns the transcript at a path; `None` if there is no file, or one that is not a transcript of these roots.
+    fn of(path: &Path, roots: &[PathBuf]) -> io::Result<Option<Self>> {
+        let Some(root) = roots.iter().find(|root| path.starts_with(root)) else { return Ok(None) };
+        if !role_below(root, path).is_transcript() {
+            return Ok(None);
+        }
+        let state = FileState::of(path)?;
+        Ok(state.map(|state| Self { file: TranscriptFile::at(path), root: root.clone(), state }))
+    }
 }
 
 /// Returns the transcripts in the config folders.
@@ -158,20 +271,36 @@ fn store_all(
     done: &mut IndexProgress,
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<()> {
-    for batch in batches {
-        report.documents += index.add(&batch.parts, &batch.terms)?;
-        report.files += batch.parts.iter().filter(|part| part.indexed.is_whole()).count();
-        report.bytes += batch.bytes;
-        done.bytes += batch.bytes;
+    let mut batches = batches.into_iter().peekable();
+    // No transaction is begun before there is something to store.
+    while batches.peek().is_some() {
+        let stored = index.change(|change| {
+            let mut stored = Batch::default();
+            while let Some(batch) = batches.next_if(|_| stored.weight < COMMIT) {
+                for part in &batch.parts {
+                    change.add_part(part)?;
+                    report.files += usize::from(part.indexed.is_whole());
+                }
+                change.add_terms(&batch.terms)?;
+                stored.weight += batch.weight;
+                stored.bytes += batch.bytes;
+                stored.text_bytes += batch.text_bytes;
+            }
+            report.documents += change.added;
+            Ok(stored)
+        })?;
+        report.bytes += stored.bytes;
+        report.text_bytes += stored.text_bytes;
+        done.bytes += stored.bytes;
         if progress(*done).is_break() {
-            report.is_complete = false;
-            break;
+            return Ok(());
         }
     }
+    report.is_complete = true;
     Ok(())
 }
 
-/// What is stored in one transaction.
+/// What is prepared at a time.
 #[derive(Debug, Default)]
 struct Batch {
     parts: Vec<FilePart>,
@@ -179,6 +308,8 @@ struct Batch {
     terms: Vec<String>,
     /// The bytes of transcripts that were read.
     bytes: u64,
+    /// The bytes of text in them.
+    text_bytes: u64,
     weight: usize,
 }
 
@@ -187,31 +318,52 @@ struct Reader<'u> {
     filter: &'u dyn TextFilter,
     text_limit: usize,
     vocabulary: Vocabulary,
+    /// The other fold that the same pass feeds.
+    activities: Option<Activities>,
 }
 
-impl Reader<'_> {
+impl<'u> Reader<'u> {
+    fn new(engine: &Engine, filter: &'u dyn TextFilter, options: &IndexOptions) -> Self {
+        Self {
+            filter,
+            text_limit: options.text_limit,
+            vocabulary: Vocabulary::default(),
+            activities: options.feeds_catalog.then(|| Activities::open(engine.home().path())),
+        }
+    }
+
     /// Reads transcripts until nobody stores them any more. Returns the errors of those that could not be read.
     fn read_all(mut self, work: Vec<Work>, batches: &SyncSender<Batch>) -> Vec<Error> {
         let mut errors = Vec::new();
         let mut batch = Batch::default();
         for Work { found, indexed } in work {
-            let mut fold = DocumentFold::new(&found.file.path, indexed.as_ref());
+            let path = &found.file.path;
+            let mut fold = DocumentFold::new(path, indexed.as_ref());
+            let mut activity = self.activities.as_ref().map(|activities| activities.load(path));
             loop {
                 let start = fold.progress.checkpoint.offset();
                 let mut fed = Fed { fold: &mut fold, reader: &mut self };
-                match fold::update_part(&found.file.path, &mut [&mut fed], PART) {
+                let mut folds: Vec<&mut dyn AnyFold> = vec![&mut fed];
+                folds.extend(activity.as_mut().map(|activity| activity as &mut dyn AnyFold));
+                match fold::update_part(path, &mut folds, PART) {
                     Ok(updated) => {
                         let end = fold.progress.checkpoint.offset();
                         batch.bytes += end.checked_sub(start).unwrap_or(end);
                         batch.weight += fold.weight;
+                        batch.text_bytes += std::mem::take(&mut fold.text_bytes);
                         batch.parts.push(fold.take_part(&found, &updated));
                         if updated.is_end {
+                            if let (Some(activities), Some(activity)) =
+                                (&mut self.activities, activity.take())
+                            {
+                                activities.add(path, updated.state, activity);
+                            }
                             break;
                         }
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                     Err(error) => {
-                        errors.push(Error::read(&found.file.path, error));
+                        errors.push(Error::read(path, error));
                         break;
                     }
                 }
@@ -226,11 +378,17 @@ impl Reader<'_> {
         if !batch.parts.is_empty() {
             let _ = self.send(&mut batch, batches);
         }
+        if let Some(activities) = &mut self.activities {
+            activities.save();
+        }
         errors
     }
 
     fn send(&mut self, batch: &mut Batch, batches: &SyncSender<Batch>) -> ControlFlow<()> {
         batch.terms = std::mem::take(&mut self.vocabulary.new);
+        if let Some(activities) = &mut self.activities {
+            activities.save();
+        }
         match batches.send(std::mem::take(batch)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -246,6 +404,7 @@ struct DocumentFold {
     calls: OpenCalls,
     is_restarted: bool,
     documents: Vec<NewDocument>,
+    text_bytes: u64,
     weight: usize,
 }
 
@@ -261,6 +420,7 @@ impl DocumentFold {
             calls,
             is_restarted: indexed.is_none(),
             documents: Vec::new(),
+            text_bytes: 0,
             weight: 0,
         }
     }
@@ -289,6 +449,7 @@ impl DocumentFold {
             let mut columns = Columns::default();
             columns.fill(&searched);
             reader.vocabulary.add(&columns.words);
+            self.text_bytes += searched.len() as u64;
             drop(searched);
             let call = document.call.as_deref();
             let subject = match document.subject {

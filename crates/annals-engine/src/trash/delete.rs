@@ -48,6 +48,9 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
 }
 
 pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> {
+    // First, so that a failure leaves the session in the trash, and purging it again removes its words.
+    #[cfg(feature = "search")]
+    crate::search::forget(engine, &trashed.transcript)?;
     let _session = engine.lock_exclusive(&trashed.transcript, &trashed.session)?;
     engine.discard(trashed)
 }

@@ -62,7 +62,7 @@ fn joined(expressions: &[String], operator: &str) -> String {
     }
 }
 
-fn render_term(term: &Term) -> String {
+pub(super) fn render_term(term: &Term) -> String {
     // Tokens have no quotes and no blanks, so nothing is escaped.
     let phrase =
         |tokens: &[String]| format!("\"{}\"{}", tokens.join(" "), if term.is_prefix { " *" } else { "" });

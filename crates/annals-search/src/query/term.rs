@@ -88,6 +88,11 @@ impl Term {
         &self.words
     }
 
+    /// Returns the expression with which FTS5 finds the documents that have the term.
+    pub fn fts_match(&self) -> String {
+        super::fts::render_term(self)
+    }
+
     /// Returns whether the term occurs.
     pub(super) fn occurs_in(&self, tokens: &Tokens<'_>) -> bool {
         self.occurrences(tokens).next().is_some()

@@ -1,0 +1,271 @@
+//! Search: what building the index costs, how fast queries of each kind are, and how soon an appended message is found.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufWriter, Read as _, Write as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use annals_api::Masking;
+use annals_engine::{Engine, Home, IndexOptions, Roots, SearchOptions, TextFilter};
+use annals_search::Query;
+use memchr::memmem;
+use testkit::generate::{self, Random};
+
+use super::{megabytes, peak_memory, transcripts};
+use crate::Outcome;
+
+/// So many queries of each kind are timed, each so often.
+const QUERIES: usize = 20;
+const REPEATED: usize = 5;
+/// So many messages are appended.
+const APPENDS: usize = 100;
+/// So many bytes of transcripts are read to find words to search for.
+const SAMPLED: u64 = 30_000_000;
+
+/// The masking that every output uses, as the filter of the index.
+struct Masked(Masking);
+
+impl TextFilter for Masked {
+    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.0.text(text).text
+    }
+
+    fn fingerprint(&self) -> u64 {
+        1
+    }
+}
+
+pub(super) fn run(scratch: &Path, corpus: Option<&Path>) -> Outcome {
+    let root = match corpus {
+        Some(root) => root.to_owned(),
+        None => generated(&scratch.join("search"))?,
+    };
+    let files = transcripts(&root.join("projects"))?;
+    let total: u64 = files.iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum();
+    println!("\nsearch: {} transcripts, {:.0} MB", files.len(), megabytes(total));
+    let home = scratch.join("index");
+    build(&root, &home)?;
+    let engine = Engine::open(Roots::given(vec![root])?, Home::at(&home));
+    queries(&engine, &files)?;
+    // What is appended goes to a session of its own, so that a corpus that was given stays as it is.
+    appends(&scratch.join("appended"), &home)
+}
+
+/// Builds an index in a process of its own.
+fn build(root: &Path, home: &Path) -> Outcome {
+    let output =
+        Command::new(std::env::current_exe()?).args(["bench", "--index-of"]).arg(root).arg(home).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8(output.stderr)?.into());
+    }
+    print!("{}", String::from_utf8(output.stdout)?);
+    Ok(())
+}
+
+/// Builds the index of a config folder and prints what it took.
+pub(super) fn print_build(root: &Path, home: &Path) -> Outcome {
+    let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at(home));
+    let before = peak_memory()?;
+    let begun = Instant::now();
+    let report = engine
+        .update_index(&Masked(Masking::default()), &IndexOptions::default(), |_| ControlFlow::Continue(()))?;
+    let (wall, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds()?);
+    let text = megabytes(report.text_bytes);
+    let size = megabytes(fs::metadata(home.join("search.sqlite"))?.len());
+    println!(
+        "build: {} documents, {text:.0} MB of text; {:.1} MB of text per CPU second, {:.1} per second; \
+         size {:.2} of the text; {:.0} MB of memory",
+        report.documents,
+        text / cpu,
+        text / wall,
+        size / text,
+        peak_memory()? - before
+    );
+    Ok(())
+}
+
+/// Returns the CPU time of this process.
+fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
+    // In ticks, of which Linux has 100 in a second.
+    let status = fs::read_to_string("/proc/self/stat").map_err(|_| "CPU time is measured on Linux only")?;
+    let fields = status.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).map(str::parse).collect::<Result<Vec<f64>, _>>()?;
+    Ok(ticks.iter().sum::<f64>() / 100.0)
+}
+
+/// Times queries of each kind.
+fn queries(engine: &Engine, files: &[PathBuf]) -> Outcome {
+    let filter = Masked(Masking::default());
+    let samples = Samples::of(files)?;
+    let mut kinds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let ask = |query: &str, options: &SearchOptions| -> Result<_, Box<dyn std::error::Error>> {
+        Ok(engine.search(&Query::parse(query)?, &filter, options)?)
+    };
+    let count = SearchOptions { limit: 1, ..SearchOptions::default() };
+    let mut add = |kind, query: String| {
+        let queries = kinds.entry(kind).or_default();
+        if queries.len() < QUERIES && !queries.contains(&query) {
+            queries.push(query);
+        }
+    };
+    for word in &samples.words {
+        match ask(word, &count)?.total {
+            0 => continue,
+            1..=500 => add("1 rare word", word.clone()),
+            501..=4_000 => add("2 word with up to 4,000 hits", word.clone()),
+            _ => {
+                add("3 frequent word", word.clone());
+                add("8 frequent word, filtered", format!("{word} role:user after:2025-01-01"));
+            }
+        }
+        if word.len() > 5 {
+            add("7 prefix", format!("{}*", &word[..4]));
+            add("9 misspelt", format!("{}q{}", &word[..3], &word[3..]));
+        }
+    }
+    for phrase in &samples.phrases {
+        match ask(phrase, &count)?.total {
+            0 => {}
+            1..=4_000 => add("4 phrase", phrase.clone()),
+            _ => add("5 frequent phrase", phrase.clone()),
+        }
+    }
+    samples.pairs.iter().for_each(|pair| add("6 two Chinese characters", pair.clone()));
+    println!(
+        "{:<34} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9}",
+        "ms", "queries", "mean hits", "p50", "p95", "flat p50", "flat p95"
+    );
+    for (kind, queries) in &kinds {
+        let mut hits = 0;
+        let mut times = [Vec::new(), Vec::new()];
+        for query in queries {
+            for (times, per_session) in times.iter_mut().zip([Some(3), None]) {
+                let options = SearchOptions { per_session, ..SearchOptions::default() };
+                hits += ask(query, &options)?.total;
+                for _ in 0..REPEATED {
+                    let begun = Instant::now();
+                    ask(query, &options)?;
+                    times.push(begun.elapsed().as_secs_f64() * 1e3);
+                }
+            }
+        }
+        let [grouped, flat] = &mut times;
+        println!(
+            "{:<34} {:>7} {:>10} {:>9.2} {:>9.2} {:>9.2} {:>9.2}",
+            &kind[2..],
+            queries.len(),
+            hits / (2 * queries.len() as u64),
+            percentile(grouped, 50),
+            percentile(grouped, 95),
+            percentile(flat, 50),
+            percentile(flat, 95)
+        );
+    }
+    let begun = Instant::now();
+    let needle = memmem::Finder::new("a phrase that stands nowhere");
+    let found =
+        files.iter().filter(|path| fs::read(path).is_ok_and(|bytes| needle.find(&bytes).is_some())).count();
+    println!(
+        "a scan of all bytes, for comparison: {:.0} ms ({found} hits)",
+        begun.elapsed().as_secs_f64() * 1e3
+    );
+    Ok(())
+}
+
+/// Times how soon an appended message is found, if the changed file is named.
+fn appends(root: &Path, home: &Path) -> Outcome {
+    let project = root.join("projects/-home-mia-tea");
+    fs::create_dir_all(&project)?;
+    let path = project.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
+    let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
+    generate::session(&mut file, 16, 10_000_000)?;
+    let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at(home));
+    let (filter, options) = (Masked(Masking::default()), IndexOptions::default());
+    engine.update_index_files(&filter, &options, std::slice::from_ref(&path))?;
+    let (mut updates, mut searches) = (Vec::new(), Vec::new());
+    for number in 0..APPENDS {
+        let word = format!("appended{number}word");
+        writeln!(
+            file,
+            r#"{{"type":"user","uuid":"x{number}","timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"Say {word} again"}}}}"#
+        )?;
+        let begun = Instant::now();
+        engine.update_index_files(&filter, &options, std::slice::from_ref(&path))?;
+        updates.push(begun.elapsed().as_secs_f64() * 1e3);
+        let found = engine.search(&Query::parse(&word)?, &filter, &SearchOptions::default())?;
+        searches.push(begun.elapsed().as_secs_f64() * 1e3);
+        if found.hits.len() != 1 {
+            return Err(format!("{word} was not found").into());
+        }
+    }
+    println!(
+        "append to a session of 10 MB: indexed after {:.1} ms (p95 {:.1}), found after {:.1} ms (p95 {:.1})",
+        percentile(&mut updates, 50),
+        percentile(&mut updates, 95),
+        percentile(&mut searches, 50),
+        percentile(&mut searches, 95)
+    );
+    Ok(())
+}
+
+fn percentile(times: &mut [f64], percent: usize) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len().saturating_sub(1) * percent / 100).copied().unwrap_or(f64::NAN)
+}
+
+/// Words, phrases and pairs of characters to search for, as they stand in transcripts.
+#[derive(Default)]
+struct Samples {
+    words: Vec<String>,
+    phrases: Vec<String>,
+    pairs: Vec<String>,
+}
+
+impl Samples {
+    fn of(files: &[PathBuf]) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut samples = Self::default();
+        let mut random = Random::new(1);
+        let each = SAMPLED / files.len() as u64;
+        for path in files {
+            let mut bytes = Vec::new();
+            File::open(path)?.take(each).read_to_end(&mut bytes)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let words: Vec<&str> = text.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+            for _ in 0..5 {
+                let at = usize::try_from(random.below(words.len() as u64)).unwrap_or(0);
+                let is_word = |word: &str| {
+                    (3..20).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_lowercase())
+                };
+                if is_word(words[at]) {
+                    samples.words.push(words[at].to_owned());
+                    if let Some(next) = words.get(at + 1).filter(|next| is_word(next)) {
+                        samples.phrases.push(format!("\"{} {next}\"", words[at]));
+                    }
+                }
+            }
+            let is_han = |c: &char| ('\u{4e00}'..='\u{9fff}').contains(c);
+            let pair: String = text.chars().skip_while(|c| !is_han(c)).take_while(is_han).take(2).collect();
+            if pair.chars().count() == 2 {
+                samples.pairs.push(pair);
+            }
+        }
+        Ok(samples)
+    }
+}
+
+/// Writes sessions of 100 MB.
+fn generated(root: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let project = root.join("projects/-home-mia-tea");
+    fs::create_dir_all(&project)?;
+    for seed in 0..200 {
+        let path = project.join(format!("aaaaaaaa-0000-4000-8000-{seed:012}.jsonl"));
+        let mut out = BufWriter::new(File::create(path)?);
+        generate::session(&mut out, seed, 500_000)?;
+        out.flush()?;
+    }
+    Ok(root.to_owned())
+}
