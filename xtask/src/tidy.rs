@@ -86,7 +86,17 @@ const LAYERS: [(&str, &[&str]); 8] = [
         &["annals-transcript", "annals-proto", "annals-engine", "annals-search", "annals-secrets"],
     ),
     ("annals-server", &["annals-transcript", "annals-proto", "annals-engine", "annals-api"]),
-    ("annals", &["annals-transcript", "annals-proto", "annals-engine", "annals-api", "annals-server"]),
+    (
+        "annals",
+        &[
+            "annals-transcript",
+            "annals-proto",
+            "annals-engine",
+            "annals-search",
+            "annals-api",
+            "annals-server",
+        ],
+    ),
 ];
 
 fn arrows_that_turn_round() -> Result<Vec<String>, Box<dyn std::error::Error>> {

@@ -19,13 +19,13 @@ pub(crate) struct Filters {
     /// Only sessions of the current directory and its worktrees
     #[arg(long)]
     pub(crate) here: bool,
-    /// Only sessions active since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
+    /// Only sessions active since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (30min, 12h, 7d, 2w, 3mo)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only sessions that began before then, also those that are still active; with a date, those of that day too
+    /// Only sessions that began before then, also those that are still active; with a day, a month or a year, those in it too
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
-    /// Only sessions without activity since then: how long ago (90d, 12h, 2w), a date or a time
+    /// Only sessions without activity since then: how long ago (90d, 12h, 2w), a day or a time, as for `--since`
     #[arg(long, value_name = "AGE", value_parser = moment)]
     pub(crate) inactive: Option<Timestamp>,
     /// Only sessions whose title contains TEXT, ignoring case

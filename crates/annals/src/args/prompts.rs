@@ -17,10 +17,10 @@ pub(crate) struct Prompts {
     /// Show at most N
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
-    /// Only prompts sent since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
+    /// Only prompts sent since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (30min, 12h, 7d, 2w, 3mo)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only prompts sent before then; with a date, those of that day too
+    /// Only prompts sent before then; with a day, a month or a year, those in it too
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
 }
