@@ -106,7 +106,7 @@ pub struct BlockSpan {
 }
 
 /// The kinds of content blocks that the chain and the model view distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockKind {
     /// Text.
     Text,
