@@ -23,6 +23,7 @@ mod prompt;
 mod raw;
 mod record;
 mod request;
+mod resume;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod serve;
@@ -60,6 +61,7 @@ pub use request::{
     ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
     UnwatchParams, View, WatchParams,
 };
+pub use resume::ResumeCommand;
 pub use serve::ServerAddress;
 pub use session::{Project, Root, Session, TitleSource};
 pub use stats::{Stats, ToolCount};
