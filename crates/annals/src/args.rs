@@ -3,6 +3,8 @@
 mod change;
 mod files;
 mod filters;
+mod generate;
+mod help;
 mod hydrate;
 mod list;
 mod moment;
@@ -10,16 +12,22 @@ mod prompts;
 mod push;
 mod read;
 mod record;
+mod resume;
 mod serve;
 mod show;
+mod synonyms;
 mod tail;
 mod trash;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use annals_engine::{Engine, Home, Roots};
-use clap::{Parser, Subcommand};
+use anstream::ColorChoice;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 
+use crate::commands::completions;
 use crate::failure::Failure;
 use crate::output;
 
@@ -32,12 +40,14 @@ use serve::SERVE_HELP;
 pub(crate) use change::{Archive, Fork, Rename, Safety, Tag, Tombstone};
 pub(crate) use files::Files;
 pub(crate) use filters::Filters;
+pub(crate) use generate::{Completions, Man};
 pub(crate) use hydrate::Hydrate;
 pub(crate) use list::{List, SortBy};
 pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};
 pub(crate) use read::{Check, Lineage, OneSession, Stats, Tools};
 pub(crate) use record::Record;
+pub(crate) use resume::Resume;
 pub(crate) use serve::Serve;
 pub(crate) use show::{Show, Turns, View};
 pub(crate) use tail::Tail;
@@ -50,6 +60,39 @@ pub(crate) struct Args {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Returns the command line with everything that its definition cannot say: groups, examples, completions of sessions. It takes
+/// longer to build than the definition, so only what prints it uses it.
+pub(crate) fn command() -> clap::Command {
+    let command = help::complete(Args::command());
+    let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    names
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, |one| one.mut_args(with_sessions)))
+}
+
+/// Lets shells complete the sessions of an argument that takes one.
+fn with_sessions(arg: Arg) -> Arg {
+    let is_session = |names: &[clap::builder::Str]| names.iter().any(|name| name.starts_with("SESSION"));
+    if arg.get_value_names().is_some_and(is_session) {
+        return arg.add(ArgValueCompleter::new(completions::sessions));
+    }
+    arg
+}
+
+impl Args {
+    /// Parses arguments. A command that does not exist gets the commands that may be meant.
+    pub(crate) fn read(
+        mut command: clap::Command,
+        args: impl IntoIterator<Item = OsString>,
+    ) -> Result<Self, clap::Error> {
+        let parsed = command.try_get_matches_from_mut(args);
+        parsed.and_then(|matches| Self::from_arg_matches(&matches)).map_err(|mut error| {
+            synonyms::suggest(&mut error, &command);
+            error
+        })
+    }
 }
 
 const EXIT_CODES: &str = "\
@@ -71,9 +114,33 @@ pub(crate) struct Global {
     /// Print keys, tokens and passwords as they are; otherwise they are masked
     #[arg(long, global = true)]
     pub(crate) reveal: bool,
+    /// When to use colours; `NO_COLOR` means never
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
+    color: Color,
+    /// Print long output directly [default: through `$ANNALS_PAGER`, `$PAGER` or `less`, on a terminal]
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
 }
 
 impl Global {
+    /// Applies the choice of colours to everything that is printed from now on.
+    pub(crate) fn set_colors(&self) {
+        match self.color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        }
+        .write_global();
+    }
+
     /// Opens the config folders given with `--root`, or the default ones.
     pub(crate) fn engine(&self) -> Result<Engine, Failure> {
         Ok(Engine::open(self.roots()?, Home::from_environment()))
@@ -101,6 +168,26 @@ impl Command {
     /// Returns whether the command prints what is in files as it is: then nothing of it is masked.
     pub(crate) fn prints_as_is(&self) -> bool {
         matches!(self, Command::Show(show) if show.view != View::Full)
+    }
+
+    /// Returns whether the command prints what somebody reads, which goes to a pager if it is long. Commands that ask, or that
+    /// print as things happen, have none.
+    pub(crate) fn is_paged(&self) -> bool {
+        match self {
+            Command::List(_)
+            | Command::Projects
+            | Command::Roots
+            | Command::Prompts(_)
+            | Command::Show(_)
+            | Command::Turns(_)
+            | Command::Tools(_)
+            | Command::Agents(_)
+            | Command::Lineage(_)
+            | Command::Stats(_)
+            | Command::Check(_) => true,
+            Command::Files(files) => files.restore.is_none(),
+            _ => false,
+        }
     }
 
     /// Returns whether the command only writes what it is given. It prints no text of transcripts, and must not fail
@@ -142,6 +229,8 @@ pub(crate) enum Command {
     /// Serve session history to browsers, editors and agents
     #[command(after_help = SERVE_HELP)]
     Serve(Serve),
+    /// Continue a session in Claude Code, in its folder
+    Resume(Resume),
     /// Append entries from standard input to a session, so that Claude Code resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),
@@ -170,4 +259,8 @@ pub(crate) enum Command {
     /// Send a server the entries that it does not have yet
     #[command(after_help = PUSH_HELP)]
     Push(Push),
+    /// Print the script with which a shell completes commands, options and sessions
+    Completions(Completions),
+    /// Print the man page of annals or of a command, or write all of them
+    Man(Man),
 }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneSession {
-    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of its transcript
+    /// A session: its id or at least 4 characters of it, its title or a part of it, words of its first prompt, `latest`, or the
+    /// path of its transcript
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
 }

@@ -9,8 +9,8 @@ use crate::output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// A session: its id or at least 4 characters of it, its title, `latest`, or the path of a transcript; or an agent: its id
-    /// or at least 4 characters of it
+    /// A session: its id or at least 4 characters of it, its title or a part of it, words of its first prompt, `latest`, or the
+    /// path of a transcript; or an agent: its id or at least 4 characters of it
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
     /// What to print
@@ -30,6 +30,9 @@ pub(crate) struct Show {
     /// Print reasoning, summaries and added context in full (full view)
     #[arg(long)]
     pub(crate) expand: bool,
+    /// Print the beginning of the uuid before each message, for `fork --up-to`, `tombstone`, `files --at` and `--leaf` (full view)
+    #[arg(long)]
+    pub(crate) ids: bool,
     /// Omit reasoning (full view)
     #[arg(long)]
     pub(crate) no_thinking: bool,

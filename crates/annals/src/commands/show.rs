@@ -13,13 +13,14 @@ use annals_transcript::full_view::Step;
 use annals_transcript::{Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
 
+use super::choose;
 use crate::args::{Global, Show, View};
 use crate::failure::{FAILED, Failure};
 use crate::output::conversation::{AGENT, Detail, Printer};
 use crate::output::{self, clean_lines};
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.transcript(&args.session)?;
+    let file = choose::transcript(engine, &args.session, global)?;
     if args.view != View::Full && args.turn.is_some() {
         return Err(Failure::usage("only the full view has turns", "leave out `--turn` or `--view`"));
     }
@@ -66,12 +67,19 @@ fn full(
         shown: HashSet::from([conversation.transcript().path().to_owned()]),
         depth: 0,
         failed: false,
-        columns: output::columns(),
+        columns: output::prose_columns(),
     };
     let mut out = output::stdout_for(json);
+    if !json && args.turn.is_none() {
+        let file = conversation.transcript().file();
+        let row = if file.agent.is_none() { engine.session_row(file).ok() } else { None };
+        output::header::print(&mut out, row.as_ref(), conversation)?;
+    }
     history.print(&mut out, conversation, args.turn.as_ref())?;
     history.print_rest(&mut out, conversation)?;
     out.flush()?;
+    // Notes are printed when the user has left the pager.
+    drop(out);
     note_masked();
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -117,10 +125,13 @@ impl History<'_> {
             thinking: !self.args.no_thinking,
             expand: self.args.expand,
             tools: self.args.tools,
+            ids: self.args.ids,
             columns: self.columns.map(|columns| columns.saturating_sub(self.depth * AGENT.width())),
         };
         let mut printer = Printer::new(out, conversation, detail);
-        for step in conversation.steps().iter().filter(|step| is_selected(conversation, step, turns)) {
+        let is_whole = self.json || self.args.expand;
+        let steps = if is_whole { conversation.steps().to_vec() } else { conversation.steps_once() };
+        for step in steps.iter().filter(|step| is_selected(conversation, step, turns)) {
             if self.json {
                 printer.json(&to_wire.item(conversation, step)?)?;
             } else {
@@ -199,8 +210,14 @@ impl History<'_> {
         if self.args.turn.is_some() || conversation.transcript().file().agent.is_some() {
             return Ok(());
         }
-        let detail =
-            Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools, columns: None };
+        let detail = Detail {
+            subagents: true,
+            thinking: false,
+            expand: false,
+            tools: self.args.tools,
+            ids: false,
+            columns: None,
+        };
         let mut printer = Printer::new(out, conversation, detail);
         self.agents.clone().iter().try_for_each(|agent| self.print_agent(&mut printer, agent))
     }
@@ -218,7 +235,11 @@ fn agents_by_call(agents: &[Subagent]) -> HashMap<String, Vec<usize>> {
 }
 
 /// Returns whether a step belongs to the turns asked for.
-fn is_selected(conversation: &Conversation<'_>, step: &Step, turns: Option<&RangeInclusive<usize>>) -> bool {
+pub(super) fn is_selected(
+    conversation: &Conversation<'_>,
+    step: &Step,
+    turns: Option<&RangeInclusive<usize>>,
+) -> bool {
     match (turns, step) {
         (None, _) => true,
         (Some(turns), Step::Entry { node, .. }) => {
@@ -235,7 +256,7 @@ fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Re
         return Err(Failure::not_resumable(&obstacle.to_string()));
     }
     let to_wire = ToWire::of(snapshot);
-    let columns = output::columns();
+    let columns = output::prose_columns();
     let mut out = output::stdout_for(json);
     for message in model::messages(chain).iter() {
         let message = to_wire.message(message)?;
@@ -258,7 +279,7 @@ fn raw(path: &Path) -> Result<(), Failure> {
         return copy(&mut file, &mut stdout.lock(), failed);
     }
     let mut reader = Reader::new(file);
-    let mut out = io::BufWriter::new(stdout.lock());
+    let mut out = output::stdout();
     while let Some(entry) = reader.read().map_err(failed)? {
         out.write_all(clean_lines(&String::from_utf8_lossy(entry.bytes())).as_bytes())?;
     }
