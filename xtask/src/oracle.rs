@@ -14,6 +14,7 @@ mod listed;
 mod lists;
 mod mutate;
 mod recorded;
+mod resumed;
 mod served;
 mod shapes;
 mod trial;
@@ -101,6 +102,7 @@ fn scenarios() -> Vec<Scenario> {
     [
         recorded::SCENARIOS,
         changed::SCENARIOS,
+        resumed::SCENARIOS,
         listed::SCENARIOS,
         lists::SCENARIOS,
         followed::SCENARIOS,

@@ -20,7 +20,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod age;
 mod cancel;
 mod cursor;
 mod dispatch;
@@ -30,7 +29,6 @@ mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
 
-pub use age::parse_age;
 pub use cancel::CancelToken;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{

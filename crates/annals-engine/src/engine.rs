@@ -30,6 +30,7 @@ use crate::push::{self, PushOptions, Pusher};
 use crate::recording::{self, Recording};
 use crate::remote::Ingress;
 use crate::report::{self, Report};
+use crate::resume::{self, Resumption};
 use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
 use crate::roots::Roots;
 #[cfg(feature = "search")]
@@ -120,6 +121,13 @@ impl Engine {
         lookup::session(self, selector)
     }
 
+    /// Returns the session that a command reads. Here a name may also be what a person remembers: a title in another case, a part
+    /// of a title, or words of the first prompt. The error of a name that is too vague has [`Error::candidates`]; that of a name
+    /// that no session has has [`Error::nearest`].
+    pub fn session_to_read(&self, selector: &OsStr) -> Result<TranscriptFile, Error> {
+        lookup::session_to_read(self, selector)
+    }
+
     /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the
     /// config folders are searched, and no link out of them is followed.
     ///
@@ -131,7 +139,8 @@ impl Engine {
     }
 
     /// Returns the one transcript that an argument names: that of a session, or if no session has the name, that of an agent
-    /// by its id or the beginning of it, with or without `agent-` before it.
+    /// by its id or the beginning of it, with or without `agent-` before it, or else that of a session whose title or first
+    /// prompt a person remembers, see [`session_to_read`](Self::session_to_read).
     ///
     /// ```
     /// # use annals_engine::{Engine, Home, Roots};
@@ -531,6 +540,14 @@ impl Engine {
     /// written a moment ago, this waits to see whether it grows.
     pub fn liveness(&self, file: &TranscriptFile) -> Result<Liveness, Error> {
         live::liveness(self, file)
+    }
+}
+
+/// Continuing.
+impl Engine {
+    /// Returns how Claude Code continues a session: in which folder, with which config folder, and what prevents it.
+    pub fn resumption(&self, file: &TranscriptFile) -> Result<Resumption, Error> {
+        resume::resumption(self, file)
     }
 }
 

@@ -4,7 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::write;
+use jiff::Timestamp;
 
+use crate::catalog::SessionRow;
 use crate::files::TranscriptFile;
 use crate::live::{LiveWriter, UnknownReason};
 
@@ -18,7 +20,7 @@ pub(crate) enum ErrorKind {
     #[error("cannot read {}: {}", path.display(), reason(source))]
     Read { path: PathBuf, source: io::Error },
     #[error("no session `{selector}`")]
-    NotFound { selector: String },
+    NotFound { selector: String, nearest: Vec<Candidate> },
     #[error(
         "session `{session}` has no transcript of an agent `{agent}`{}",
         if *is_remote { ": it runs on another machine, and only its metadata is here" } else { "" }
@@ -139,14 +141,35 @@ pub struct Candidate {
     pub agent: Option<String>,
     /// The transcript.
     pub path: PathBuf,
+    /// The title of a session, or its first prompt.
+    pub title: Option<String>,
+    /// The project of a session.
+    pub project: Option<String>,
+    /// When a session was active last.
+    pub updated_at: Option<Timestamp>,
 }
 
 impl Candidate {
-    fn agent(file: &TranscriptFile) -> Self {
+    /// Returns a transcript as a candidate, without anything that would have to be read.
+    pub(crate) fn file(file: &TranscriptFile) -> Self {
         Self {
             session: file.session.clone().unwrap_or_default(),
             agent: file.agent.clone(),
             path: file.path.clone(),
+            title: None,
+            project: None,
+            updated_at: None,
+        }
+    }
+
+    /// Returns a session as a candidate, with what a list shows of it.
+    pub(crate) fn row(row: &SessionRow) -> Self {
+        let title = row.facts.title.as_ref().map(|title| title.text.clone());
+        Self {
+            title: title.or_else(|| row.facts.first_prompt.clone()),
+            project: row.project_path(),
+            updated_at: row.facts.updated_at,
+            ..Self::file(&row.file)
         }
     }
 }
@@ -181,24 +204,27 @@ impl Error {
         selector: &str,
         candidates: impl Iterator<Item = (impl Into<String>, impl Into<PathBuf>)>,
     ) -> Self {
-        let candidate = |(session, path): (_, _)| Candidate {
-            session: Into::into(session),
+        let file = |(session, path): (_, _)| TranscriptFile {
+            session: Some(Into::into(session)),
             agent: None,
             path: Into::into(path),
         };
-        let candidates = candidates.map(candidate).collect();
+        Self::one_of(selector, candidates.map(file).map(|file| Candidate::file(&file)).collect())
+    }
+
+    /// Creates the error that a name may mean any of several sessions or agents.
+    pub(crate) fn one_of(selector: &str, candidates: Vec<Candidate>) -> Self {
         Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
     }
 
     pub(crate) fn ambiguous_agents(selector: &str, files: &[TranscriptFile]) -> Self {
-        let candidates = files.iter().map(Candidate::agent).collect();
-        Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
+        Self::one_of(selector, files.iter().map(Candidate::file).collect())
     }
 
     /// Adds agents to what an ambiguous name may mean.
     pub(crate) fn or_agents(mut self, files: &[TranscriptFile]) -> Self {
         if let ErrorKind::Ambiguous { candidates, .. } = &mut *self.0 {
-            candidates.extend(files.iter().map(Candidate::agent));
+            candidates.extend(files.iter().map(Candidate::file));
         }
         self
     }
@@ -354,6 +380,15 @@ impl Error {
     /// Returns whether a given folder is not a config folder of Claude Code.
     pub fn is_no_projects(&self) -> bool {
         matches!(*self.0, ErrorKind::NoProjects { .. })
+    }
+
+    /// Returns the sessions whose names are nearest to one that no session has, the nearest first. The list is empty for
+    /// other errors.
+    pub fn nearest(&self) -> &[Candidate] {
+        match &*self.0 {
+            ErrorKind::NotFound { nearest, .. } => nearest,
+            _ => &[],
+        }
     }
 
     /// Returns the sessions or agents that an ambiguous name may mean. The list is empty for other errors.

@@ -41,6 +41,7 @@ mod recording;
 mod remote;
 mod replaced;
 mod report;
+mod resume;
 mod rewrite;
 mod roots;
 #[cfg(feature = "search")]
@@ -81,6 +82,7 @@ pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
 pub use replaced::ReplacedResult;
 pub use report::Report;
+pub use resume::Resumption;
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
 #[cfg(feature = "search")]

@@ -1,4 +1,11 @@
 //! Which session or agent an argument names.
+//!
+//! A name is tried in this order, and the first way that finds something decides: `latest`, an id, the beginning of an id, a title;
+//! for commands that take agents, the id of an agent or the beginning of it. Commands that only read also accept what a person
+//! remembers: a title in another case, a part of a title, words of the first prompt. A command that changes a session never
+//! guesses: there, the same sessions are only suggested.
+
+mod remembered;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -12,7 +19,7 @@ use annals_transcript::write::new_id;
 
 use crate::catalog::{ArchiveFilter, ListOptions};
 use crate::engine::Engine;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Candidate, Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile, agent_paths_beside, agents_below, children, remote_agents};
 use crate::labels::own_target;
 
@@ -35,7 +42,17 @@ pub(crate) fn session(engine: &Engine, selector: &OsStr) -> Result<TranscriptFil
     find_session(engine, selector).map_err(|error| explain_agent(engine, selector, error))
 }
 
+pub(crate) fn session_to_read(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
+    session(engine, selector).or_else(|error| remembered::or_remembered(engine, selector, error))
+}
+
 pub(crate) fn transcript(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
+    let named = session_or_agent(engine, selector);
+    named.or_else(|error| remembered::or_remembered(engine, selector, error))
+}
+
+/// Returns the session or the agent with exactly a name.
+fn session_or_agent(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
     match find_session(engine, selector) {
         Err(error) if !error.candidates().is_empty() => {
             Err(error.or_agents(&agents_named(engine, &selector.to_string_lossy())))
@@ -161,7 +178,10 @@ pub(crate) fn session_to_change(engine: &Engine, selector: &OsStr) -> Result<Tra
         Err(error) if error.is_not_found() && engine.finish_interrupted(&selector.to_string_lossy())? => {
             find_session(engine, selector)
         }
-        Err(error) => Err(explain_agent(engine, selector, error)),
+        Err(error) => {
+            let error = explain_agent(engine, selector, error);
+            Err(remembered::with_nearest(engine, selector, error))
+        }
         found => found,
     }
 }
@@ -171,7 +191,7 @@ pub(crate) fn session_to_record(engine: &Engine, selector: Option<&OsStr>) -> Re
     if let Some(id) = selector.to_str().filter(|id| is_session_id(id)) {
         return Ok(id.to_owned());
     }
-    let file = engine.session(selector)?;
+    let file = engine.session(selector).map_err(|error| remembered::with_nearest(engine, selector, error))?;
     Ok(own_target(&file)?.session_id().to_owned())
 }
 
@@ -191,12 +211,14 @@ fn session_named(engine: &Engine, selector: &str) -> Result<TranscriptFile, Erro
     match &found[..] {
         [] => Err(not_found(selector)),
         [file] => Ok(file.clone()),
-        several => {
-            let candidates =
-                several.iter().map(|file| (file.session.clone().unwrap_or_default(), &file.path));
-            Err(Error::ambiguous(selector, candidates))
-        }
+        several => Err(Error::one_of(selector, several.iter().map(|file| candidate(engine, file)).collect())),
     }
+}
+
+/// Returns a session as one of several that a name may mean.
+fn candidate(engine: &Engine, file: &TranscriptFile) -> Candidate {
+    let row = engine.session_row(file);
+    row.map_or_else(|_| Candidate::file(file), |row| Candidate::row(&row))
 }
 
 pub(crate) fn is_session_prefix(engine: &Engine, text: &str) -> bool {
@@ -315,5 +337,5 @@ fn looks_like_a_path(path: &Path) -> bool {
 }
 
 fn not_found(selector: &str) -> Error {
-    Error::new(ErrorKind::NotFound { selector: selector.to_owned() })
+    Error::new(ErrorKind::NotFound { selector: selector.to_owned(), nearest: Vec::new() })
 }

@@ -41,6 +41,14 @@ impl Roots {
         Self::from_values(env::var_os("CLAUDE_CONFIG_DIR"), home)
     }
 
+    /// Returns the one folder that Claude Code itself would use if it were started now: `$CLAUDE_CONFIG_DIR`, or else `~/.claude`.
+    pub(crate) fn of_claude_code() -> Option<PathBuf> {
+        #[expect(clippy::disallowed_methods, reason = "this is the place")]
+        let home = env::home_dir();
+        let config = env::var_os("CLAUDE_CONFIG_DIR").filter(|config| !config.is_empty());
+        config.map(PathBuf::from).or_else(|| Some(home?.join(".claude")))
+    }
+
     fn from_values(config: Option<OsString>, home: Option<PathBuf>) -> Self {
         let folders = match (config.filter(|config| !config.is_empty()), home) {
             (Some(config), _) => vec![PathBuf::from(config)],

@@ -23,6 +23,7 @@ mod prompt;
 mod raw;
 mod record;
 mod request;
+mod resume;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod search;
@@ -61,6 +62,7 @@ pub use request::{
     ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
     UnwatchParams, View, WatchParams,
 };
+pub use resume::ResumeCommand;
 pub use search::{
     Behind, Correction, IndexReport, IndexStatus, SearchField, SearchHit, SearchLimit, SearchMatch,
     SearchParams, SearchRanking, SearchResult, SearchRole, SearchSort,

@@ -1,4 +1,4 @@
-//! The times of `before:` and `after:`.
+//! Times as people write them: in queries (`before:` and `after:`), and in options such as `--since`.
 
 use std::str::FromStr;
 
@@ -37,9 +37,18 @@ pub struct When {
 enum Meaning {
     Time(Timestamp),
     Local(DateTime),
+    Period(Date, Period),
     Ago(i32, Unit),
     DaysAgo(i32),
     Last(Weekday),
+}
+
+/// How long a date without a time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Period {
+    Day,
+    Month,
+    Year,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,16 +79,31 @@ pub enum DateError {
 }
 
 impl When {
-    /// Returns the time that is meant, if it is `now`.
+    /// Returns the time that is meant, if it is `now`. Of a day, a month or a year, it is the start.
     pub fn resolve(&self, now: &Zoned) -> Result<Timestamp, DateError> {
+        self.at(now, |start, _| Ok(start))
+    }
+
+    /// Returns the end of what is meant: of a day, a month or a year, the start of the next one; any other time as it is.
+    pub fn resolve_end(&self, now: &Zoned) -> Result<Timestamp, DateError> {
+        self.at(now, |start, period| start.checked_add(period.span()))
+    }
+
+    /// Returns the time that is meant; `bound` chooses the date for what is a whole period.
+    fn at(
+        &self,
+        now: &Zoned,
+        bound: impl Fn(Date, Period) -> Result<Date, jiff::Error>,
+    ) -> Result<Timestamp, DateError> {
         let in_zone = |time: DateTime| time.to_zoned(now.time_zone().clone()).map(|zoned| zoned.timestamp());
         let days_ago = |days: i32| {
             let day = now.date().checked_sub(Span::new().try_days(days)?)?;
-            in_zone(day.to_datetime(jiff::civil::Time::midnight()))
+            in_zone(bound(day, Period::Day)?.into())
         };
         let time = match self.meaning {
             Meaning::Time(time) => Ok(time),
             Meaning::Local(time) => in_zone(time),
+            Meaning::Period(start, period) => bound(start, period).and_then(|date| in_zone(date.into())),
             Meaning::Ago(amount, unit) => {
                 unit.span(amount).and_then(|span| now.checked_sub(span)).map(|zoned| zoned.timestamp())
             }
@@ -93,6 +117,16 @@ impl When {
 impl From<Timestamp> for When {
     fn from(time: Timestamp) -> Self {
         When { written: time.to_string(), meaning: Meaning::Time(time) }
+    }
+}
+
+impl Period {
+    fn span(self) -> Span {
+        match self {
+            Period::Day => Span::new().days(1),
+            Period::Month => Span::new().months(1),
+            Period::Year => Span::new().years(1),
+        }
     }
 }
 
@@ -112,9 +146,7 @@ impl FromStr for When {
         let lower = written.to_ascii_lowercase();
         let meaning = match named(&lower).or_else(|| ago(&lower)) {
             Some(meaning) => meaning,
-            None if is_day(written) => {
-                Meaning::Local(day(written).ok_or_else(|| DateError::NoSuchDay(shown()))?)
-            }
+            None if is_period(written) => period(written).ok_or_else(|| DateError::NoSuchDay(shown()))?,
             None => time(written).ok_or_else(|| DateError::Unknown(shown()))?,
         };
         Ok(When { written: shown(), meaning })
@@ -171,7 +203,7 @@ impl Unit {
 }
 
 /// Returns whether a text has the form of a year, a month or a day.
-fn is_day(text: &str) -> bool {
+fn is_period(text: &str) -> bool {
     let fields: Vec<_> = text.splitn(4, ['-', '/']).collect();
     let is_number = |field: &&str| {
         !field.is_empty() && field.len() <= 4 && field.bytes().all(|byte| byte.is_ascii_digit())
@@ -179,13 +211,18 @@ fn is_day(text: &str) -> bool {
     fields.len() <= 3 && fields[0].len() == 4 && fields.iter().all(is_number)
 }
 
-/// Parses the start of a day, a month or a year.
-fn day(text: &str) -> Option<DateTime> {
+/// Parses a day, a month or a year.
+fn period(text: &str) -> Option<Meaning> {
     let mut fields = text.split(['-', '/']);
     let year = fields.next()?.parse().ok()?;
-    let month = fields.next().map_or(Some(1), |month| month.parse().ok())?;
-    let day = fields.next().map_or(Some(1), |day| day.parse().ok())?;
-    Some(Date::new(year, month, day).ok()?.into())
+    let (month, day) = (fields.next(), fields.next());
+    let length = match (month, day) {
+        (_, Some(_)) => Period::Day,
+        (Some(_), None) => Period::Month,
+        (None, None) => Period::Year,
+    };
+    let number = |field: Option<&str>| field.map_or(Some(1), |field| field.parse().ok());
+    Some(Meaning::Period(Date::new(year, number(month)?, number(day)?).ok()?, length))
 }
 
 /// Parses a time of a day, in its zone if it names one.
@@ -231,6 +268,31 @@ mod tests {
         ] {
             assert_eq!(resolved(text).as_deref(), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_range_ends_behind_the_day_the_month_or_the_year_that_it_names() {
+        let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
+        let now = Date::constant(2026, 3, 10).at(15, 0, 0, 0).to_zoned(zone).unwrap();
+        for (text, expected) in [
+            ("2026-01-31", "2026-01-31T22:00:00Z"),
+            ("2026-02", "2026-02-28T22:00:00Z"),
+            ("2025", "2025-12-31T22:00:00Z"),
+            ("today", "2026-03-10T22:00:00Z"),
+            ("yesterday", "2026-03-09T22:00:00Z"),
+            ("monday", "2026-03-09T22:00:00Z"),
+            ("2026-01-31T14:30", "2026-01-31T12:30:00Z"),
+            ("2026-01-31T14:30Z", "2026-01-31T14:30:00Z"),
+            ("7d", "2026-03-03T13:00:00Z"),
+            ("now", "2026-03-10T13:00:00Z"),
+        ] {
+            let end = text.parse::<When>().unwrap().resolve_end(&now).unwrap();
+            assert_eq!(end.to_string(), expected, "{text}");
+        }
+        assert!(matches!(
+            "9999-12-31".parse::<When>().unwrap().resolve_end(&now),
+            Err(DateError::OutOfRange(_))
+        ));
     }
 
     #[test]

@@ -151,6 +151,12 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         &self.steps
     }
 
+    /// Returns the full view for people: if the whole conversation was copied into the same file, what the copy has again is
+    /// shown there only.
+    pub fn steps_once(&self) -> Vec<Step> {
+        full_view::without_copied(self.session(), &self.steps)
+    }
+
     /// Returns which entries stand in several lines: each of them is one step.
     pub fn duplicates(&self) -> &Duplicates {
         &self.duplicates

@@ -1,15 +1,18 @@
-//! Entries with several lines: lines that have the same uuid.
+//! What is written more than once: lines that have the same uuid, and conversations that were copied into their own file.
 //!
-//! Claude Code reads such lines as one entry, with the position of the first line and the content of the last one. The full
-//! view does the same and lists the other lines.
+//! Claude Code reads lines with the same uuid as one entry, with the position of the first line and the content of the last one.
+//! The full view does the same and lists the other lines.
+//!
+//! A copy has new uuids and the old times. Claude Code continues the copy, and the full view has both; [`copied`] says which entries
+//! of the original need not be shown twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::chain::NodeIndex;
 use crate::entry::view::Attachment;
-use crate::entry::{Entry, Kind};
+use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
-use crate::session::Session;
+use crate::session::{Node, Session};
 use crate::small_index::SmallIndex;
 
 /// The entries of a session that have several lines.
@@ -121,9 +124,77 @@ pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
     (entry.kind(), content.map_or(&[], Value::bytes))
 }
 
+/// Returns the entries that were written again when their whole conversation was copied into the same file: those before the
+/// copy of the first prompt that have the kind, the time and the blocks of an entry behind it (CHAIN.md 10.4).
+///
+/// ```
+/// use annals_transcript::duplicate::copied;
+/// use annals_transcript::session::Session;
+///
+/// let file = br#"{"type":"user","uuid":"a","timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}
+/// {"type":"assistant","uuid":"b","parentUuid":"a","timestamp":"2026-01-02T03:04:06.000Z","message":{"content":"Only here"}}
+/// {"type":"user","uuid":"c","timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}"#;
+/// assert_eq!(copied(&Session::read(&file[..])?).into_iter().collect::<Vec<_>>(), [0]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn copied(session: &Session) -> HashSet<NodeIndex> {
+    let Some(start) = copy_of_first_prompt(session) else { return HashSet::new() };
+    let blocks = |index: NodeIndex| {
+        let node = &session.nodes()[index];
+        let is_message = node.kind.is_prompt_or_reply() && node.time.is_some();
+        let blocks = session.blocks(node).iter().filter(move |_| is_message);
+        blocks.map(|block| (node.kind, node.time, block.kind, block.length))
+    };
+    // A copy has a line for each block, where the original may have several blocks in a line.
+    let copies: HashSet<_> = (start..session.nodes().len()).flat_map(blocks).collect();
+    let is_copied = |&index: &NodeIndex| {
+        let mut own = blocks(index).peekable();
+        own.peek().is_some() && own.all(|block| copies.contains(&block))
+    };
+    (0..start).filter(is_copied).collect()
+}
+
+/// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.
+fn copy_of_first_prompt(session: &Session) -> Option<NodeIndex> {
+    let is_start = |node: &&Node| {
+        node.kind == Kind::User && node.parent.is_none() && node.time.is_some() && !node.has(Flag::Sidechain)
+    };
+    let first = session.nodes().iter().find(is_start)?;
+    let is_copy = |node: &Node| is_start(&node) && node.time == first.time && node.id != first.id;
+    session.nodes().iter().position(is_copy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_a_copy_has_again_is_copied() {
+        let line = |kind: &str, uuid: &str, second: u32, text: &str| {
+            format!(
+                r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":null,"timestamp":"2026-01-01T00:00:0{second}Z","message":{{"content":"{text}"}}}}"#
+            )
+        };
+        let copied = |lines: &[String]| {
+            let mut found: Vec<_> =
+                copied(&Session::read(lines.join("\n").as_bytes()).unwrap()).into_iter().collect();
+            found.sort_unstable();
+            found
+        };
+        let original =
+            [line("user", "a", 1, "Hi"), line("assistant", "b", 2, "Ho"), line("assistant", "c", 3, "Left")];
+        let copy =
+            [line("user", "d", 1, "Hi"), line("assistant", "e", 2, "Ho"), line("assistant", "f", 4, "More")];
+        assert_eq!(copied(&[&original[..], &copy].concat()), [0, 1]);
+        assert_eq!(copied(&original), [0; 0]);
+        assert_eq!(
+            copied(&[&original[..], &original].concat()),
+            [0; 0],
+            "the same uuids are the same entries"
+        );
+        let changed = copy.clone().map(|line| line.replace("Ho", "Other words"));
+        assert_eq!(copied(&[&original[..], &changed].concat()), [0]);
+    }
 
     #[test]
     fn a_line_that_claude_code_does_not_load_gives_no_content_to_one_that_it_does() {

@@ -23,6 +23,7 @@
 //! ```
 
 use crate::chain::{Chain, NodeIndex};
+use crate::duplicate;
 use crate::entry::{Flag, Kind};
 use crate::links::Links;
 use crate::second_root::{self, RootKind, SecondRoot};
@@ -80,6 +81,31 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     let restored = chain.entries().into_iter().map(|line| graph.links.duplicates.first(line)).collect();
     let path = with_restored(graph.path_to(chain.leaf()), restored, session.nodes().len());
     Emitter::new(session, &graph, &path).run(&path)
+}
+
+/// Returns the steps without the entries that a copy of the whole conversation in the same file has again (see [`duplicate`]), and
+/// without the branches that have no other ones.
+///
+/// [`duplicate`]: crate::duplicate
+pub fn without_copied(session: &Session, steps: &[Step]) -> Vec<Step> {
+    let copied = duplicate::copied(session);
+    if copied.is_empty() {
+        return steps.to_vec();
+    }
+    let mut kept: Vec<Step> = Vec::with_capacity(steps.len());
+    // The last branch, if it has not ended yet, is dropped again unless one of its entries is kept.
+    let drop_empty_branch =
+        |kept: &mut Vec<Step>| _ = kept.pop_if(|step| matches!(step, Step::Branch { .. }));
+    for step in steps {
+        match *step {
+            Step::Entry { node, .. } if copied.contains(&node) => continue,
+            Step::Entry { live: false, .. } => {}
+            _ => drop_empty_branch(&mut kept),
+        }
+        kept.push(*step);
+    }
+    drop_empty_branch(&mut kept);
+    kept
 }
 
 /// Adds the entries to the path that Claude Code restores although they are not on it, such as a summary before kept messages
@@ -415,6 +441,38 @@ mod tests {
         let session = Session::read(lines.join("\n").as_bytes()).unwrap();
         let steps = of(&Chain::build(&session));
         assert_eq!(steps[2], Step::Entry { node: 3, live: true });
+    }
+
+    /// Claude Code keeps the ids of replies when it copies a conversation, so that the original counts as live, too.
+    #[test]
+    fn what_was_copied_is_shown_once() {
+        let at = |second: u32, line: String| line.replace("00:00:00Z", &format!("00:00:0{second}Z"));
+        let reply = |uuid: &str, parent: &str| line("assistant", uuid, parent, r#","id":"m1""#);
+        let lines = [
+            at(1, line("user", "u1", "", "")),
+            at(2, reply("a1", "u1")),
+            at(3, reply("lost", "a1")),
+            at(4, line("user", "u2", "a1", "")),
+            at(1, line("user", "c1", "", "")),
+            at(2, reply("c2", "c1")),
+            at(4, line("user", "c3", "c2", "")),
+            at(5, line("user", "new", "c3", "")),
+        ];
+        let session = Session::read(lines.join("\n").as_bytes()).unwrap();
+        let steps = without_copied(&session, &of(&Chain::build(&session)));
+        let ids = session.id_texts();
+        let shown: Vec<_> = steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Entry { node, .. } => session.nodes()[*node].id.map(|id| ids.get(id)),
+                Step::Branch { .. } => Some("|".to_owned()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shown, ["lost", "c1", "c2", "c3", "new"]);
+        let original = Session::read(lines[..4].join("\n").as_bytes()).unwrap();
+        let steps = of(&Chain::build(&original));
+        assert_eq!(without_copied(&original, &steps), steps);
     }
 
     #[test]

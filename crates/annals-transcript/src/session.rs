@@ -121,7 +121,7 @@ impl BlockSpan {
 }
 
 /// The kinds of content blocks that the chain and the model view distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockKind {
     /// Text.
     Text,

@@ -4,17 +4,21 @@ pub(crate) mod agents;
 pub(crate) mod bulk;
 pub(crate) mod change;
 pub(crate) mod check;
+pub(crate) mod choose;
+pub(crate) mod completions;
 pub(crate) mod files;
 pub(crate) mod fork;
 #[cfg(feature = "search")]
 pub(crate) mod index;
 pub(crate) mod lineage;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod projects;
 pub(crate) mod prompts;
 pub(crate) mod push;
 pub(crate) mod record;
 pub(crate) mod remote;
+pub(crate) mod resume;
 #[cfg(feature = "search")]
 pub(crate) mod search;
 pub(crate) mod serve;
@@ -29,6 +33,7 @@ use std::ffi::OsStr;
 
 use annals_engine::{Engine, Report, TranscriptFile};
 
+use crate::args::Global;
 use crate::failure::{FAILED, Failure};
 use crate::output;
 
@@ -79,9 +84,13 @@ fn forget_removed(_: &Engine) {}
 
 /// Returns the transcripts that an argument names; without one, those of all sessions. Complains about folders that cannot
 /// be read, and notes how many files were skipped.
-fn select(engine: &Engine, target: Option<&OsStr>) -> Result<(Vec<TranscriptFile>, Option<u8>), Failure> {
+fn select(
+    engine: &Engine,
+    target: Option<&OsStr>,
+    global: &Global,
+) -> Result<(Vec<TranscriptFile>, Option<u8>), Failure> {
     let found = match target {
-        Some(target) => engine.select(target)?,
+        Some(target) => engine.select(target).or_else(|error| choose::ask_to_select(error, global))?,
         None => engine.transcripts(),
     };
     for error in &found.errors {

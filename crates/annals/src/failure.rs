@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::RulesError;
-use annals_engine::PushError;
+use annals_engine::{Candidate, LiveWriter, PushError};
 use annals_server::HttpError;
 use annals_transcript::write::{self, DraftError};
 
-use crate::output::{self, clean};
+use crate::output::{self, clean, pick};
 
 /// Exit code: nothing was found, or `check` found a warning or an error.
 pub(crate) const FOUND_NOTHING: u8 = 1;
@@ -48,6 +48,64 @@ impl Failure {
     /// Claude Code would not resume a session.
     pub(crate) fn not_resumable(obstacle: &str) -> Self {
         Self::without_hint(format!("Claude Code would not resume this session: {obstacle}"))
+    }
+
+    /// Claude Code has the session open already.
+    pub(crate) fn open_elsewhere(writer: &LiveWriter, session: &str) -> Self {
+        let hint = format!(
+            "continue there, or in a copy with `annals resume {session} --fork`; `--force` continues anyway, and then two \
+             programs write to the session"
+        );
+        Self::usage(&format!("the session is open: {writer}"), &hint)
+    }
+
+    /// A session has no folder in which Claude Code would find it.
+    pub(crate) fn no_folder(session: &str) -> Self {
+        let hint = format!("`annals show {session}` prints what is in it");
+        Self::usage("the session does not say which folder it belongs to", &hint)
+    }
+
+    /// The folder of a session was deleted or moved.
+    pub(crate) fn folder_gone(folder: &Path, session: &str) -> Self {
+        let folder = clean(&folder.to_string_lossy()).into_owned();
+        let hint = format!(
+            "Claude Code finds a session only from its own folder: bring the folder back, or make an empty one with `mkdir -p {}`, \
+             and try again; `annals show {session}` prints the session",
+            shell_words::quote(&folder)
+        );
+        Self::usage(&format!("the folder of the session is gone: {folder}"), &hint)
+    }
+
+    /// There is no session of the current folder.
+    pub(crate) fn no_session_here() -> Self {
+        let hint =
+            "`annals list` shows those of all folders; `annals resume SESSION` continues one from anywhere";
+        Failure::Message {
+            text: "no session of this folder".to_owned(),
+            hints: vec![hint.to_owned()],
+            code: FOUND_NOTHING,
+        }
+    }
+
+    /// Claude Code cannot be started.
+    pub(crate) fn claude_code(program: &str, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such program".to_owned(),
+            _ => error.to_string(),
+        };
+        let hint = "install Claude Code, or name the command that starts it in `ANNALS_CLAUDE`";
+        Self::usage(&format!("cannot run `{}`: {why}", clean(program)), hint)
+    }
+
+    /// The user was offered sessions and chose none.
+    pub(crate) fn not_chosen() -> Self {
+        Failure::Message { text: "no session was chosen".to_owned(), hints: Vec::new(), code: FAILED }
+    }
+
+    /// A file or folder cannot be written.
+    pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Self {
+        let text = format!("cannot write {}: {error}", path.display());
+        Failure::Message { text, hints: Vec::new(), code: FAILED }
     }
 
     /// The arguments are wrong, with a hint how to correct them.
@@ -209,6 +267,19 @@ const TOKEN_HINT: &str = "give a token with `--token-file`, or in `ANNALS_REMOTE
 /// The most candidates that are listed if a name is ambiguous.
 const MAX_CANDIDATES: usize = 10;
 
+/// Returns a line for each of the first candidates. Those with the same id differ in their paths only.
+fn lines_of(candidates: &[Candidate]) -> Vec<String> {
+    let is_same =
+        |one: &Candidate| candidates.iter().filter(|other| other.session == one.session).count() > 1;
+    let line = |candidate: &Candidate| {
+        if candidate.agent.is_none() && is_same(candidate) {
+            return format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()));
+        }
+        pick::candidate_line(candidate)
+    };
+    candidates.iter().take(MAX_CANDIDATES).map(line).collect()
+}
+
 impl From<annals_engine::Error> for Failure {
     fn from(error: annals_engine::Error) -> Self {
         let nothing = error.is_not_found()
@@ -219,25 +290,21 @@ impl From<annals_engine::Error> for Failure {
             || !error.changed_files().is_empty();
         let code = if nothing { FOUND_NOTHING } else { FAILED };
         let candidates = error.candidates();
-        let mut hints: Vec<_> = candidates
-            .iter()
-            .take(MAX_CANDIDATES)
-            .map(|candidate| {
-                let agent = candidate.agent.as_ref().map(|agent| format!("agent {agent}"));
-                let name = agent.as_deref().unwrap_or(&candidate.session);
-                format!("{}  {}", clean(name), clean(&candidate.path.to_string_lossy()))
-            })
-            .collect();
+        let mut hints = lines_of(candidates);
+        if !error.nearest().is_empty() {
+            hints.push("is it one of these?".into());
+            hints.extend(lines_of(error.nearest()));
+        }
         if candidates.len() > MAX_CANDIDATES {
             hints.push(format!("… and {} more", candidates.len() - MAX_CANDIDATES));
         }
         if !candidates.is_empty() {
-            hints.push("give more of the id, or the path of the transcript if the ids are equal".into());
+            hints.push("give more of the id or the title, or the path of the transcript if the ids are equal".into());
         }
-        if error.is_not_found() {
+        if error.is_not_found() && error.nearest().is_empty() {
             hints.push(
                 "a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of \
-                 its transcript; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted \
+                 its transcript, and where it is only read also by a part of its title or words of its first prompt; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted \
                  sessions"
                     .into(),
             );
@@ -261,7 +328,10 @@ impl From<annals_engine::Error> for Failure {
             hints.push("move it away, or `annals delete` it, and try again".into());
         }
         if error.is_no_entry() {
-            hints.push("`annals show SESSION --json` prints the uuids of entries".into());
+            hints.push(
+                "`annals show SESSION --ids` prints the uuids of messages, `--json` those of all entries"
+                    .into(),
+            );
         }
         hints.extend(error.changed_files().iter().take(MAX_CANDIDATES).map(|path| clean(path).into_owned()));
         if !error.changed_files().is_empty() {

@@ -13,13 +13,18 @@ use std::process::ExitCode;
 
 use annals_api::Masking;
 use annals_engine::Engine;
-use clap::Parser;
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+use clap_complete::CompleteEnv;
 
 use args::{Args, Command};
+use commands::completions;
 use failure::Failure;
 use output::clean;
 
 fn main() -> ExitCode {
+    // A shell that asks for completions gets them, and nothing else happens.
+    CompleteEnv::with_factory(args::command).var(completions::VARIABLE).bin("annals").complete();
     match parse().and_then(|args| run(&args)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
@@ -31,22 +36,18 @@ fn main() -> ExitCode {
 /// The message repeats arguments, which a script may have from an untrusted source. So they are parsed again without
 /// characters that could control the terminal, and that message is printed.
 fn parse() -> Result<Args, Failure> {
-    Args::try_parse_from(arguments(std::env::args_os())).or_else(|error| {
-        let cleaned = std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned());
-        match Args::try_parse_from(arguments(cleaned.map(OsString::from))) {
+    Args::read(Args::command(), std::env::args_os()).or_else(|error| {
+        if error.kind() == ErrorKind::DisplayVersion {
+            error.exit();
+        }
+        let cleaned =
+            std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned().into());
+        match Args::read(args::command(), cleaned) {
             Err(error) => error.exit(),
             // Only the removed characters were wrong.
             Ok(_) => Err(Failure::arguments(&error)),
         }
     })
-}
-
-/// Returns the arguments as clap takes them.
-fn arguments(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    #[cfg(feature = "search")]
-    return args::mark_words(arguments);
-    #[cfg(not(feature = "search"))]
-    arguments.collect()
 }
 
 /// Returns how secrets are masked in what the command prints; `None` if everything is printed as it is.
@@ -65,6 +66,13 @@ fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
 }
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
+    args.global.set_colors();
+    output::pager::set_up(args.command.is_paged() && !args.global.no_pager);
+    match &args.command {
+        Command::Completions(shell) => return commands::completions::run(shell),
+        Command::Man(man) => return commands::man::run(man),
+        _ => {}
+    }
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
         _ => args.global.engine()?,
@@ -89,6 +97,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
         Command::Serve(serve) => commands::serve::run(engine, serve, &args.global),
+        Command::Resume(resume) => commands::resume::run(&engine, resume, &args.global),
         Command::Record(record) => commands::record::run(&engine, record),
         Command::Rename(rename) => commands::change::rename(&engine, rename, &args.global),
         Command::Tag(tag) => commands::change::tag(&engine, tag, &args.global),
@@ -100,5 +109,6 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Tombstone(tombstone) => commands::change::tombstone(&engine, tombstone, &args.global),
         Command::Push(push) => commands::push::run(&engine, push, &args.global),
         Command::Hydrate(hydrate) => commands::change::hydrate(&engine, hydrate, &args.global),
+        Command::Completions(_) | Command::Man(_) => unreachable!("they need no engine, and ended above"),
     }
 }

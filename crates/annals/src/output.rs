@@ -3,11 +3,14 @@
 mod clean;
 pub(crate) mod conversation;
 pub(crate) mod diff;
+pub(crate) mod header;
 #[cfg(feature = "search")]
 pub(crate) mod hits;
 mod markdown;
 pub(crate) mod mask;
 pub(crate) mod messages;
+pub(crate) mod pager;
+pub(crate) mod pick;
 mod progress;
 mod table;
 #[cfg(feature = "search")]
@@ -43,19 +46,23 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// Returns standard output, buffered. Styles are dropped when it is not a terminal or `NO_COLOR` is set.
+/// Returns standard output, buffered. Styles are dropped when it is not a terminal or `NO_COLOR` is set. Long output goes to a
+/// pager, which the user has left when this is dropped: what is printed to stderr after that is not lost behind it.
 pub(crate) fn stdout() -> impl Write {
-    io::BufWriter::new(AutoStream::auto(io::stdout()))
+    io::BufWriter::new(pager::Stdout::new())
 }
 
 /// Returns standard output, buffered, for JSON, which has no styles.
-pub(crate) fn json_stdout() -> impl Write {
-    io::BufWriter::with_capacity(64 * 1024, io::stdout().lock())
+pub(crate) fn json_stdout() -> Box<dyn Write> {
+    if io::stdout().is_terminal() {
+        return Box::new(stdout());
+    }
+    Box::new(io::BufWriter::with_capacity(64 * 1024, io::stdout().lock()))
 }
 
 /// Returns standard output for JSON or for people. Dropping styles costs a pass over all bytes, which JSON does not need.
 pub(crate) fn stdout_for(json: bool) -> Box<dyn Write> {
-    if json { Box::new(json_stdout()) } else { Box::new(stdout()) }
+    if json { json_stdout() } else { Box::new(stdout()) }
 }
 
 /// Returns the width of the terminal that standard output goes to; `COLUMNS` overrides it. `None` if it is not a terminal.
@@ -66,19 +73,35 @@ pub(crate) fn columns() -> Option<usize> {
     columns.filter(|&width| width > 0)
 }
 
+/// The widest that prose is: longer lines are hard to read.
+const WIDEST_PROSE: usize = 100;
+
+/// Returns the width to which prose is wrapped: that of the terminal, but no more than 100 columns. `None` if standard output is
+/// not a terminal.
+pub(crate) fn prose_columns() -> Option<usize> {
+    columns().map(|columns| columns.min(WIDEST_PROSE))
+}
+
+/// Prints to stderr what a user may do next, if standard output is a terminal: a script needs no advice.
+pub(crate) fn suggest(text: &str) {
+    if io::stdout().is_terminal() {
+        hint(text);
+    }
+}
+
 /// Prints an error to stderr.
 pub(crate) fn complain(text: &str) {
-    stderr_line(&format!("{RED}annals:{RED:#} {}", clean(text)));
+    stderr_line(RED, "annals: ", &clean(text));
 }
 
 /// Prints a hint to stderr.
 pub(crate) fn hint(text: &str) {
-    stderr_line(&format!("{CYAN}hint:{CYAN:#} {text}"));
+    stderr_line(CYAN, "hint: ", text);
 }
 
 /// Prints a note to stderr.
 pub(crate) fn note(text: &str) {
-    stderr_line(text);
+    stderr_line(Style::new(), "", text);
 }
 
 /// Asks a question on the terminal; returns whether the answer is yes. An empty answer means no.
@@ -90,9 +113,20 @@ pub(crate) fn ask(question: &str) -> Result<bool, Failure> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Writes a line to stderr. A failure is ignored: there is no other place to report it.
-fn stderr_line(text: &str) {
-    let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
+/// Writes a line with a label to stderr, wrapped if it is a terminal. A failure is ignored: there is no other place to report it.
+fn stderr_line(style: Style, label: &str, text: &str) {
+    let mut stderr = AutoStream::auto(io::stderr());
+    let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+    let width = width.filter(|&width| width > 0).map_or(usize::MAX, |width| width.min(WIDEST_PROSE));
+    let line = format!("{label}{text}");
+    for row in wrap::rows(&line, width) {
+        let row = &line[row];
+        let rest = row.strip_prefix(label).filter(|_| !label.is_empty());
+        let _ = match rest {
+            Some(rest) => writeln!(stderr, "{style}{}{style:#} {rest}", label.trim_end()),
+            None => writeln!(stderr, "{row}"),
+        };
+    }
 }
 
 /// Prints an object on a line of its own, with secrets masked. Characters that could control a terminal are escaped, which

@@ -151,6 +151,20 @@ impl Trial<'_> {
         Ok(())
     }
 
+    /// Has `annals resume` continue a session with Claude Code, from a folder.
+    pub(crate) fn resume_by_annals(&self, from: &Path, args: &[&str], prompt: &str) -> Outcome {
+        // Claude Code stays in the folder that annals goes to.
+        let claude_code = self.claude_code.command(self.home.path(), Path::new("."), &[]);
+        let words = [claude_code.get_program()].into_iter().chain(claude_code.get_args());
+        let words: Vec<_> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+        let mut command = self.home.command(&self.annals.to_string_lossy());
+        command.envs(claude_code.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("ANNALS_CLAUDE", words.join(" ")).current_dir(from);
+        command.arg("--root").arg(self.root()).arg("resume").args(args).args(["--", "-p", prompt]);
+        output_for(&mut command, "")?;
+        Ok(())
+    }
+
     /// Does the same without waiting for the end, so that annals can work meanwhile.
     pub(crate) fn start_continuing(&self, session: &str, prompt: &str) -> Result<Child> {
         let args = ["-p", prompt, "--resume", session, "--dangerously-skip-permissions"];

@@ -60,7 +60,7 @@ fn all_texts(world: &World) -> BTreeMap<i64, Text> {
             let setting = Setting::of(&entry);
             for document in document::documents(&entry) {
                 let limit = IndexOptions::default().text_limit;
-                let text = document::searched_text(&document.text, &LongNumbers, limit).into_owned();
+                let text = document::searched_text(&document, &LongNumbers, limit).into_owned();
                 let identity = document::identity(&file.path, offset, &entry, &setting, &document, &text);
                 let session = file.session.clone().unwrap_or_default();
                 texts.insert(identity, Text { text, part: document.part, session });

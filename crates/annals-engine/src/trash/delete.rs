@@ -25,7 +25,7 @@ pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Res
     let session = file.session.clone().ok_or_else(not_a_session)?;
     let _session = engine.lock_exclusive(&file.path, &session)?;
     if !file.path.exists() {
-        return Err(Error::new(ErrorKind::NotFound { selector: session }));
+        return Err(Error::new(ErrorKind::NotFound { selector: session, nearest: Vec::new() }));
     }
     let path = own_target(file)?.path();
     let _transcript = rewrite::lock_transcript(&**engine.disk(), &path)?;

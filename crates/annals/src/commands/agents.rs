@@ -16,7 +16,7 @@ use crate::output::{self, Table};
 const DESCRIPTION: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &OneSession, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = super::choose::session(engine, &args.session, global)?;
     let found = engine.agents(&file)?;
     for error in &found.errors {
         output::complain(&error.to_string());

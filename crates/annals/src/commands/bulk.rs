@@ -9,7 +9,7 @@ use annals_engine::{ArchiveFilter, Engine, SessionRow, TranscriptFile};
 use annals_proto::ChangeResult;
 
 use super::change::{name, report};
-use super::list;
+use super::{choose, list};
 use crate::args::{Filters, Global};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Progress};
@@ -57,7 +57,7 @@ pub(crate) fn run(
             return Err(Failure::usage("no session was named", hint));
         }
         ([one], false) => {
-            let (changed, text) = change(&engine.session_to_change(one)?)?;
+            let (changed, text) = change(&choose::session_to_change(engine, one, global)?)?;
             return report(&changed, &text, global);
         }
         (names, false) => named(engine, names),

@@ -15,18 +15,21 @@ use annals_proto::{ChangeResult, Operation};
 use annals_transcript::write::{self, rewrite::RemovalMethod};
 
 use super::bulk::{self, Plan};
-use super::remote;
+use super::{choose, remote};
 use crate::args::{Archive, Global, Hydrate, Rename, Safety, Tag, Tombstone};
 use crate::failure::Failure;
 use crate::output::{self, clean};
 
 pub(crate) fn rename(engine: &Engine, args: &Rename, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session_to_change(&args.session)?;
+    let file = choose::session_to_change(engine, &args.session, global)?;
     engine.rename(&file, &args.title)?;
     warn_if_open(engine, &file, "it may write its own title again", true);
     let title = args.title.trim().to_owned();
     let text = format!("renamed {} to “{}”", name(&file), clean(&title));
-    report(&ChangeResult { title: Some(title), ..change_result(Operation::Rename, &file) }, &text, global)
+    let changed = ChangeResult { title: Some(title), ..change_result(Operation::Rename, &file) };
+    let code = report(&changed, &text, global)?;
+    super::resume::suggest(&file, global);
+    Ok(code)
 }
 
 pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCode, Failure> {
@@ -118,7 +121,7 @@ pub(crate) fn archive(
 }
 
 pub(crate) fn tombstone(engine: &Engine, args: &Tombstone, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session_to_change(&args.session)?;
+    let file = choose::session_to_change(engine, &args.session, global)?;
     let id = engine.entry_id(&file, &args.uuid)?;
     let dry_run = args.safety.dry_run;
     let limit = args.limit.saturating_mul(1 << 20);

@@ -15,7 +15,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
     if args.target.is_none() && !args.all {
         return Err(Failure::usage("what should be checked?", "name a session or a path, or give `--all`"));
     }
-    let (files, unread) = select(engine, args.target.as_deref())?;
+    let (files, unread) = select(engine, args.target.as_deref(), global)?;
     let (reports, code) = read_all(engine, files);
     let code = code.or(unread);
     let mut out = output::stdout_for(global.json);

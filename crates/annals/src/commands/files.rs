@@ -19,7 +19,7 @@ pub(crate) fn run(engine: &Engine, args: &Files, global: &Global) -> Result<Exit
     let Some(session) = &args.session else {
         return sessions(engine, args.file.as_deref().unwrap_or_default(), global);
     };
-    let history = engine.file_history(&engine.session(session)?)?;
+    let history = engine.file_history(&super::choose::session(engine, session, global)?)?;
     match (&args.at, &args.restore, &args.file) {
         (Some(at), Some(path), _) => restore(engine, &history, at, path, args, global),
         (Some(at), None, _) => list_at(&history, at, global),

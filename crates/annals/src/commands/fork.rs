@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use annals_api::to_wire;
 use annals_engine::{Engine, ForkOptions};
 
+use super::{choose, resume};
 use crate::args::{self, Global};
 use crate::failure::Failure;
 use crate::output::{self, clean};
 
 pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session_to_change(&args.session)?;
+    let file = choose::session_to_change(engine, &args.session, global)?;
     let fork = ForkOptions {
         up_to: args.up_to.clone(),
         title: args.title.clone(),
@@ -26,5 +27,6 @@ pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result
         writeln!(out, "forked to {}: “{}”, {copied}", forked.session, clean(&forked.title))?;
     }
     out.flush()?;
+    resume::suggest_id(&forked.session, global);
     Ok(ExitCode::SUCCESS)
 }

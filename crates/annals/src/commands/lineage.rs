@@ -11,7 +11,7 @@ use crate::failure::{FOUND_NOTHING, Failure};
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, args: &Lineage, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.session(&args.session)?;
+    let file = super::choose::session(engine, &args.session, global)?;
     let relations = engine.lineage(&file)?;
     let mut out = output::stdout();
     if global.json {

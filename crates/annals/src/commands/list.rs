@@ -1,6 +1,6 @@
 //! `annals list`.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
@@ -12,6 +12,8 @@ use crate::args::{Filters, Global, List, SortBy};
 use crate::failure::{FAILED, Failure};
 use crate::output::{self, Progress, Table};
 
+/// How many sessions a terminal shows if no limit is given.
+const ON_TERMINAL: usize = 50;
 /// The widest title, in columns, if the output is not a terminal.
 const MAX_TITLE: usize = 80;
 
@@ -37,18 +39,38 @@ pub(crate) fn run(engine: &Engine, args: &List, global: &Global) -> Result<ExitC
         }
         out.flush()?;
     } else {
+        let shown = &listing.sessions[..shown(&listing, args)];
         let mut out = output::stdout();
-        print(&mut out, &listing.sessions)?;
+        print(&mut out, shown)?;
         out.flush()?;
-    }
-    if !global.json {
-        note_partial(&listing.sessions);
+        drop(out);
+        note_shown(shown.len(), listing.sessions.len());
+        note_partial(shown);
     }
     note_left_out(&listing, args.limit.is_some());
     match (listing.errors.is_empty(), is_empty) {
         (false, _) => Ok(ExitCode::from(FAILED)),
         (true, true) => Err(nothing(engine, &args.filters, &listing)),
         (true, false) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Returns how many sessions of a list are shown: on a terminal, without a limit, the most recent ones.
+fn shown(listing: &Listing, args: &List) -> usize {
+    let all = listing.sessions.len();
+    if args.limit.is_none() && io::stdout().is_terminal() { all.min(ON_TERMINAL) } else { all }
+}
+
+/// Notes how many sessions there are if not all are shown; on a terminal also how one of them is continued.
+fn note_shown(shown: usize, all: usize) {
+    if shown < all {
+        let all = output::count(all, "session");
+        output::note(&format!("the first {shown} of {all}; `--limit N` shows more, filters and `| cat` all"));
+    }
+    if shown > 0 {
+        output::suggest(
+            "`annals resume SESSION` continues one in Claude Code, `annals show SESSION` prints it",
+        );
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn run(engine: &Engine, args: &Prompts, global: &Global) -> Result<Ex
     prompts.truncate(args.limit.unwrap_or(usize::MAX));
     let now = Timestamp::now();
     let mut out = output::stdout_for(global.json);
-    let mut table = Table::new(&["sent", "?session", "??~/project", "~prompt"]);
+    let mut table = Table::new(&["sent", "session", "??~/project", "~prompt"]);
     for prompt in &prompts {
         if global.json {
             output::json_line(&mut out, &to_wire::prompt(prompt))?;

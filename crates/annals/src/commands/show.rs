@@ -14,13 +14,14 @@ use annals_transcript::full_view::Step;
 use annals_transcript::{Flag, Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
 
+use super::choose;
 use crate::args::{Global, Show, View};
 use crate::failure::{FAILED, Failure};
 use crate::output::conversation::{AGENT, Detail, Printer};
 use crate::output::{self, clean_lines};
 
 pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitCode, Failure> {
-    let file = engine.transcript(&args.session)?;
+    let file = choose::transcript(engine, &args.session, global)?;
     if args.view != View::Full && (args.turn.is_some() || args.at.is_some()) {
         return Err(Failure::usage("only the full view has turns", "leave out `--turn`, `--at` or `--view`"));
     }
@@ -73,15 +74,23 @@ fn full(
         shown: HashSet::from([conversation.transcript().path().to_owned()]),
         depth: 0,
         failed: false,
-        columns: output::columns(),
+        columns: output::prose_columns(),
         at,
     };
     let mut out = marked_stdout(args, json)?;
+    let is_all = matches!(selected, Selected::All);
+    if !json && is_all {
+        let file = conversation.transcript().file();
+        let row = if file.agent.is_none() { engine.session_row(file).ok() } else { None };
+        output::header::print(&mut out, row.as_ref(), conversation)?;
+    }
     history.print(&mut out, conversation, &selected)?;
-    if matches!(selected, Selected::All) {
+    if is_all {
         history.print_rest(&mut out, conversation)?;
     }
     out.flush()?;
+    // Notes are printed when the user has left the pager.
+    drop(out);
     note_masked();
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -105,15 +114,17 @@ const CONTEXT: usize = 2;
 const CONTEXT_STEPS: usize = 20;
 
 /// Which part of a conversation is printed.
-enum Selected {
+pub(super) enum Selected {
     All,
     Turns(RangeInclusive<usize>),
+    /// Steps by their places in the full view.
     Steps(RangeInclusive<usize>),
 }
 
 impl Selected {
-    fn includes(&self, conversation: &Conversation<'_>, place: usize) -> bool {
-        match (self, &conversation.steps()[place]) {
+    /// Returns whether a step is printed that stands at a place in the full view.
+    pub(super) fn includes(&self, conversation: &Conversation<'_>, place: usize, step: &Step) -> bool {
+        match (self, step) {
             (Selected::All, _) => true,
             (Selected::Turns(turns), Step::Entry { node, .. }) => {
                 conversation.turn_of(*node).is_some_and(|turn| turns.contains(&turn))
@@ -208,12 +219,16 @@ impl History<'_> {
             thinking: !self.args.no_thinking,
             expand: self.args.expand,
             tools: self.args.tools,
+            ids: self.args.ids,
             columns: self.columns.map(|columns| columns.saturating_sub(self.depth * AGENT.width())),
         };
         let mut printer = Printer::new(out, conversation, detail);
         let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.printed_with);
-        let steps = conversation.steps().iter().enumerate();
-        for (_, step) in steps.filter(|(place, _)| selected.includes(conversation, *place)) {
+        // The copy may have the message that is opened.
+        let is_whole = self.json || self.args.expand || at.is_some();
+        let steps = if is_whole { conversation.steps().to_vec() } else { conversation.steps_once() };
+        let steps = steps.iter().enumerate();
+        for (_, step) in steps.filter(|(place, step)| selected.includes(conversation, *place, step)) {
             if self.json {
                 printer.json(&to_wire.item(conversation, step)?)?;
             } else if at.is_some_and(|at| matches!(step, Step::Entry { node, .. } if *node == at)) {
@@ -294,8 +309,14 @@ impl History<'_> {
         if conversation.transcript().file().agent.is_some() {
             return Ok(());
         }
-        let detail =
-            Detail { subagents: true, thinking: false, expand: false, tools: self.args.tools, columns: None };
+        let detail = Detail {
+            subagents: true,
+            thinking: false,
+            expand: false,
+            tools: self.args.tools,
+            ids: false,
+            columns: None,
+        };
         let mut printer = Printer::new(out, conversation, detail);
         self.agents.clone().iter().try_for_each(|agent| self.print_agent(&mut printer, agent))
     }
@@ -318,7 +339,7 @@ fn model(snapshot: &Snapshot, chain: &Chain<'_>, json: bool) -> Result<(), Failu
         return Err(Failure::not_resumable(&obstacle.to_string()));
     }
     let to_wire = ToWire::of(snapshot);
-    let columns = output::columns();
+    let columns = output::prose_columns();
     let mut out = output::stdout_for(json);
     for message in model::messages(chain).iter() {
         let message = to_wire.message(message)?;
@@ -341,7 +362,7 @@ fn raw(path: &Path) -> Result<(), Failure> {
         return copy(&mut file, &mut stdout.lock(), failed);
     }
     let mut reader = Reader::new(file);
-    let mut out = io::BufWriter::new(stdout.lock());
+    let mut out = output::stdout();
     while let Some(entry) = reader.read().map_err(failed)? {
         out.write_all(clean_lines(&String::from_utf8_lossy(entry.bytes())).as_bytes())?;
     }

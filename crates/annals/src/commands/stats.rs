@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{self, Table};
 
 pub(crate) fn run(engine: &Engine, args: &args::Stats, global: &args::Global) -> Result<ExitCode, Failure> {
-    let (files, unread) = select(engine, args.target.as_deref())?;
+    let (files, unread) = select(engine, args.target.as_deref(), global)?;
     let (reports, code) = read_all(engine, files);
     let code = code.or(unread);
     let mut out = output::stdout_for(global.json);
@@ -38,7 +38,7 @@ fn print_one(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     print_counts(out, &report.stats, report.stats.duration_ms(), subagents)
 }
 
-/// Prints a row per transcript, most recently active first, subagents below their sessions; then the total.
+/// Prints the total; then a row per transcript, most recently active first, subagents below their sessions.
 fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
     let zone = output::zone();
     let last_active = format!("?last active ({zone})");
@@ -67,13 +67,13 @@ fn print_many(out: &mut impl Write, reports: &[Report]) -> Result<(), Failure> {
         ]);
         total.merge(stats);
     }
-    table.print(out)?;
-    writeln!(out)?;
     let agents = reports.iter().filter(|report| report.file.agent.is_some()).count();
     let sessions = output::count(reports.len() - agents, "session");
     output::heading(out, &format!("{sessions} and {}", output::count(agents, "subagent")))?;
     // The time between the first and the last entry of several sessions says nothing about any of them.
-    print_counts(out, &total, None, agents as u64)
+    print_counts(out, &total, None, agents as u64)?;
+    writeln!(out)?;
+    table.print(out)
 }
 
 /// Sorts sessions by last activity, most recent first, with their subagents below them.

@@ -4,22 +4,33 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use annals_engine::{Engine, Event, FollowOptions, Follower, TranscriptFile, TrashChange, open_regular};
+use annals_engine::{
+    Conversation, Engine, Event, FollowOptions, Follower, TranscriptFile, TrashChange, open_regular,
+};
 use annals_proto::{TailEvent, TailEventKind};
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
 
+use super::choose;
+use super::show::Selected;
 use crate::args::{Global, Tail};
 use crate::failure::Failure;
+use crate::output::conversation::{self, Detail, Tools};
 use crate::output::{self, DIM, clean};
 
 pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitCode, Failure> {
-    let only = args.session.as_ref().map(|session| engine.transcript(session)).transpose()?;
+    let only =
+        args.session.as_ref().map(|session| choose::transcript(engine, session, global)).transpose()?;
     if let Some(file) = &only {
         ensure_readable(file)?;
     }
     let mut follower = engine.follow(&FollowOptions { only: only.clone(), poll: args.poll });
-    let mut printer = Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None };
+    let mut printer =
+        Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None, printed: 0 };
+    if let Some(file) = only.as_ref().filter(|_| !global.json) {
+        // The follower was started before, so that nothing is missed in between.
+        printer.printed = print_last_turns(engine, file, args.turns, &mut printer.out)?;
+    }
     if !global.json {
         let all = || format!("all sessions in {}", super::project_folders(engine));
         let what = only.as_ref().map_or_else(all, name_of);
@@ -36,6 +47,38 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
         printer.wait(&mut follower, deadline)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the last turns of a session as `show` does; returns the length of what was read of the file.
+fn print_last_turns(
+    engine: &Engine,
+    file: &TranscriptFile,
+    turns: usize,
+    out: &mut impl Write,
+) -> Result<u64, Failure> {
+    let snapshot = engine.snapshot(file.clone())?;
+    let conversation = Conversation::of(&snapshot)?;
+    let count = conversation.turns().len();
+    let last = Selected::Turns(count.saturating_sub(turns) + 1..=count);
+    let detail = Detail {
+        subagents: false,
+        expand: false,
+        thinking: true,
+        tools: Tools::Short,
+        ids: false,
+        columns: output::prose_columns(),
+    };
+    let mut steps = conversation::Printer::new(out, &conversation, detail);
+    for (place, step) in conversation.steps_once().iter().enumerate() {
+        if last.includes(&conversation, place, step) {
+            steps.step(step)?;
+        }
+    }
+    steps.queued()?;
+    steps.finish()?;
+    out.flush()?;
+    let end = conversation.session().nodes().last().map_or(0, |node| node.at.offset + node.length);
+    Ok(end)
 }
 
 /// Fails now if the transcript cannot be opened; the follower would wait for it forever.
@@ -55,6 +98,8 @@ struct Printer<W> {
     all: bool,
     /// The transcript whose entry was printed last.
     last: Option<TranscriptFile>,
+    /// The offset up to which the file was already printed.
+    printed: u64,
 }
 
 impl<W: Write> Printer<W> {
@@ -84,7 +129,10 @@ impl<W: Write> Printer<W> {
                 let title = output::one_line(&output::without_escapes(title));
                 self.remark(&format!("{name} is called “{title}”"))?;
             }
-            Event::Replaced => self.remark(&format!("replaced: {name}"))?,
+            Event::Replaced => {
+                self.printed = 0;
+                self.remark(&format!("replaced: {name}"))?;
+            }
             Event::Removed => self.remark(&format!("removed: {name}"))?,
             Event::Archived { is_archived: true } => self.remark(&format!("archived: {name}"))?,
             Event::Archived { is_archived: false } => self.remark(&format!("unarchived: {name}"))?,
@@ -98,6 +146,7 @@ impl<W: Write> Printer<W> {
                 };
                 self.remark(&format!("{what}: {name}"))?;
             }
+            Event::Entry { offset, .. } if *offset < self.printed => {}
             Event::Entry { bytes, .. } => {
                 let entry = Entry::new(bytes);
                 if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
@@ -110,7 +159,7 @@ impl<W: Write> Printer<W> {
                     self.remark(&name)?;
                     self.last = Some(file.clone());
                 }
-                output::messages::print_entry(&mut self.out, &entry, output::columns())?;
+                output::messages::print_entry(&mut self.out, &entry, output::prose_columns())?;
             }
         }
         Ok(())
@@ -119,7 +168,7 @@ impl<W: Write> Printer<W> {
     /// Prints something about a session.
     fn remark(&mut self, text: &str) -> Result<(), Failure> {
         let line = format!("── {}", clean(text));
-        for row in output::wrap::rows(&line, output::columns().unwrap_or(usize::MAX)) {
+        for row in output::wrap::rows(&line, output::prose_columns().unwrap_or(usize::MAX)) {
             writeln!(self.out, "{DIM}{}{DIM:#}", &line[row])?;
         }
         Ok(())

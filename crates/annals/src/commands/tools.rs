@@ -17,9 +17,9 @@ use crate::output::{self, Table};
 const SUBJECT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
-    let (files, unread) = select(engine, args.target.as_deref())?;
+    let (files, unread) = select(engine, args.target.as_deref(), global)?;
     let mut out = output::stdout_for(global.json);
-    let mut table = Table::new(&["??session", "tool", "~subject", "state", "?>time", "???~other files"]);
+    let mut table = Table::new(&["session", "tool", "~subject", "state", "?>time", "???~other files"]);
     let (mut found, mut failed) = (false, unread.is_some());
     for file in files {
         let Some(snapshot) = readable(engine.snapshot(file), &mut failed) else { continue };

@@ -183,7 +183,11 @@ pub(crate) fn restore(engine: &Engine, args: &Restore, global: &Global) -> Resul
         replaced,
         ..change_result(Operation::Restore, &file_of(&trashed))
     };
-    report(&changed, &text, global)
+    let code = report(&changed, &text, global)?;
+    if !args.dry_run {
+        super::resume::suggest(&file_of(&trashed), global);
+    }
+    Ok(code)
 }
 
 /// Says that a session in the trash belongs to a config folder that is not searched.

@@ -15,7 +15,7 @@ use crate::output::{self, Table};
 const PROMPT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Turns, global: &Global) -> Result<ExitCode, Failure> {
-    let snapshot = engine.snapshot(engine.transcript(&args.session)?)?;
+    let snapshot = engine.snapshot(super::choose::transcript(engine, &args.session, global)?)?;
     let conversation = snapshot.conversation(None, args.pause.ms())?;
     let mut out = output::stdout_for(global.json);
     if global.json {

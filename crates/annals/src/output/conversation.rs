@@ -34,6 +34,8 @@ pub(crate) struct Detail {
     pub(crate) thinking: bool,
     /// How calls are printed.
     pub(crate) tools: Tools,
+    /// Whether the beginning of the uuid stands before each entry of the conversation.
+    pub(crate) ids: bool,
     /// The width to which prose is wrapped; `None` if the output is not a terminal.
     pub(crate) columns: Option<usize>,
 }
@@ -152,7 +154,12 @@ impl<'a> Printer<'a> {
         match kind {
             RootKind::ContextCleared => self.rule(YELLOW, "context cleared"),
             RootKind::RewindToStart => self.rule(YELLOW, "rewound to the start"),
-            RootKind::CopyOfFirstPrompt => self.rule(YELLOW, "copied again from the first prompt on"),
+            RootKind::CopyOfFirstPrompt if self.detail.expand => {
+                self.rule(YELLOW, "copied again from the first prompt on")
+            }
+            RootKind::CopyOfFirstPrompt => {
+                self.rule(YELLOW, "copied again from the first prompt on; what was copied is shown once")
+            }
             RootKind::LostLink => self.rule(RED, "the next entry has lost its link to what came before"),
             RootKind::Boundary | RootKind::ParentlessPrompts => Ok(()),
         }
@@ -233,9 +240,23 @@ impl<'a> Printer<'a> {
             node.has(Flag::CompactSummary) || !self.conversation.session().has_only_results(node);
         if is_printed {
             let body = self.conversation.transcript().body(node)?;
-            self.content(node, &Entry::new(&body))?;
+            let entry = Entry::new(&body);
+            if self.detail.ids && is_named(node, &entry) {
+                self.id(node)?;
+            }
+            self.content(node, &entry)?;
         }
         if node.kind.is_message() { self.other_lines(index) } else { Ok(()) }
+    }
+
+    /// Prints the beginning of the uuid of an entry, which `fork --up-to` and `tombstone` take.
+    fn id(&mut self, node: &Node) -> Result<(), Failure> {
+        if let Some(id) = node.id {
+            self.flush_context()?;
+            let id = self.short_id(id);
+            writeln!(self.out, "{DIM}[{}]{DIM:#}", clean(&id))?;
+        }
+        Ok(())
     }
 
     fn content(&mut self, node: &Node, entry: &Entry<'_>) -> Result<(), Failure> {
@@ -533,6 +554,16 @@ impl<'a> Printer<'a> {
     fn node(&self, index: NodeIndex) -> &'a Node {
         &self.conversation.session().nodes()[index]
     }
+}
+
+/// Returns whether `--ids` names an entry: one of which a part is printed. Tool results are printed with their calls.
+fn is_named(node: &Node, entry: &Entry<'_>) -> bool {
+    let item = Item::of(entry);
+    let is_printed = |part: &Part<'_>| {
+        matches!(item.visibility_of(part), Visibility::Conversation | Visibility::Folded)
+            && !matches!(part, Part::Result(_))
+    };
+    node.kind.is_message() && item.parts.iter().any(is_printed)
 }
 
 /// Writes a prefix before every line.

@@ -126,7 +126,7 @@ fn filters_leave_out_what_does_not_fit() {
     let ran = annals(&home, &["list", "--title", "nowhere"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session matches\n"));
     let ran = annals(&home, &["list", "--since", "soon"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("neither a date"), "{}", ran.stderr);
+    assert!(ran.code == Some(2) && ran.stderr.contains("`soon` is not a date"), "{}", ran.stderr);
 }
 
 #[test]

@@ -6,11 +6,14 @@ mod agents;
 mod bad_input;
 mod bulk;
 mod check;
+mod completions;
 mod conversation;
 mod conversations;
 mod entries;
 mod files;
 mod independent_count;
+#[cfg(target_os = "linux")]
+mod layout;
 mod list;
 mod operations;
 mod oracle;
@@ -19,6 +22,7 @@ mod processes;
 mod prompts;
 mod push;
 mod record;
+mod resume;
 mod search;
 mod secrets;
 #[cfg(unix)]
@@ -27,6 +31,8 @@ mod serve_http;
 mod show;
 mod stats;
 mod tail;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod views;
 
 use std::fs::File;

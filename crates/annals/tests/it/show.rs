@@ -54,6 +54,19 @@ fn a_session_is_shown_by_id_prefix_title_and_latest() {
 }
 
 #[test]
+fn a_conversation_that_was_copied_into_itself_is_printed_once() {
+    let home = small_home();
+    let case = corpora::own().join("history-copied-with-replies/session.jsonl");
+    let case = case.to_str().unwrap();
+    let shown = annals(&home, &["show", case]).stdout;
+    for part in ["❯ Fill the kettle.", "Bash fill", "Bash lid", "It is full.", "It hums."] {
+        assert_eq!(shown.matches(part).count(), 1, "{part}\n{shown}");
+    }
+    let whole = annals(&home, &["show", case, "--expand"]).stdout;
+    assert_eq!(whole.matches("It is full.").count(), 2, "{whole}");
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let home = small_home();
     let big = home.write("big.jsonl", "{}\n".repeat(500_000));
@@ -81,6 +94,8 @@ pub(crate) fn on_terminal(home: &testkit::command::Home, columns: usize, args: &
 pub(crate) fn run_on_terminal(home: &testkit::command::Home, line: &str) -> String {
     let mut script = home.command("script");
     script.args(["-qec", line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
+    // A pager would wait for keys.
+    script.env("ANNALS_PAGER", "cat");
     let shown = script.output().expect("there is a terminal to be had");
     String::from_utf8_lossy(&shown.stdout).replace("\r\n", "\n")
 }

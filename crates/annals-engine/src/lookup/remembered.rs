@@ -1,0 +1,218 @@
+//! Names as a person remembers them: a title in another case, a part of a title, words of the first prompt; and the sessions
+//! that a misspelt name may mean.
+
+use std::cmp::Ordering;
+use std::ffi::OsStr;
+
+use crate::catalog::{ArchiveFilter, ListOptions, SessionRow};
+use crate::engine::Engine;
+use crate::error::{Candidate, Error, ErrorKind};
+use crate::files::TranscriptFile;
+
+use super::SHORTEST_PREFIX;
+
+/// The most sessions that are suggested for a name that no session has.
+const MOST_SUGGESTED: usize = 3;
+/// How similar a word has to be to a word of the name, from 0 to 1.
+const SIMILAR: f64 = 0.8;
+/// How many words of a title or a prompt are compared with those of a name.
+const MOST_WORDS: usize = 24;
+
+/// Returns the session that a remembered name means, if `error` says that no session has exactly this name.
+pub(super) fn or_remembered(
+    engine: &Engine,
+    selector: &OsStr,
+    error: Error,
+) -> Result<TranscriptFile, Error> {
+    let Some(name) = selector.to_str().filter(|name| error.is_not_found() && !name.trim().is_empty()) else {
+        return Err(error);
+    };
+    let sessions = sessions(engine);
+    let found = remembered(&sessions, name);
+    match &found[..] {
+        [] => Err(suggesting(&sessions, name)),
+        [row] => Ok(row.file.clone()),
+        several => Err(Error::one_of(name, several.iter().map(|row| Candidate::row(row)).collect())),
+    }
+}
+
+/// Adds suggestions to the error that no session has a name: those that remember it, or else those that it may be misspelt for.
+pub(super) fn with_nearest(engine: &Engine, selector: &OsStr, error: Error) -> Error {
+    match selector.to_str().filter(|name| error.is_not_found() && !name.trim().is_empty()) {
+        Some(name) => suggesting(&sessions(engine), name),
+        None => error,
+    }
+}
+
+fn sessions(engine: &Engine) -> Vec<SessionRow> {
+    let options = ListOptions { archived: ArchiveFilter::Include, ..ListOptions::default() };
+    engine.list(&options).sessions
+}
+
+/// Returns the sessions that a remembered name may mean, most recent first: the first of the three ways that finds any decides.
+fn remembered<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
+    let name = name.trim().to_lowercase();
+    let words: Vec<_> = name.split_whitespace().collect();
+    let title = |row: &SessionRow| row.facts.title.as_ref().map(|title| title.text.trim().to_lowercase());
+    let has_title = |row: &&SessionRow| title(row).is_some_and(|title| title == name);
+    let has_part = |row: &&SessionRow| title(row).is_some_and(|title| title.contains(&name));
+    let has_words = |row: &&SessionRow| {
+        let prompt = row.facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase());
+        prompt.is_some_and(|prompt| words.iter().all(|word| prompt.contains(word)))
+    };
+    let select =
+        |is_meant: &dyn Fn(&&SessionRow) -> bool| sessions.iter().filter(is_meant).collect::<Vec<_>>();
+    [&has_title as &dyn Fn(&&SessionRow) -> bool, &has_part, &has_words]
+        .into_iter()
+        .map(select)
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+}
+
+/// Creates the error that no session has a name, with the sessions that it may mean.
+fn suggesting(sessions: &[SessionRow], name: &str) -> Error {
+    let mut found = remembered(sessions, name);
+    if found.is_empty() {
+        found = similar(sessions, name);
+    }
+    let nearest = found.into_iter().take(MOST_SUGGESTED).map(Candidate::row).collect();
+    Error::new(ErrorKind::NotFound { selector: name.to_owned(), nearest })
+}
+
+/// Returns the sessions whose id, title or first prompt is similar to a name, the most similar first.
+fn similar<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
+    let name = name.trim().to_lowercase();
+    let words: Vec<_> = name.split_whitespace().take(MOST_WORDS).collect();
+    let mut scored: Vec<(f64, &SessionRow)> = sessions
+        .iter()
+        .map(|row| (similarity_of_id(row, &name).max(similarity_of_words(row, &words)), row))
+        .filter(|(score, _)| *score >= SIMILAR)
+        .collect();
+    // The sort is stable, so equals stay in the order of the list: most recent first.
+    scored.sort_by(|(one, _), (other, _)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
+    scored.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Returns 1 if the beginning of the id differs from the name in at most one character, added, missing or exchanged.
+fn similarity_of_id(row: &SessionRow, name: &str) -> f64 {
+    let Some(id) = row.file.session.as_deref().filter(|_| name.len() >= SHORTEST_PREFIX) else { return 0.0 };
+    let lengths = name.len() - 1..=name.len() + 1;
+    let beginnings = lengths.filter_map(|length| id.get(..length));
+    if beginnings.map(|beginning| strsim::osa_distance(beginning, name)).any(|edits| edits <= 1) {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+/// Returns the mean over the words of a name of how similar the most similar word of the session is.
+fn similarity_of_words(row: &SessionRow, words: &[&str]) -> f64 {
+    let facts = &row.facts;
+    let title = facts.title.as_ref().map(|title| title.text.to_lowercase()).unwrap_or_default();
+    let prompt = facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase()).unwrap_or_default();
+    let own: Vec<_> =
+        [&title, &prompt].into_iter().flat_map(|text| text.split_whitespace().take(MOST_WORDS)).collect();
+    let best = |word: &&str| own.iter().map(|own| strsim::jaro_winkler(own, word)).fold(0.0, f64::max);
+    #[expect(clippy::cast_precision_loss, reason = "there are few words")]
+    let count = words.len().max(1) as f64;
+    words.iter().map(best).sum::<f64>() / count
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::command::Home as Scratch;
+
+    use crate::{Engine, Home, Roots};
+
+    const IDS: [&str; 4] = [
+        "11111111-93c1-4d41-9f0c-2a6f0f9f7a55",
+        "22222222-93c1-4d41-9f0c-2a6f0f9f7a55",
+        "33333333-93c1-4d41-9f0c-2a6f0f9f7a55",
+        "a1b2c3d4-93c1-4d41-9f0c-2a6f0f9f7a55",
+    ];
+
+    /// Four sessions: their titles, or none, and their first prompts.
+    fn scratch() -> (Scratch, Engine) {
+        let home = Scratch::new();
+        let sessions = [
+            ("Tea Timer", "Boil the water"),
+            ("Größe der TEA cups", "Measure"),
+            ("", "修复 天气 预报 please"),
+            ("", "Rename the barometer crate"),
+        ];
+        for (day, (id, (title, prompt))) in IDS.iter().zip(sessions).enumerate() {
+            let prompt = format!(
+                r#"{{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-0{}T10:00:00.000Z","message":{{"role":"user","content":"{prompt}"}}}}"#,
+                day + 1
+            );
+            let title = if title.is_empty() {
+                String::new()
+            } else {
+                format!("\n{{\"type\":\"custom-title\",\"customTitle\":\"{title}\"}}")
+            };
+            home.write(format!("projects/-src/{id}.jsonl"), format!("{prompt}{title}\n"));
+        }
+        let roots = Roots::given(vec![home.path().into()]).unwrap();
+        let engine = Engine::open(roots, Home::at(home.path().join("annals")));
+        (home, engine)
+    }
+
+    /// Returns the first digit of the id of the session that a name means for a command that reads.
+    fn found(engine: &Engine, name: &str) -> Option<String> {
+        engine.session_to_read(name.as_ref()).ok().map(|file| file.session.unwrap()[..1].to_owned())
+    }
+
+    #[test]
+    fn a_half_remembered_name_is_enough_for_reading() {
+        let (_home, engine) = scratch();
+        for (name, expected) in [
+            ("tea timer", Some("1")),
+            ("TIMER", Some("1")),
+            ("GRÖSSE", None),
+            ("größe", Some("2")),
+            ("GRÖẞE", Some("2")),
+            ("water boil", Some("1")),
+            ("天气", Some("3")),
+            ("预报 修复", Some("3")),
+            ("1111", Some("1")),
+            ("tea", None),
+            ("coffee", None),
+            (" ", None),
+        ] {
+            assert_eq!(found(&engine, name).as_deref(), expected, "{name}");
+            assert_eq!(engine.transcript(name.as_ref()).is_ok(), expected.is_some(), "{name}");
+        }
+        let both = engine.session_to_read("tea".as_ref()).unwrap_err();
+        let titles: Vec<_> = both.candidates().iter().map(|one| one.title.as_deref().unwrap()).collect();
+        assert_eq!(titles, ["Größe der TEA cups", "Tea Timer"]);
+        assert_eq!(both.candidates()[0].project.as_deref(), Some("/src"));
+    }
+
+    #[test]
+    fn a_command_that_changes_a_session_gets_suggestions_and_no_guess() {
+        let (_home, engine) = scratch();
+        for name in ["tea timer", "TIMER", "天气", "water"] {
+            for error in [
+                engine.session_to_change(name.as_ref()).unwrap_err(),
+                engine.session_to_record(Some(name.as_ref())).unwrap_err(),
+            ] {
+                assert!(error.is_not_found() && error.nearest().len() == 1, "{name}: {:?}", error.nearest());
+            }
+        }
+        assert!(engine.session_to_change("Tea Timer".as_ref()).is_ok());
+        assert!(engine.session_to_change("1111".as_ref()).is_ok());
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_suggestions() {
+        let (_home, engine) = scratch();
+        let nearest = |name: &str| {
+            let error = engine.session_to_read(name.as_ref()).unwrap_err();
+            error.nearest().iter().map(|near| near.session[..1].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(nearest("tea timr"), ["1"]);
+        assert_eq!(nearest("barometr"), ["a"]);
+        assert_eq!(nearest("a1b3c3"), ["a"]);
+        assert_eq!(nearest("quarterly report"), [""; 0]);
+    }
+}

@@ -1,0 +1,129 @@
+//! How Claude Code continues a session.
+//!
+//! Claude Code looks for a session in the project of the folder that it is started in, and in no other one.
+
+use std::path::{Path, PathBuf};
+
+use annals_transcript::chain::{Chain, Obstacle};
+use annals_transcript::entry::view::User;
+use annals_transcript::project::folder_name;
+use annals_transcript::{Reader, model};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::files::{TranscriptFile, open_regular};
+use crate::labels::own_target;
+use crate::live::LiveWriter;
+use crate::roots::Roots;
+
+/// What it takes to continue a session in Claude Code.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Resumption {
+    /// The session.
+    pub session: String,
+    /// The folder in which Claude Code finds the session; `None` if the transcript names none.
+    pub folder: Option<PathBuf>,
+    /// The config folder of the session, if Claude Code would use another one by itself.
+    pub config: Option<PathBuf>,
+    /// Why Claude Code would not resume the session.
+    pub obstacle: Option<Obstacle>,
+    /// The Claude Code that has the session open.
+    pub open_in: Option<LiveWriter>,
+}
+
+pub(crate) fn resumption(engine: &Engine, file: &TranscriptFile) -> Result<Resumption, Error> {
+    let target = own_target(file)?;
+    let snapshot = engine.snapshot(file.clone())?;
+    let chain = Chain::build(snapshot.session());
+    let obstacle = chain.obstacle().or_else(|| {
+        // After a rewind to the start there is nothing to send, and still a session to continue.
+        (chain.leaf().is_some() && model::messages(&chain).is_empty()).then_some(Obstacle::NoConversation)
+    });
+    Ok(Resumption {
+        session: target.session_id().to_owned(),
+        folder: folder(engine, file)?,
+        config: config(&file.path),
+        obstacle,
+        open_in: engine.registered_writer(file),
+    })
+}
+
+/// Returns the folder whose project has the transcript. The session may have begun in a folder below it, or gone on to another
+/// one; then a later entry names it.
+fn folder(engine: &Engine, file: &TranscriptFile) -> Result<Option<PathBuf>, Error> {
+    let row = engine.session_row(file)?;
+    let first = row.project_path();
+    let is_it = |path: &str| folder_name(path) == row.project_key;
+    if first.as_deref().is_none_or(is_it) {
+        return Ok(first.map(PathBuf::from));
+    }
+    let failed = |source| Error::read(&file.path, source);
+    let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
+    while let Some(entry) = reader.read().map_err(failed)? {
+        let folder = entry.view::<User>().and_then(|user| user.cwd().map(|cwd| cwd.into_owned()));
+        if let Some(folder) = folder.filter(|folder| is_it(folder)) {
+            return Ok(Some(folder.into()));
+        }
+    }
+    Ok(first.map(PathBuf::from))
+}
+
+/// Returns the config folder of a transcript, unless Claude Code uses it by itself.
+fn config(transcript: &Path) -> Option<PathBuf> {
+    // The transcript lies in `projects`, in the folder of its project.
+    let config = transcript.ancestors().nth(3)?;
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_used = Roots::of_claude_code().is_some_and(|used| resolved(&used) == resolved(config));
+    (!is_used).then(|| resolved(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::command::Home as Scratch;
+
+    use super::*;
+    use crate::Home;
+
+    const ID: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+    /// Returns how Claude Code would continue a session with these lines in the project `-src-tea`.
+    fn of(lines: &[&str]) -> Resumption {
+        let home = Scratch::new();
+        let path = home.write(format!("projects/-src-tea/{ID}.jsonl"), lines.join("\n") + "\n");
+        let roots = Roots::given(vec![home.path().into()]).unwrap();
+        let engine = Engine::open(roots, Home::at(home.path().join("annals")));
+        let found = resumption(&engine, &TranscriptFile::at(&path)).unwrap();
+        assert_eq!(found.config, Some(home.path().canonicalize().unwrap()), "no other test uses it");
+        found
+    }
+
+    fn user(uuid: &str, parent: &str, cwd: &str) -> String {
+        format!(
+            r#"{{"type":"user","uuid":"{uuid}","parentUuid":{parent},"cwd":"{cwd}","timestamp":"2026-01-01T10:00:00.000Z","message":{{"role":"user","content":"Hi"}}}}"#
+        )
+    }
+
+    #[test]
+    fn the_folder_is_the_one_whose_project_has_the_transcript() {
+        let folder = |lines: &[String]| {
+            let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+            of(&lines).folder.unwrap().to_string_lossy().into_owned()
+        };
+        assert_eq!(folder(&[user("a", "null", "/src/tea")]), "/src/tea");
+        assert_eq!(folder(&[user("a", "null", "/src/tea/pot/lid")]), "/src/tea");
+        assert_eq!(folder(&[user("a", "null", "/elsewhere"), user("b", r#""a""#, "/src/tea")]), "/src/tea");
+        assert_eq!(folder(&[user("a", "null", "/elsewhere")]), "/elsewhere");
+    }
+
+    #[test]
+    fn what_claude_code_would_not_resume_has_an_obstacle() {
+        assert_eq!(of(&[&user("a", "null", "/src/tea")]).obstacle, None);
+        assert_eq!(
+            of(&[r#"{"type":"custom-title","customTitle":"Tea"}"#]).obstacle,
+            Some(Obstacle::NoConversation)
+        );
+        let timeless = user("a", "null", "/src/tea").replace("2026-01-01T10:00:00.000Z", "soon");
+        assert_eq!(of(&[&timeless]).obstacle, Some(Obstacle::NoTime));
+    }
+}

@@ -1,0 +1,48 @@
+//! `annals agents`, `lineage`, `tools`, `stats` and `check`.
+
+use std::ffi::OsString;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OneSession {
+    /// A session: its id or at least 4 characters of it, its title or a part of it, words of its first prompt, `latest`, or the
+    /// path of its transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Lineage {
+    /// A session, or the path of a transcript
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: OsString,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Tools {
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
+    #[arg(value_name = "SESSION|PATH")]
+    pub(crate) target: Option<OsString>,
+    /// Only calls of this tool
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Only calls that failed, were denied, interrupted or cancelled
+    #[arg(long)]
+    pub(crate) errors: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Stats {
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
+    #[arg(value_name = "SESSION|PATH")]
+    pub(crate) target: Option<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// A session, an agent, the path of a transcript, or a folder of transcripts
+    #[arg(value_name = "SESSION|PATH")]
+    pub(crate) target: Option<OsString>,
+    /// Check all sessions
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) all: bool,
+}

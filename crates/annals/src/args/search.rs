@@ -1,0 +1,302 @@
+//! `annals search`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{CommandFactory, ValueEnum};
+use jiff::Timestamp;
+
+use super::Args;
+use super::filters::{file, folder, text};
+use super::list::at_least_one;
+use super::moment::{end, moment};
+
+pub(super) const SEARCH_HELP: &str = "\
+A query has words, which all have to occur, in any order, whatever their case and accents:
+
+  annals search borrow checker                   both words
+  annals search '\"borrow checker\"'             side by side
+  annals search borrow -panic                    without a word; `--dry-run` is a word
+  annals search 'timeout OR deadline'            one of them
+  annals search 'conf*'                          words that begin so
+  annals search src/main.rs:42 E0502 --dry-run   identifiers, paths and error codes, whole or in part
+  annals search 天气                             Chinese, Japanese and Korean
+  annals search 'fix tool:Bash is:error after:7d project:app'
+
+Filters in a query: tool: file: role: project: branch: model: before: after: is:error in: session:. A filter with `-` before it \
+excludes. `in:` takes prompt, reply, thinking, tool, input, output, title, summary and notification. Archived sessions and subagents \
+are searched, too.
+
+`--regex` and `--fixed` read the transcripts instead of the index:
+
+  annals search --regex 'error\\[E0\\d+\\]' --since 7d
+  annals search --fixed 'a \"quoted\" text'
+  annals search kettle --json --flat --sort time
+
+What is new is indexed first if it has at most 64 MB; otherwise the answer says what is missing, and `annals index update` adds it. \
+Secrets are masked before they are indexed, so no search finds them; `--reveal` shows the text of hits as it is. Every hit comes with the \
+command that opens it. Exit code 1 means that nothing was found.";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Search {
+    /// Words, "phrases", -excluded, OR, prefix* and filters such as tool:Bash; may be left out if there are other filters
+    #[arg(value_name = "QUERY", value_parser = unmarked_word)]
+    pub(crate) query: Vec<String>,
+    /// Find what this regular expression matches, in the text of transcripts and without the index; `(?i)` ignores case
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["query", "fixed"], allow_hyphen_values = true)]
+    pub(crate) regex: Option<String>,
+    /// Find exactly this text, in the text of transcripts and without the index
+    #[arg(long, value_name = "TEXT", conflicts_with = "query", allow_hyphen_values = true)]
+    pub(crate) fixed: Option<String>,
+    /// Show at most N sessions or, with `--flat`, N hits
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    pub(crate) limit: usize,
+    /// Show at most N hits of each session
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one, conflicts_with = "flat")]
+    pub(crate) per_session: usize,
+    /// Continue where a page ended: the position that it printed
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) after: Option<String>,
+    /// One list of hits, not grouped by session
+    #[arg(long)]
+    pub(crate) flat: bool,
+    /// Sort order [default: relevance; time for `--regex` and `--fixed`]
+    #[arg(long, value_enum)]
+    pub(crate) sort: Option<SearchOrder>,
+    /// Search what is indexed, and do not index what is new
+    #[arg(long)]
+    pub(crate) no_update: bool,
+    /// Stop after this time (`500ms`, `2s`, `1min`), and say so
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    pub(crate) max_time: Option<u64>,
+    /// Stop after so many bytes of transcripts were read (`64MB`, `1GB`), and say so
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) max_bytes: Option<u64>,
+    #[command(flatten)]
+    pub(crate) filters: SearchFilters,
+}
+
+/// Stands before a word of a query that begins with a hyphen, so that it is not taken for an option.
+const WORD_MARK: char = '\u{f8ff}';
+
+/// Marks the words of a query that begin with a hyphen and are no options, such as `-panic` and `--dry-run`.
+pub(super) fn mark_words(arguments: Vec<OsString>) -> Vec<OsString> {
+    // Other commands start faster without a second look at the definition of the command line.
+    if arguments.iter().all(|argument| argument != "search") {
+        return arguments;
+    }
+    let mut command = Args::command();
+    command.build();
+    let Some(search) = command.find_subcommand("search") else { return arguments };
+    let mut options: Vec<(String, bool)> =
+        ["-h", "--help", "-V", "--version"].map(|name| (name.to_owned(), false)).into();
+    for option in search.get_arguments().filter(|option| !option.is_positional()) {
+        let takes_value = option.get_action().takes_values();
+        options.extend(option.get_long().map(|name| (format!("--{name}"), takes_value)));
+        options.extend(option.get_short().map(|name| (format!("-{name}"), takes_value)));
+    }
+    let mut is_search = None;
+    let mut is_value = true; // The name of the program is no word.
+    let mut are_words = false;
+    let mark = |argument: OsString| {
+        let Some(text) = argument.to_str().map(str::to_owned) else { return argument };
+        if std::mem::take(&mut is_value) || are_words || is_search == Some(false) {
+            return argument;
+        }
+        if !text.starts_with('-') || text == "-" {
+            is_search.get_or_insert(text == "search");
+            return argument;
+        }
+        are_words = text == "--";
+        let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
+        match options.iter().find(|(known, _)| known == name) {
+            Some((_, takes_value)) => is_value = *takes_value && value.is_none(),
+            None if !are_words && is_search == Some(true) => return format!("{WORD_MARK}{text}").into(),
+            None => {}
+        }
+        argument
+    };
+    arguments.into_iter().map(mark).collect()
+}
+
+/// Reads a word of a query.
+#[expect(clippy::unnecessary_wraps, reason = "clap expects a result")]
+fn unmarked_word(word: &str) -> Result<String, String> {
+    Ok(word.strip_prefix(WORD_MARK).unwrap_or(word).to_owned())
+}
+
+/// Which messages are searched. They have the names of the filters of `list`, and say something about messages where those say
+/// it about sessions.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct SearchFilters {
+    /// Only in this working directory, the folders in it and its worktrees
+    #[arg(long, value_name = "PATH", conflicts_with = "here", value_parser = PathBufValueParser::new().try_map(folder))]
+    pub(crate) project: Option<PathBuf>,
+    /// Only in the current directory, the folders in it and its worktrees
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// Only in this session: its id or at least 4 characters of it, its title, or `latest`; subagents included
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<OsString>,
+    /// Only what was written since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only what was written before then; with a date, that day too
+    #[arg(long, value_name = "DATE", value_parser = end)]
+    pub(crate) until: Option<Timestamp>,
+    /// Only in sessions whose title contains TEXT, ignoring case
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    pub(crate) title: Option<String>,
+    /// Only on this branch
+    #[arg(long, value_parser = text)]
+    pub(crate) branch: Option<String>,
+    /// Only replies of models whose name contains TEXT
+    #[arg(long, value_name = "TEXT", value_parser = text)]
+    pub(crate) model: Option<String>,
+    /// Only calls of this tool and their results, ignoring case
+    #[arg(long, value_name = "NAME", value_parser = text)]
+    pub(crate) tool: Option<String>,
+    /// Only calls that touched this file or folder, and their results; a relative path such as `src/main.rs` matches in any
+    /// project
+    #[arg(long, value_name = "PATH", value_parser = file)]
+    pub(crate) file: Option<String>,
+    /// Only what this role wrote
+    #[arg(long, value_enum)]
+    pub(crate) role: Option<SearchRole>,
+    /// Only these parts of messages; may be given several times
+    #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]
+    pub(crate) r#in: Vec<SearchPart>,
+    /// Only errors: results of calls that failed, and requests that failed
+    #[arg(long)]
+    pub(crate) errors: bool,
+}
+
+/// The order of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchOrder {
+    /// The best first: by words, by who said them, and by age
+    Relevance,
+    /// The newest first
+    Time,
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchRole {
+    /// Prompts and results of tools
+    User,
+    /// Replies, thinking and calls
+    Assistant,
+    /// Notices of Claude Code, and titles
+    System,
+}
+
+/// A part of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchPart {
+    /// What a person wrote
+    Prompt,
+    /// What the model answered
+    Reply,
+    /// What the model thought
+    Thinking,
+    /// Arguments and results of calls
+    Tool,
+    /// Arguments of calls
+    Input,
+    /// Results of calls
+    Output,
+    /// Titles of sessions
+    Title,
+    /// Summaries of compacted conversations
+    Summary,
+    /// Messages of Claude Code itself
+    Notification,
+}
+
+/// Parses how long something may take.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text);
+    let factor = match unit {
+        "ms" => 1.0,
+        "" | "s" => 1e3,
+        "m" | "min" => 60e3,
+        _ => return Err("not a time: write 500ms, 2s or 1min".to_owned()),
+    };
+    scaled(number, factor).ok_or_else(|| "not a time: write 500ms, 2s or 1min".to_owned())
+}
+
+/// Parses a number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("not a size: write 500kB, 64MB or 1GB".to_owned()),
+    };
+    scaled(number, factor).ok_or_else(|| "not a size: write 500kB, 64MB or 1GB".to_owned())
+}
+
+fn number_and_unit(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    (number, unit.trim())
+}
+
+/// Returns a number times a factor, if it is one that makes sense: positive and not endless.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
+fn scaled(number: &str, factor: f64) -> Option<u64> {
+    let value = number.parse::<f64>().ok()? * factor;
+    (1.0..1e15).contains(&value).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Command;
+
+    #[test]
+    fn words_of_queries_may_begin_with_hyphens() {
+        for (line, query) in [
+            ("annals search borrow -panic --limit 5", Some("borrow -panic")),
+            ("annals search --dry-run --json", Some("--dry-run")),
+            ("annals --root /tmp search -note --root=/x tea", Some("-note tea")),
+            ("annals search --tool Bash x -- --json", Some("x --json")),
+            ("annals search --fixed --json", Some("")),
+            ("annals search - x", Some("- x")),
+            ("annals search --limit 0 x", None),
+            ("annals list --dry-run", None),
+        ] {
+            let arguments = line.split(' ').map(OsString::from);
+            let parsed = Args::read(Args::command(), arguments);
+            let found = parsed.ok().map(|args| match args.command {
+                Command::Search(search) => search.query.join(" "),
+                other => format!("{other:?}"),
+            });
+            assert_eq!(found.as_deref(), query, "{line}");
+        }
+    }
+
+    #[test]
+    fn times_and_sizes_have_units() {
+        assert_eq!(
+            ["500ms", "2s", "1.5", "1min"].map(|text| milliseconds(text).ok()),
+            [Some(500), Some(2000), Some(1500), Some(60_000)]
+        );
+        assert_eq!(
+            ["10", "64MB", "1 GiB", "1.5k"].map(|text| bytes(text).ok()),
+            [Some(10), Some(64_000_000), Some(1 << 30), Some(1500)]
+        );
+        for wrong in ["", "s", "-1s", "2h", "0", "1e9s", "nan", "99999999999999999999"] {
+            assert!(milliseconds(wrong).is_err() && bytes(&wrong.replace('s', "MB")).is_err(), "{wrong}");
+        }
+    }
+}

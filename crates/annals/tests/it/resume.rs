@@ -1,0 +1,117 @@
+//! `annals resume`.
+
+use std::path::PathBuf;
+
+use testkit::command::{Home, Ran};
+
+use crate::{ANNALS, SESSION, annals, rest};
+
+const OTHER: &str = "44444444-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+/// A home whose sessions belong to folders in it, and a Claude Code that prints where and how it was started.
+fn home() -> (Home, PathBuf) {
+    let home = Home::new();
+    let folder = home.path().canonicalize().unwrap().join("茶 & tea");
+    std::fs::create_dir(&folder).unwrap();
+    for (id, minute) in [(SESSION, 0), (OTHER, 5)] {
+        let path = folder.to_string_lossy();
+        let line = format!(
+            r#"{{"type":"user","uuid":"u1","parentUuid":null,"cwd":"{path}","timestamp":"2026-03-01T10:{minute:02}:00.000Z","sessionId":"{id}","version":"2.1.325","message":{{"role":"user","content":"Boil {minute} cups"}}}}"#
+        );
+        let key = annals_transcript::project::folder_name(&path);
+        let transcript = home.write(format!(".claude/projects/{key}/{id}.jsonl"), line + "\n");
+        rest(&transcript);
+    }
+    home.write("claude.sh", "#!/bin/sh\npwd\necho \"config=$CLAUDE_CONFIG_DIR\"\nfor word in \"$@\"; do echo \"[$word]\"; done\nexit 7\n");
+    (home, folder)
+}
+
+fn resume(home: &Home, folder: &std::path::Path, args: &[&str]) -> Ran {
+    let mut command = home.command(ANNALS);
+    command.env("ANNALS_CLAUDE", "sh \"$PWD/claude.sh\"".replace("$PWD", &home.path().to_string_lossy()));
+    home.ran(&command.current_dir(folder).arg("resume").args(args).output().unwrap())
+}
+
+#[cfg(unix)]
+#[test]
+fn claude_code_runs_in_the_folder_of_the_session() {
+    let (home, folder) = home();
+    let ran = resume(&home, std::path::Path::new("/"), &["cups 0", "--fork", "--", "-p", "two words"]);
+    let expected = format!(
+        "{}\nconfig=\n[--resume]\n[{SESSION}]\n[--fork-session]\n[-p]\n[two words]\n",
+        folder.to_string_lossy().replace(&*home.path().to_string_lossy(), "[home]")
+    );
+    // Its exit code is that of Claude Code, which annals has become.
+    assert_eq!((ran.code, ran.stdout, ran.stderr), (Some(7), expected, String::new()));
+}
+
+#[cfg(unix)]
+#[test]
+fn without_a_name_it_is_the_most_recent_session_of_the_folder() {
+    let (home, folder) = home();
+    let ran = resume(&home, &folder, &[]);
+    assert!(ran.stdout.contains(&format!("[{OTHER}]")), "{ran:?}");
+    let ran = resume(&home, home.path(), &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.starts_with("annals: no session of this folder\nhint: "), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_printed_command_does_the_same_in_a_shell() {
+    let (home, folder) = home();
+    let print = |args: &[&str]| {
+        let mut command = home.command(ANNALS);
+        home.ran(&command.arg("resume").args(args).output().unwrap())
+    };
+    let ran = print(&["3e11", "--print"]);
+    let shown = folder.to_string_lossy().replace(&*home.path().to_string_lossy(), "[home]");
+    assert_eq!((ran.code, ran.stdout), (Some(0), format!("cd '{shown}' && claude --resume {SESSION}\n")));
+    // Another config folder than the one that Claude Code would use has to be named.
+    std::fs::rename(home.path().join(".claude"), home.path().join("backup")).unwrap();
+    let ran = print(&["3e11", "--print", "--root", "backup"]);
+    assert!(ran.stdout.contains("' && CLAUDE_CONFIG_DIR="), "{}", ran.stdout);
+    let ran = print(&["3e11", "--json", "--root", "backup"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(json["command"], serde_json::json!(["claude", "--resume", SESSION]));
+    assert!(json["config"].as_str().unwrap().ends_with("/backup"), "{json}");
+}
+
+#[test]
+fn what_prevents_a_session_from_being_resumed_is_said_first() {
+    let (home, folder) = home();
+    std::fs::remove_dir(&folder).unwrap();
+    let ran = annals(&home, &["resume", "3e11"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(
+        ran.stderr.contains("the folder of the session is gone: ") && ran.stderr.contains("mkdir -p '"),
+        "{}",
+        ran.stderr
+    );
+
+    std::fs::create_dir(&folder).unwrap();
+    let key = annals_transcript::project::folder_name(&folder.to_string_lossy());
+    let empty = "55555555-93c1-4d41-9f0c-2a6f0f9f7a55";
+    home.write(
+        format!(".claude/projects/{key}/{empty}.jsonl"),
+        "{\"type\":\"custom-title\",\"customTitle\":\"Empty\"}\n",
+    );
+    let ran = annals(&home, &["resume", empty]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("Claude Code would not resume this session: "), "{}", ran.stderr);
+
+    // This process is as good as a Claude Code that has the session open.
+    let registry = format!(r#"{{"pid":{},"sessionId":"{SESSION}","cwd":"/"}}"#, std::process::id());
+    home.write(format!(".claude/sessions/{}.json", std::process::id()), registry);
+    let ran = annals(&home, &["resume", "3e11"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("the session is open: ") && ran.stderr.contains("--fork"), "{}", ran.stderr);
+    let ran = annals(&home, &["resume", "3e11", "--fork", "--print"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+
+    let mut command = home.command(ANNALS);
+    command.env("ANNALS_CLAUDE", "no-such-program --flag").args(["resume", "4444"]);
+    let ran = home.ran(&command.output().unwrap());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("cannot run `no-such-program`: there is no such program"), "{}", ran.stderr);
+}

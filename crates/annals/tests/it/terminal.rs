@@ -1,0 +1,109 @@
+//! What a terminal adds: a pager, colours on request, a question where a name is not enough.
+
+use testkit::command::Home;
+
+use crate::show::run_on_terminal;
+use crate::{ANNALS, annals, small_home, transcript};
+
+/// A home with so many sessions.
+fn home_of(sessions: usize) -> Home {
+    let home = Home::new();
+    for number in 0..sessions {
+        let line = format!(
+            r#"{{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2025-01-01T10:00:{:02}.000Z","message":{{"role":"user","content":"茶 number {number}"}}}}"#,
+            number % 60
+        );
+        home.write(
+            format!(".claude/projects/-src/{number:08x}-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"),
+            line + "\n",
+        );
+    }
+    home
+}
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+#[test]
+fn long_output_goes_through_the_pager_that_is_chosen() {
+    let home = home_of(45);
+    let page = |rows: usize, before: &str, args: &str| {
+        run_on_terminal(&home, &format!("stty cols 100 rows {rows}; {before} {ANNALS} {args} list"))
+    };
+    let pager = "sed s/^/PAGED:/";
+    assert_eq!(count(&page(20, &format!("ANNALS_PAGER='{pager}'"), ""), "PAGED:"), 46);
+    assert_eq!(count(&page(20, &format!("unset ANNALS_PAGER; PAGER='{pager}'"), ""), "PAGED:"), 46);
+    assert_eq!(count(&page(20, &format!("ANNALS_PAGER=cat PAGER='{pager}'"), ""), "PAGED:"), 0);
+    // What fits needs none, and none is used on request or where it is not installed.
+    assert_eq!(count(&page(60, &format!("ANNALS_PAGER='{pager}'"), ""), "PAGED:"), 0);
+    assert_eq!(count(&page(20, &format!("ANNALS_PAGER='{pager}'"), "--no-pager"), "PAGED:"), 0);
+    assert_eq!(count(&page(20, "ANNALS_PAGER=no-such-pager", ""), "茶 number"), 45);
+    // A pager that is left early is no failure.
+    let left = run_on_terminal(
+        &home,
+        &format!("stty cols 100 rows 20; ANNALS_PAGER='head -n 3' {ANNALS} list; echo code=$?"),
+    );
+    assert!(left.contains("code=0") && count(&left, "茶 number") == 2, "{left}");
+}
+
+#[test]
+fn less_gets_the_options_that_git_gives_it() {
+    let home = home_of(30);
+    let shown = run_on_terminal(
+        &home,
+        &format!("stty cols 100 rows 20; ANNALS_PAGER='echo LESS=$LESS; cat >/dev/null' {ANNALS} list"),
+    );
+    assert!(shown.contains("LESS=FRX"), "{shown}");
+}
+
+#[test]
+fn a_terminal_shows_the_50_most_recent_sessions_and_says_how_many_there_are() {
+    let home = home_of(53);
+    let shown = run_on_terminal(&home, &format!("{ANNALS} list"));
+    assert_eq!(count(&shown, "茶 number"), 50, "{shown}");
+    assert!(
+        shown.contains("the first 50 of 53 sessions") && shown.contains("annals resume SESSION"),
+        "{shown}"
+    );
+    assert_eq!(count(&run_on_terminal(&home, &format!("{ANNALS} list -n 52")), "茶 number"), 52);
+    assert_eq!(count(&annals(&home, &["list"]).stdout, "茶 number"), 53);
+    assert_eq!(count(&run_on_terminal(&home, &format!("{ANNALS} list --json")), "\"id\""), 53);
+}
+
+#[test]
+fn colours_are_used_when_they_are_wanted() {
+    let home = small_home();
+    let styled = |args: &[&str]| annals(&home, args).stdout.contains('\u{1b}');
+    assert!(!styled(&["list"]) && !styled(&["list", "--color", "auto"]));
+    assert!(styled(&["list", "--color", "always"]));
+    let on_terminal = |args: &str| run_on_terminal(&home, &format!("{args} list")).contains('\u{1b}');
+    assert!(on_terminal(ANNALS));
+    assert!(
+        !on_terminal(&format!("{ANNALS} --color never")) && !on_terminal(&format!("NO_COLOR=1 {ANNALS}"))
+    );
+}
+
+#[test]
+fn a_vague_name_is_a_question_on_a_terminal() {
+    let home = home_of(3);
+    // The second line is chosen with the arrow key and Enter.
+    let line =
+        format!("(sleep 1; printf '\\033[B\\r') | script -qec '{ANNALS} show number --view raw' /dev/null");
+    let mut shell = home.command("sh");
+    let output = shell.args(["-c", &line]).env("TERM", "xterm").env("ANNALS_PAGER", "cat").output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("`number` may be any of 3 sessions"), "{shown}");
+    assert_eq!(count(&shown, "\"content\":\"茶 number 1\""), 1, "{shown}");
+}
+
+#[test]
+fn tail_begins_with_the_last_turns_as_show_prints_them() {
+    let home = small_home();
+    let shown = annals(&home, &["show", "latest"]).stdout;
+    let followed = annals(&home, &["tail", "latest", "--seconds", "0"]).stdout;
+    assert!(!followed.is_empty() && shown.ends_with(&followed), "{followed}");
+    assert_eq!(annals(&home, &["tail", "latest", "--seconds", "0", "--turns", "0"]).stdout, "");
+    assert_eq!(annals(&home, &["tail", "latest", "--seconds", "0", "--json"]).stdout, "");
+    assert!(transcript().ends_with(".jsonl"));
+}
