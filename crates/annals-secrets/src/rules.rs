@@ -55,6 +55,9 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
+/// The text of the built-in rules. [`built_in`] has them as constants, so that no program parses it when it starts.
+const BUILT_IN: &str = include_str!("../rules.toml");
+
 /// Returns a number that changes with the built-in rules, with the rules of `toml`, and with the version of this crate.
 pub(crate) fn fingerprint(toml: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -264,8 +267,6 @@ fn last_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const BUILT_IN: &str = include_str!("../rules.toml");
 
     #[test]
     fn every_built_in_rule_is_valid() {
