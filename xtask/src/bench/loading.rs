@@ -45,13 +45,12 @@ pub(super) fn run(scratch: &Path, rounds: usize) -> Outcome {
         command.env("CLAUDE_CONFIG_DIR", root).env("HOME", root);
         command
     };
-    let mut loaders: Vec<Loader<'_>> = vec![
+    let loaders: [Loader<'_>; 3] = [
         ("annals turns", &|root| annals(root, &["turns", SESSION])),
         ("annals show --json", &|root| annals(root, &["show", SESSION, "--json"])),
+        ("SDK getSessionMessages", &by_sdk),
     ];
-    if sdk.exists() {
-        loaders.push(("SDK getSessionMessages", &by_sdk));
-    }
+    let loaders = if sdk.exists() { &loaders[..] } else { &loaders[..2] };
     println!("\nloading one session, without the start of the programs, median of {rounds} rounds");
     println!(
         "{:<10} {:<24} {:>10} {:>10} {:>10} {:>12}",
@@ -60,7 +59,7 @@ pub(super) fn run(scratch: &Path, rounds: usize) -> Outcome {
     let smallest = made(scratch, 0)?;
     for size in SIZES {
         let root = made(scratch, size)?;
-        let loads = loads(&loaders, &smallest, &root, rounds)?;
+        let loads = loads(loaders, &smallest, &root, rounds)?;
         for ((name, _), Load { cpu, memory }) in loaders.iter().zip(&loads) {
             let (ratio, share) = (cpu / loads[0].cpu, memory / f64::from(size));
             println!("{size:<10} {name:<24} {:>10.1} {ratio:>10.2} {memory:>10.1} {share:>12.3}", cpu * 1e3);
@@ -100,7 +99,9 @@ fn made(scratch: &Path, megabytes: u32) -> Result<PathBuf, Box<dyn std::error::E
     let mut out = BufWriter::new(File::create(project.join(format!("{SESSION}.jsonl")))?);
     match megabytes {
         0 => generate::entries(&mut out, 4)?,
-        _ => drop(generate::session(&mut out, 11, u64::from(megabytes) * 1_000_000)?),
+        _ => {
+            generate::session(&mut out, 11, u64::from(megabytes) * 1_000_000)?;
+        }
     }
     out.flush()?;
     Ok(root)

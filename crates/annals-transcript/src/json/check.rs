@@ -155,7 +155,7 @@ struct Tokens {
     values: u64,
     /// The bytes of words and numbers.
     scalars: u64,
-    /// All bytes in objects but not in arrays in them, each opening bracket counted to its own container.
+    /// The bytes whose innermost container is an object. An opening bracket belongs to the container that it opens.
     objects: u64,
 }
 
