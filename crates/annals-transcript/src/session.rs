@@ -475,6 +475,7 @@ fn flags_of_body(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
                     entry.has(Flag::Meta) && begins_with_any(text.as_deref(), &["<local-command-caveat>"]),
                 ),
                 (Flag::CommandText, begins_with_any(text.as_deref(), &COMMAND_TAGS)),
+                (Flag::Companion, is_companion(entry)),
             ]
         }
         Kind::Assistant => &[
@@ -523,6 +524,14 @@ fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> 
 
 fn is_synthetic(entry: &Entry<'_>) -> bool {
     entry.view::<Assistant>().is_some_and(|reply| reply.is_synthetic())
+}
+
+/// Returns whether Claude Code delivers a user entry with a reply (CHAIN 6.4). Few entries name one of the members.
+fn is_companion(entry: &Entry<'_>) -> bool {
+    let names = |name: &str| memchr::memmem::find(entry.bytes(), name.as_bytes()).is_some();
+    let member = |name: &str| Some(name).filter(|name| names(name)).and_then(|name| entry.body()?.get(name));
+    member("turnCompanion").is_some_and(|value| value.bytes() == b"true")
+        || member("sourceToolUseID").is_some_and(|value| value.as_str().is_some())
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {
