@@ -22,6 +22,7 @@ mod large;
 mod leaf;
 mod load;
 mod preserve;
+mod reply;
 mod walk;
 
 use crate::groups::Groups;
@@ -47,7 +48,7 @@ impl<'s> Chain<'s> {
         let mut loaded = LoadedEntries::from(session);
         preserve::relink(session, &mut loaded);
         let children = loaded.children();
-        let is_rewound = loaded.is_rewound_to_start();
+        let is_rewound = loaded.last_prompt.is_rewound_to_start;
         let leaf = if is_rewound { None } else { leaf::choose(session, &loaded, &children) };
         Self { session, loaded, children, leaf }
     }
@@ -86,7 +87,7 @@ impl<'s> Chain<'s> {
     /// Returns why Claude Code would not resume the session; `None` if it would.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let Some(leaf) = self.leaf else {
-            return (!self.loaded.is_rewound_to_start()).then_some(Obstacle::NoConversation);
+            return (!self.loaded.last_prompt.is_rewound_to_start).then_some(Obstacle::NoConversation);
         };
         let last = self.loaded.node(self.session, leaf::last_message(self.session, &self.loaded, leaf));
         if last.is_side() {
@@ -102,14 +103,14 @@ impl<'s> Chain<'s> {
     pub fn entries(&self) -> Vec<NodeIndex> {
         let Some(leaf) = self.leaf else { return Vec::new() };
         let last = leaf::last_message(self.session, &self.loaded, leaf);
-        let mut path = walk::bridged_chain(self.session, &self.loaded, last);
-        let mut is_walked = vec![false; self.loaded.slots.len()];
+        let path = walk::bridged_chain(self.session, &self.loaded, last);
+        let mut is_taken = vec![false; self.loaded.slots.len()];
         for &slot in &path {
-            is_walked[slot] = true;
+            is_taken[slot] = true;
         }
-        let trailers = walk::trailers(self.session, &self.loaded, &self.children, last);
-        path.extend(trailers.into_iter().filter(|&slot| !is_walked[slot]));
-        let path = gather::with_siblings(self.session, &self.loaded, &self.children, &path);
+        let mut path =
+            gather::with_siblings(self.session, &self.loaded, &self.children, &path, &mut is_taken);
+        path.extend(walk::trailers(self.session, &self.loaded, &self.children, last, &mut is_taken));
         path.into_iter().map(|slot| self.loaded.slots[slot].node.index()).collect()
     }
 }

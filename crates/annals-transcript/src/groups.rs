@@ -41,13 +41,6 @@ impl Groups {
         self.members[self.range(group)].iter().map(|&member| member as usize)
     }
 
-    /// Returns the first member of a group that is greater than a bound. The members must be in ascending order.
-    pub(crate) fn first_above(&self, group: usize, bound: usize) -> Option<usize> {
-        let members = &self.members[self.range(group)];
-        let first = members.partition_point(|&member| member as usize <= bound);
-        members.get(first).map(|&member| member as usize)
-    }
-
     /// Returns the number of members of a group.
     pub(crate) fn count(&self, group: usize) -> usize {
         self.range(group).len()
@@ -69,6 +62,5 @@ mod tests {
         let found: Vec<Vec<usize>> = (0..6).map(|group| groups.members(group).collect()).collect();
         assert_eq!(found, [vec![1, 3, 5, 1], vec![], vec![], vec![2], vec![4], vec![]]);
         assert_eq!((groups.count(0), groups.count(1), groups.count(4)), (4, 0, 1));
-        assert_eq!((groups.first_above(3, 1), groups.first_above(3, 2)), (Some(2), None));
     }
 }

@@ -18,7 +18,6 @@
 
 mod attachments;
 mod block;
-mod early_results;
 mod ending;
 mod fragment;
 mod merge;
@@ -26,6 +25,7 @@ mod open_calls;
 mod pair;
 mod part;
 mod replies;
+mod split_replies;
 
 use crate::chain::{Chain, NodeIndex};
 use crate::session::index;
@@ -110,7 +110,7 @@ pub fn messages<'s>(chain: &Chain<'s>) -> Messages<'s> {
     let mut fragments: Vec<Fragment<'s>> = Vec::with_capacity(entries.len());
     fragments.extend(entries.into_iter().filter_map(|node| Fragment::of(session, node))); // CHAIN 6.1
     replies::drop_empty(session, &mut fragments); // CHAIN 6.3
-    early_results::move_behind_calls(session, &mut fragments); // CHAIN 6.4
+    split_replies::regroup(session, &mut fragments); // CHAIN 6.4
     let answered = open_calls::answered(session, &fragments);
     open_calls::drop_unanswered(session, &mut fragments, &answered); // CHAIN 6.5
     open_calls::answer_last(session, &mut fragments, &answered); // CHAIN 6.6

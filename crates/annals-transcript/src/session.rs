@@ -550,6 +550,7 @@ fn flags_of_body(entry: &Entry<'_>, is_synthetic: bool, blocks: &[BlockSpan]) ->
                     entry.has(Flag::Meta) && begins_with_any(text.as_deref(), &["<local-command-caveat>"]),
                 ),
                 (Flag::CommandText, begins_with_any(text.as_deref(), &COMMAND_TAGS)),
+                (Flag::Companion, is_companion(entry)),
             ]
         }
         Kind::Assistant => &[
@@ -602,6 +603,14 @@ fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
         Block::ToolResult(result) => Some(result.content()),
         _ => None,
     }
+}
+
+/// Returns whether Claude Code delivers a user entry with a reply (CHAIN 6.4). Few entries name one of the members.
+fn is_companion(entry: &Entry<'_>) -> bool {
+    let names = |name: &str| memchr::memmem::find(entry.bytes(), name.as_bytes()).is_some();
+    let member = |name: &str| Some(name).filter(|name| names(name)).and_then(|name| entry.body()?.get(name));
+    member("turnCompanion").is_some_and(|value| value.bytes() == b"true")
+        || member("sourceToolUseID").is_some_and(|value| value.as_str().is_some())
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {

@@ -12,7 +12,7 @@ mod preserve;
 mod request;
 mod walk;
 
-use self::{entry::holds, load::File};
+use self::load::File;
 
 /// One message of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Message {
 pub fn model(file: &[u8]) -> Option<Vec<Message>> {
     let mut file = File::load(file);
     file.keep_preserved();
-    if file.is_rewound_to_start() {
+    if file.last_prompt.is_rewound_to_start {
         return Some(Vec::new());
     }
     let leaf = file.leaf()?;
@@ -35,8 +35,7 @@ pub fn model(file: &[u8]) -> Option<Vec<Message>> {
     if last.is_side() || last.time().is_none() {
         return None;
     }
-    let mut path = file.walk(last);
-    let trailers = file.trailers(last).into_iter().filter(|trailer| !holds(&path, trailer));
-    path.extend(trailers.collect::<Vec<_>>());
-    Some(request::messages(&file.gather(&path)))
+    let mut path = file.gather(&file.walk(last));
+    path.extend(file.trailers(last, &path));
+    Some(request::messages(&path))
 }

@@ -66,10 +66,10 @@ impl ClaudeCode {
         Ok(said.split_whitespace().next().unwrap_or_default().to_owned())
     }
 
-    /// Returns a command that runs Claude Code with a home, in a folder; it ends after two minutes at the latest.
+    /// Returns a command that runs Claude Code with a home, in a folder; it ends after five minutes at the latest.
     pub(crate) fn command(&self, home: &Path, folder: &Path, args: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.arg("120").arg(self.folder.join("client.sh")).args(["--model", MODEL]).args(args);
+        command.arg("300").arg(self.folder.join("client.sh")).args(["--model", MODEL]).args(args);
         command.env("ORACLE", &self.scratch).env("ORC_PORT", self.port.to_string());
         command.env("ORC_HOME", home).env("ORC_CWD", folder).stdin(std::process::Stdio::null());
         command

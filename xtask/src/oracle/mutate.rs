@@ -85,7 +85,7 @@ impl Options {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
         let judged = |number| {
             let mut case = self.case(&sources, self.from + number);
-            let verdict = verdict_twice(&judge, &case.lines);
+            let verdict = repeated_verdict(&judge, &case.lines);
             if is_explained(&verdict) {
                 // Thousands of files do not fit into memory.
                 case.lines = Vec::new();
@@ -103,8 +103,11 @@ impl Options {
         let folder = self.out.clone().unwrap_or(target.join("oracle/differences"));
         pool.install(|| self.reduce(&judge, &different, &folder));
         let named = outcomes.iter().filter(|(verdict, _)| matches!(verdict, Ok(Verdict::Named(_)))).count();
+        let unanswered = outcomes.iter().filter(|(verdict, _)| verdict.is_err()).count();
         let equal = outcomes.len() - different.len();
-        println!("equal {equal} of {count}, {named} of them but for a named difference");
+        println!(
+            "equal {equal} of {count}, {named} of them but for a named difference; {unanswered} without an answer"
+        );
         if different.is_empty() { Ok(()) } else { Err(format!("{} files differ", different.len()).into()) }
     }
 
@@ -213,11 +216,23 @@ fn without_padding(file: &[u8]) -> Vec<u8> {
     written
 }
 
-/// Returns how Claude Code and annals differ. A difference counts only if it is there again the next time.
-fn verdict_twice(judge: &Judge<'_>, lines: &[Line]) -> Judged {
-    let verdict = || judge.verdict(lines).map_err(|error| error.to_string());
-    let first = verdict();
-    if is_explained(&first) { first } else { verdict() }
+/// How often Claude Code is asked about a file before a difference or a missing answer counts.
+const ATTEMPTS: usize = 3;
+
+/// Returns how Claude Code and annals differ. A difference counts only if it is there again the next time, and a missing
+/// answer only if it is missing every time.
+fn repeated_verdict(judge: &Judge<'_>, lines: &[Line]) -> Judged {
+    let mut differed = false;
+    let mut verdict = Err(String::new());
+    for _ in 0..ATTEMPTS {
+        verdict = judge.verdict(lines).map_err(|error| error.to_string());
+        let differs = matches!(verdict, Ok(Verdict::Different(_)));
+        if is_explained(&verdict) || differs && differed {
+            break;
+        }
+        differed |= differs;
+    }
+    verdict
 }
 
 fn is_explained(verdict: &Judged) -> bool {

@@ -1,103 +1,102 @@
-//! Adds what the walk misses (CHAIN.md 5): the other lines of a reply, the results of its calls, and their children that
-//! lead to no other message.
+//! Adds what the walk misses (CHAIN.md 5): the other lines of a reply, the results of its calls, and context that leads to no
+//! other message.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::load::LoadedEntries;
-use crate::entry::{Flag, Kind};
+use super::reply::{self, is_context};
 use crate::groups::Groups;
-use crate::session::{BlockKind, Id, Node, Session, index};
+use crate::session::{Id, Node, Session};
 use crate::small_index::SmallIndex;
 
-/// Returns a path with the missing lines, results and context of its replies inserted.
+/// Returns a path with the missing lines, results and context of its replies inserted. `is_taken` says which slots are on the
+/// path; inserted ones are added to it.
 pub(super) fn with_siblings(
     session: &Session,
     loaded: &LoadedEntries,
     children: &Groups,
     path: &[usize],
+    is_taken: &mut [bool],
 ) -> Vec<usize> {
-    let replies = Replies::on(session, loaded, children, path);
-    let mut added = replies.insertions();
-    added.sort_by_key(|(point, _)| *point);
-    let mut whole = Vec::with_capacity(path.len() + added.len());
-    let mut added = added.into_iter().peekable();
-    for (index, &slot) in path.iter().enumerate() {
-        while let Some((_, before)) = added.next_if(|(point, _)| *point == (index, Side::Before)) {
-            whole.push(before);
+    let stretches = Replies::on(session, loaded, children, path).stretches(is_taken);
+    let mut whole = Vec::with_capacity(path.len());
+    let mut done = 0;
+    for mut stretch in joined(stretches) {
+        stretch.missing.sort_unstable();
+        let mut missing = stretch.missing.into_iter().peekable();
+        whole.extend(&path[done..=stretch.start]);
+        for &slot in &path[stretch.start + 1..stretch.end] {
+            while let Some(Missing { slot: before, .. }) = missing.next_if(|it| it.place < place_of(slot)) {
+                whole.push(before);
+            }
+            whole.push(slot);
+            whole.extend(stretch.behind.remove(&slot).unwrap_or_default());
         }
-        whole.push(slot);
-        while let Some((_, after)) = added.next_if(|(point, _)| *point == (index, Side::After)) {
-            whole.push(after);
-        }
+        whole.extend(missing.map(|it| it.slot));
+        done = stretch.end;
     }
+    whole.extend(&path[done..]);
     whole
 }
 
-/// Returns the parallel calls of the replies on a path: lines with calls other than the last line of the reply on the path,
-/// their results, and the context below those. A leaf among these does not start a branch of its own.
-pub(super) fn parallel_calls(
-    session: &Session,
-    loaded: &LoadedEntries,
-    children: &Groups,
-    path: &[usize],
-) -> Vec<usize> {
-    let mut last_lines = vec![None; session.id_count()];
-    for &slot in path {
-        if let Some(id) = reply(loaded.node(session, slot)) {
-            last_lines[id.index()] = Some(SmallIndex::new(slot));
+/// A stretch of the path into which entries are inserted: from the first line of a reply to the end of what belongs to its
+/// last line there.
+#[derive(Debug)]
+struct Stretch {
+    start: usize,
+    end: usize,
+    missing: Vec<Missing>,
+    /// Context that goes directly behind context on the path, by the slot of the latter.
+    behind: BTreeMap<usize, Vec<usize>>,
+}
+
+/// An entry that is not on the path. It is inserted before the first entry of the stretch with a greater place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Missing {
+    place: usize,
+    slot: usize,
+}
+
+/// Returns the place of a slot in line order. Between two of these there is room for one more.
+fn place_of(slot: usize) -> usize {
+    2 * slot
+}
+
+/// Joins stretches that overlap.
+fn joined(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    stretches.sort_by_key(|stretch| stretch.start);
+    let mut joined: Vec<Stretch> = Vec::new();
+    for stretch in stretches {
+        match joined.last_mut().filter(|last| stretch.start < last.end) {
+            Some(last) => {
+                last.end = last.end.max(stretch.end);
+                last.missing.extend(stretch.missing);
+                for (slot, context) in stretch.behind {
+                    last.behind.entry(slot).or_default().extend(context);
+                }
+            }
+            None => joined.push(stretch),
         }
     }
-    let mut found: Vec<usize> =
-        loaded.kept().filter(|&slot| is_parallel_call(session, loaded, slot, &last_lines)).collect();
-    let mut next = found.len();
-    let below = found.iter().flat_map(|&call| children.members(call));
-    let answers: Vec<usize> = below.filter(|&slot| is_result(session, loaded.node(session, slot))).collect();
-    found.extend(answers);
-    while let Some(&slot) = found.get(next) {
-        found
-            .extend(children.members(slot).filter(|&child| is_context(session, loaded.node(session, child))));
-        next += 1;
-    }
-    found
-}
-
-/// Returns whether a slot has a call and belongs to a reply on a path, but is not its last line there. `last_lines` has that
-/// line for each reply, by the index of its id.
-fn is_parallel_call(
-    session: &Session,
-    loaded: &LoadedEntries,
-    slot: usize,
-    last_lines: &[Option<SmallIndex>],
-) -> bool {
-    let node = loaded.node(session, slot);
-    let last_line = reply(node).and_then(|id| last_lines[id.index()]);
-    last_line.is_some_and(|last| last.index() != slot) && calls(session, node).next().is_some()
-}
-
-/// An index on the path, and the side of the entry there.
-type InsertionPoint = (usize, Side);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
-    Before,
-    After,
+    joined
 }
 
 /// The replies on a path, and everything in the file that belongs to them.
 struct Replies<'a> {
     session: &'a Session,
     loaded: &'a LoadedEntries,
+    children: &'a Groups,
     path: &'a [usize],
     /// The index of each slot on the path, if it is there.
     path_index_of: Vec<Option<SmallIndex>>,
-    /// The lines of each reply and the results of each call, in file order, by the index of the id.
+    /// The lines of each reply, in file order, by the index of its id.
     lines: Groups,
-    answering: Groups,
+    /// The line that makes a call, by the index of its id; `None` if there is none or if several replies make it.
+    caller_of: Vec<Option<SmallIndex>>,
+    /// The results that hang elsewhere, in file order, by the slot of the line that makes the call.
+    results_elsewhere: Groups,
     /// Whether a call has a result on the path, by the index of its id.
     is_answered: Vec<bool>,
-    /// The children of each slot, and what is below each context entry.
-    children: &'a Groups,
-    leads: Vec<Lead>,
 }
 
 impl<'a> Replies<'a> {
@@ -106,73 +105,84 @@ impl<'a> Replies<'a> {
         let mut is_answered = vec![false; session.id_count()];
         for (index, &slot) in path.iter().enumerate() {
             path_index_of[slot] = Some(SmallIndex::new(index));
-            results(session, loaded.node(session, slot)).for_each(|call| is_answered[call.index()] = true);
+            reply::results(session, loaded.node(session, slot))
+                .for_each(|call| is_answered[call.index()] = true);
         }
-        let line = |slot| Some((reply(loaded.node(session, slot))?.index(), slot));
-        let answers =
-            |slot| results(session, loaded.node(session, slot)).map(move |call| (call.index(), slot));
+        let line = |slot| Some((reply::of(loaded.node(session, slot))?.index(), slot));
+        let caller_of = callers(session, loaded);
+        let elsewhere = results_elsewhere(session, loaded, &caller_of);
         Self {
             session,
             loaded,
+            children,
             path,
             path_index_of,
             lines: Groups::of(session.id_count(), loaded.kept().filter_map(line)),
-            answering: Groups::of(session.id_count(), loaded.kept().flat_map(answers)),
+            caller_of,
+            results_elsewhere: Groups::of(loaded.slots.len(), elsewhere.into_iter()),
             is_answered,
-            children,
-            leads: leads(session, loaded, children),
         }
     }
 
-    /// Returns the missing entries of all replies on the path, reply by reply, each with its insertion point.
-    fn insertions(&self) -> Vec<(InsertionPoint, usize)> {
+    /// Returns the stretches of all replies on the path that miss something.
+    fn stretches(&self, is_taken: &mut [bool]) -> Vec<Stretch> {
         let mut is_done = vec![false; self.session.id_count()];
-        let mut added = Vec::new();
-        for &slot in self.path {
-            if let Some(id) = reply(self.node(slot))
+        // The indices of context on the path below which was not searched yet.
+        let is_context_at = |&index: &usize| is_context(self.session, self.node(self.path[index]));
+        let mut context: BTreeSet<usize> = (0..self.path.len()).filter(is_context_at).collect();
+        let mut stretches = Vec::new();
+        for (start, &slot) in self.path.iter().enumerate() {
+            if let Some(id) = reply::of(self.node(slot))
                 && !std::mem::replace(&mut is_done[id.index()], true)
             {
-                self.insert_missing(id, &mut added);
+                let stretch = self.stretch(id, start, &mut context, is_taken);
+                stretches.extend(Some(stretch).filter(|it| !it.missing.is_empty() || !it.behind.is_empty()));
             }
         }
-        added
+        stretches
     }
 
-    /// Adds the missing entries of a reply and their insertion points: in file order among the lines and results of the reply
-    /// on the path, but never before its first line.
-    fn insert_missing(&self, id: Id, added: &mut Vec<(InsertionPoint, usize)>) {
-        let missing = self.missing(id);
-        if missing.is_empty() {
-            return;
-        }
-        let indices = self.path_indices(id);
-        // Slots are in file order. The running maximum makes it possible to search for the first entry of the path that comes
-        // later in the file.
-        let running_maximum: Vec<usize> = indices
-            .iter()
-            .skip(1)
-            .scan(0, |greatest, &index| {
-                *greatest = self.path[index].max(*greatest);
-                Some(*greatest)
-            })
+    /// Returns what a reply misses, and where that goes.
+    fn stretch(&self, id: Id, start: usize, context: &mut BTreeSet<usize>, is_taken: &mut [bool]) -> Stretch {
+        let mut missing: Vec<Missing> = self
+            .lines(id)
+            .chain(self.child_results(id))
+            .filter(|&slot| !is_taken[slot])
+            .map(|slot| Missing { place: place_of(slot), slot })
             .collect();
-        for slot in missing {
-            let later = running_maximum.partition_point(|&greatest| greatest <= slot) + 1;
-            let point = match indices.get(later) {
-                Some(&later) => (later, Side::Before),
-                None => (indices[indices.len() - 1], Side::After),
-            };
-            added.push((point, slot));
+        missing.extend(self.missing_results_elsewhere(id, &missing, is_taken));
+        for it in &missing {
+            is_taken[it.slot] = true;
         }
+        let end = self.end(id, start);
+        let mut behind = BTreeMap::new();
+        if self.lines(id).any(|line| reply::calls(self.session, self.node(line)).next().is_some()) {
+            let moved: BTreeMap<usize, usize> = missing.iter().map(|it| (it.slot, it.place)).collect();
+            for source in self.sources(id, is_taken) {
+                let least =
+                    moved.get(&source).copied().filter(|&place| place != place_of(source)).unwrap_or(0);
+                let found = self.dead_ends_on(source, is_taken);
+                missing
+                    .extend(found.into_iter().map(|slot| Missing { place: place_of(slot).max(least), slot }));
+            }
+            let searched: Vec<usize> = context.range(start + 1..end).copied().collect();
+            for index in searched {
+                context.remove(&index);
+                let found = self.dead_ends_on(self.path[index], is_taken);
+                if !found.is_empty() {
+                    behind.insert(self.path[index], found);
+                }
+            }
+        }
+        Stretch { start, end, missing, behind }
     }
 
-    /// Returns the entries that belong to a reply and are not on the path, in file order.
-    fn missing(&self, id: Id) -> BTreeSet<usize> {
-        let belonging = self.lines(id).chain(self.child_results(id)).chain(self.dead_ends_below(id));
-        let mut missing: BTreeSet<usize> =
-            belonging.filter(|&slot| self.path_index_of[slot].is_none()).collect();
-        self.add_results_elsewhere(id, &mut missing);
-        missing
+    /// Returns the path index behind the last line of a reply and what continues it.
+    fn end(&self, id: Id, start: usize) -> usize {
+        let last = self.lines(id).filter_map(|line| self.path_index_of[line]).map(SmallIndex::index).max();
+        let end = last.unwrap_or(start) + 1;
+        let behind = self.path[end..].iter();
+        end + behind.take_while(|&&slot| reply::continues(self.session, self.node(slot), Some(id))).count()
     }
 
     fn lines(&self, id: Id) -> impl Iterator<Item = usize> + Clone + '_ {
@@ -181,58 +191,82 @@ impl<'a> Replies<'a> {
 
     fn child_results(&self, id: Id) -> impl Iterator<Item = usize> + '_ {
         let children = self.lines(id).flat_map(|line| self.children.members(line));
-        children.filter(|&slot| self.is_result(slot))
+        children.filter(|&slot| reply::has_result(self.session, self.node(slot)))
     }
 
-    /// Returns context and injected text below a reply with calls, or below its results, that leads to no other message.
-    fn dead_ends_below(&self, id: Id) -> Vec<usize> {
-        let mut found = Vec::new();
-        if !self.lines(id).any(|line| calls(self.session, self.node(line)).next().is_some()) {
-            return found;
+    /// Returns results of calls of a reply that hang elsewhere, as long as the call has no result. They go behind the last
+    /// line of the reply in file order.
+    fn missing_results_elsewhere(&self, id: Id, missing: &[Missing], is_taken: &[bool]) -> Vec<Missing> {
+        let candidates = self.lines(id).flat_map(|line| self.results_elsewhere.members(line));
+        let is_hanging =
+            |slot: usize| self.loaded.parent(slot).is_some_and(|parent| self.is_line(parent, id));
+        let candidates: BTreeSet<usize> =
+            candidates.filter(|&slot| !is_taken[slot] && !is_hanging(slot)).collect();
+        if candidates.is_empty() {
+            return Vec::new();
         }
-        let is_dead_end = |&child: &usize| self.leads[child].is_dead_end_for(id);
-        let dead_ends = |slot| self.children.members(slot).filter(is_dead_end);
-        found.extend(self.lines(id).chain(self.child_results(id)).flat_map(dead_ends));
-        let mut next = 0;
-        while let Some(&slot) = found.get(next) {
-            found.extend(dead_ends(slot));
-            next += 1;
+        let results = |slot: usize| reply::results(self.session, self.node(slot));
+        let mut answered: BTreeSet<Id> = missing.iter().flat_map(|it| results(it.slot)).collect();
+        let behind_lines = self.lines(id).last().map_or(0, place_of) + 1;
+        let mut found = Vec::new();
+        for slot in candidates {
+            let is_open = |call: Id| {
+                let caller = self.caller_of[call.index()].map(SmallIndex::index);
+                !self.is_answered[call.index()]
+                    && !answered.contains(&call)
+                    && caller.is_some_and(|caller| self.is_line(caller, id))
+            };
+            if results(slot).any(is_open) {
+                answered.extend(results(slot));
+                found.push(Missing { place: place_of(slot).max(behind_lines), slot });
+            }
         }
         found
     }
 
-    /// Adds, for each call without a result on the path or among the missing entries, its first result anywhere in the file. A
-    /// call in a sidechain is only answered by a result in a sidechain, and a main call by a main result.
-    fn add_results_elsewhere(&self, id: Id, missing: &mut BTreeSet<usize>) {
-        // A call may be in several lines of a reply; it is looked up once for the main line and once for sidechains.
-        let mut asked = BTreeSet::new();
-        for line in self.lines(id) {
-            let is_side = self.node(line).is_side();
-            for call in calls(self.session, self.node(line)) {
-                if self.is_answered[call.index()] || !asked.insert((call, is_side)) {
-                    continue;
-                }
-                let mut answers = self.answering.members(call.index());
-                if !answers.clone().any(|slot| missing.contains(&slot)) {
-                    missing.extend(answers.find(|&slot| self.node(slot).is_side() == is_side));
-                }
+    fn is_line(&self, slot: usize, id: Id) -> bool {
+        reply::of(self.node(slot)) == Some(id)
+    }
+
+    /// Returns the entries of a reply below which context is looked for: its lines and the results that were taken.
+    fn sources(&self, id: Id, is_taken: &[bool]) -> Vec<usize> {
+        let elsewhere = self.lines(id).flat_map(|line| self.results_elsewhere.members(line));
+        let results = self.child_results(id).chain(elsewhere).filter(|&slot| is_taken[slot]);
+        let mut seen = BTreeSet::new();
+        self.lines(id).chain(results).filter(|&slot| seen.insert(slot)).collect()
+    }
+
+    /// Takes and returns the context that hangs on an entry in runs that lead to nothing else.
+    fn dead_ends_on(&self, source: usize, is_taken: &mut [bool]) -> Vec<usize> {
+        let mut found = Vec::new();
+        for child in self.children.members(source) {
+            let run = self.dead_end(child, source, is_taken).unwrap_or_default();
+            for &slot in &run {
+                is_taken[slot] = true;
+            }
+            found.extend(run);
+        }
+        found
+    }
+
+    /// Returns an entry and what hangs on it, one behind the other; `None` if that forks or has anything but context.
+    fn dead_end(&self, top: usize, source: usize, is_taken: &[bool]) -> Option<Vec<usize>> {
+        let is_side = self.node(source).is_side();
+        let mut run = Vec::new();
+        let mut at = Some(top);
+        while let Some(slot) = at {
+            let node = self.node(slot);
+            if is_taken[slot] || node.is_side() != is_side || !is_context(self.session, node) {
+                return None;
+            }
+            run.push(slot);
+            let mut below = self.children.members(slot).filter(|&child| !is_taken[child]);
+            at = below.next();
+            if below.next().is_some() {
+                return None;
             }
         }
-    }
-
-    /// Returns the indices on the path of the lines of a reply, each with the results and the context directly after it.
-    fn path_indices(&self, id: Id) -> Vec<usize> {
-        let mut lines: Vec<usize> =
-            self.lines(id).filter_map(|line| self.path_index_of[line]).map(SmallIndex::index).collect();
-        lines.sort_unstable();
-        let goes_with_line = |slot: usize| self.is_result(slot) || is_context(self.session, self.node(slot));
-        let behind =
-            |line: usize| (line + 1..self.path.len()).take_while(|&index| goes_with_line(self.path[index]));
-        lines.into_iter().flat_map(|line| std::iter::once(line).chain(behind(line))).collect()
-    }
-
-    fn is_result(&self, slot: usize) -> bool {
-        is_result(self.session, self.node(slot))
+        Some(run)
     }
 
     fn node(&self, slot: usize) -> &'a Node {
@@ -240,88 +274,46 @@ impl<'a> Replies<'a> {
     }
 }
 
-/// The messages below an entry, context and injected text aside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lead {
-    Nothing,
-    /// Lines of one reply.
-    Reply(Id),
-    /// Other messages, or a cycle.
-    Elsewhere,
-}
-
-impl Lead {
-    /// Combines the messages below two entries.
-    fn with(self, other: Self) -> Self {
-        match (self, other) {
-            (Lead::Nothing, lead) | (lead, Lead::Nothing) => lead,
-            (one, other) if one == other => one,
-            _ => Lead::Elsewhere,
+/// Returns the last line that makes each call, by the index of its id; `None` if several replies make it.
+fn callers(session: &Session, loaded: &LoadedEntries) -> Vec<Option<SmallIndex>> {
+    let mut callers: Vec<Option<SmallIndex>> = vec![None; session.id_count()];
+    let mut is_shared = vec![false; session.id_count()];
+    for slot in loaded.kept() {
+        let node = loaded.node(session, slot);
+        let Some(id) = reply::of(node) else { continue };
+        for call in reply::calls(session, node) {
+            let caller = callers[call.index()].map(|caller| loaded.node(session, caller.index()));
+            is_shared[call.index()] |= caller.is_some_and(|caller| reply::of(caller) != Some(id));
+            callers[call.index()] = Some(SmallIndex::new(slot));
         }
     }
-
-    /// Returns whether no message follows that is not a part of the reply itself.
-    fn is_dead_end_for(self, id: Id) -> bool {
-        self == Lead::Nothing || self == Lead::Reply(id)
-    }
+    callers.into_iter().zip(is_shared).map(|(caller, is_shared)| caller.filter(|_| !is_shared)).collect()
 }
 
-/// Returns whether an entry is context or injected text.
-fn is_context(session: &Session, node: &Node) -> bool {
-    let is_injected = node.kind == Kind::User && node.has(Flag::Meta) && !is_result(session, node);
-    !node.is_side() && (matches!(node.kind, Kind::System | Kind::Attachment) || is_injected)
-}
-
-/// Returns the messages below each context entry; all other entries get [`Lead::Elsewhere`]. Children are visited before
-/// their parents.
-fn leads(session: &Session, loaded: &LoadedEntries, children: &Groups) -> Vec<Lead> {
-    let slots = loaded.slots.len();
-    let is_context = |slot: usize| is_context(session, loaded.node(session, slot));
-    let mut leads = vec![Lead::Elsewhere; slots];
-    // What was found below each slot so far, and the number of children that were not yet visited.
-    let mut below = vec![Lead::Nothing; slots];
-    let mut open_children: Vec<u32> = (0..slots).map(|slot| index(children.count(slot))).collect();
-    let mut ready: Vec<usize> =
-        loaded.kept().filter(|&slot| !is_context(slot) || children.count(slot) == 0).collect();
-    while let Some(slot) = ready.pop() {
-        let lead = if is_context(slot) {
-            leads[slot] = below[slot];
-            below[slot]
-        } else {
-            reply(loaded.node(session, slot)).map_or(Lead::Elsewhere, Lead::Reply)
-        };
-        if let Some(parent) = loaded.parent(slot) {
-            below[parent] = below[parent].with(lead);
-            open_children[parent] -= 1;
-            if open_children[parent] == 0 && is_context(parent) {
-                ready.push(parent);
-            }
+/// Returns results that hang elsewhere than on the lines that make their calls: those lines, each with the result. A call in a
+/// sidechain is only answered by a result in a sidechain, and a main call by a main result.
+fn results_elsewhere(
+    session: &Session,
+    loaded: &LoadedEntries,
+    caller_of: &[Option<SmallIndex>],
+) -> Vec<(usize, usize)> {
+    let calls = |slot: usize| reply::calls(session, loaded.node(session, slot)).map(move |call| (slot, call));
+    let all_calls: BTreeSet<(usize, Id)> = loaded.kept().flat_map(calls).collect();
+    let mut found = Vec::new();
+    for slot in loaded.kept() {
+        let node = loaded.node(session, slot);
+        let parent = loaded.parent(slot);
+        let is_at_home = |call: Id| parent.is_some_and(|parent| all_calls.contains(&(parent, call)));
+        if reply::results(session, node).all(is_at_home) {
+            continue;
         }
+        let callers = reply::results(session, node).filter_map(|call| caller_of[call.index()]);
+        let mut callers: Vec<usize> = callers.map(SmallIndex::index).collect();
+        callers.sort_unstable();
+        callers.dedup();
+        let is_elsewhere =
+            |line: usize| Some(line) != parent && loaded.node(session, line).is_side() == node.is_side();
+        found.extend(callers.into_iter().filter(|&line| is_elsewhere(line)).map(|line| (line, slot)));
     }
-    leads
-}
-
-/// Returns the reply that an entry is a line of.
-fn reply(node: &Node) -> Option<Id> {
-    node.message_id.filter(|_| node.kind == Kind::Assistant)
-}
-
-/// Returns the calls that an entry makes.
-fn calls<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + 'a {
-    let blocks = if node.kind == Kind::Assistant { session.blocks(node) } else { &[] };
-    blocks.iter().filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
-}
-
-/// Returns whether an entry has a result.
-fn is_result(session: &Session, node: &Node) -> bool {
-    results(session, node).next().is_some()
-}
-
-/// Returns the calls that an entry answers.
-fn results<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + Clone + 'a {
-    let blocks = if node.kind == Kind::User { session.blocks(node) } else { &[] };
-    blocks
-        .iter()
-        .filter(|block| matches!(block.kind, BlockKind::ToolResult(_)))
-        .filter_map(|block| block.tool)
+    found
 }

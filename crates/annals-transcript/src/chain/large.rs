@@ -1,7 +1,8 @@
 //! What Claude Code reads of a large file (CHAIN.md 2.0, 2.0a).
 
+use super::reply;
 use crate::entry::{Flag, Kind};
-use crate::session::{BlockKind, Boundary, Id, Node, Session};
+use crate::session::{Boundary, Id, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// Claude Code leaves out parts of files that are larger than this.
@@ -23,7 +24,7 @@ pub(super) fn read_branch(session: &Session) -> Option<Vec<bool>> {
     }
     let start = start(session)?;
     let branch = Branch::ending_in(session, start)?;
-    Some(branch.members(start))
+    Some(branch.members())
 }
 
 /// Returns the first entry that counts: the last boundary without kept messages, or else the first entry of the file. `None`
@@ -37,17 +38,27 @@ fn start(session: &Session) -> Option<usize> {
     (!indices.skip(start).any(keeps_messages)).then_some(start)
 }
 
-/// The entries from a tip back to its root.
+/// The entries from the tips back to their roots.
 struct Branch<'s> {
     session: &'s Session,
+    start: usize,
     /// The last entry of each id that is linked, by the index of the id.
     node_of: Vec<Option<SmallIndex>>,
-    /// Whether an id is on the way from the tip to the root, by the index of the id.
+    /// Whether an entry is on the way from a tip to its root, by its index.
     is_on_path: Vec<bool>,
 }
 
+/// What is known about an entry that is read because of its place in the branch.
+#[derive(Clone, Copy)]
+struct Read {
+    /// The reply of the nearest assistant entry at or above it.
+    reply: Option<Id>,
+    /// Whether it is context or progress, below which anything is read.
+    is_context: bool,
+}
+
 impl<'s> Branch<'s> {
-    /// Follows the parents of the last prompt's leaf, or else of the last entry. `None` if they do not lead to a root.
+    /// Follows the parents of the last entry and of the last prompt's leaf. `None` if they do not lead to a root.
     fn ending_in(session: &'s Session, start: usize) -> Option<Self> {
         let nodes = session.nodes();
         let mut node_of = vec![None; session.id_count()];
@@ -56,63 +67,71 @@ impl<'s> Branch<'s> {
                 node_of[id.index()] = Some(SmallIndex::new(index));
             }
         }
-        let texts = session.id_texts();
-        let is_uuid = |id: Id| texts.get(id).len() == UUID_LENGTH;
-        let known = |id: Id| node_of[id.index()].filter(|_| is_uuid(id)).map(SmallIndex::index);
-        let mut tips = (start..nodes.len()).rev().filter_map(|index| match &nodes[index] {
-            node if is_linked(node) => Some(index),
-            Node { kind: Kind::LastPrompt, leaf: Some(leaf), .. } => known(*leaf),
-            _ => None,
-        });
-        let mut node = &nodes[tips.next()?];
-        let mut is_on_path = vec![false; session.id_count()];
-        loop {
-            // A path that meets itself does not lead to a root.
-            if std::mem::replace(&mut is_on_path[node.id?.index()], true) {
-                return None;
-            }
-            let Some(parent) = node.parent else { break };
-            node = &nodes[known(parent)?];
+        let mut branch = Self { session, start, node_of, is_on_path: vec![false; nodes.len()] };
+        let last =
+            (start..nodes.len()).rfind(|&index| is_linked(&nodes[index]) && !nodes[index].is_side())?;
+        let leaf =
+            nodes[start..].iter().rev().find(|node| node.kind == Kind::LastPrompt && node.leaf.is_some());
+        let leaf = leaf.and_then(|node| branch.known(node.leaf?));
+        branch.follow(last)?;
+        if let Some(leaf) = leaf {
+            branch.follow(leaf)?;
         }
-        Some(Self { session, node_of, is_on_path })
+        Some(branch)
+    }
+
+    /// Returns the entry that Claude Code finds by an id.
+    fn known(&self, id: Id) -> Option<usize> {
+        let is_uuid = self.session.id_texts().get(id).len() == UUID_LENGTH;
+        self.node_of[id.index()].filter(|_| is_uuid).map(SmallIndex::index)
+    }
+
+    /// Follows the parents of an entry to a root, or to an entry that leads to one. `None` if one is missing or comes again.
+    fn follow(&mut self, tip: usize) -> Option<()> {
+        let mut passed = Vec::new();
+        let mut at = Some(tip);
+        while let Some(index) = at.filter(|&index| !self.is_on_path[index]) {
+            self.is_on_path[index] = true;
+            passed.push(index);
+            at = match self.session.nodes()[index].parent {
+                Some(parent) => Some(self.known(parent)?),
+                None => None,
+            };
+        }
+        let is_cycle = at.is_some_and(|index| passed.contains(&index));
+        (!is_cycle).then_some(())
     }
 
     /// Returns for each entry whether Claude Code reads it: those on the path, those that continue them, and those that are
     /// not linked.
-    fn members(&self, start: usize) -> Vec<bool> {
-        let mut is_read = vec![false; self.session.id_count()];
+    fn members(&self) -> Vec<bool> {
+        let mut read: Vec<Option<Read>> = vec![None; self.session.nodes().len()];
         let nodes = self.session.nodes().iter().enumerate();
         nodes
             .map(|(index, node)| {
-                let Some(id) = node.id.filter(|_| index >= start && is_linked(node)) else { return true };
-                let is_member = self.is_on_path[id.index()]
-                    || node
-                        .parent
-                        .is_some_and(|parent| is_read[parent.index()] && self.continues(node, parent));
-                is_read[id.index()] |= is_member;
-                is_member
+                if !is_linked(node) || index < self.start {
+                    return !is_linked(node);
+                }
+                // An entry whose parent comes later in the file is read only if it is on the path.
+                let above = node.parent.and_then(|parent| self.known(parent)).and_then(|parent| read[parent]);
+                let reply = above.and_then(|above| above.reply);
+                if !self.is_on_path[index] {
+                    let Some(above) = above else { return false };
+                    if node.kind != Kind::Progress && !reply::continues(self.session, node, reply) {
+                        return above.is_context;
+                    }
+                }
+                let reply = if node.kind == Kind::Assistant { node.message_id } else { reply };
+                let is_context = node.kind == Kind::Progress || reply::is_context(self.session, node);
+                read[index] = Some(Read { reply, is_context });
+                true
             })
             .collect()
-    }
-
-    /// Returns whether an entry continues its parent instead of beginning another branch: a result, another line of the same
-    /// reply, or anything that is not said.
-    fn continues(&self, node: &Node, parent: Id) -> bool {
-        let parent = self.node_of[parent.index()].map(|parent| &self.session.nodes()[parent.index()]);
-        match node.kind {
-            Kind::User => {
-                self.session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)))
-            }
-            Kind::Assistant => {
-                node.message_id.is_some() && parent.is_some_and(|parent| parent.message_id == node.message_id)
-            }
-            _ => true,
-        }
     }
 }
 
 /// Returns whether Claude Code finds an entry by its id before it parses the lines.
 fn is_linked(node: &Node) -> bool {
     let names_parent = node.parent.is_some() || node.has(Flag::NullParent);
-    node.is_read_by_claude_code() && node.id.is_some() && names_parent && !node.is_side()
+    node.is_read_by_claude_code() && node.id.is_some() && names_parent
 }

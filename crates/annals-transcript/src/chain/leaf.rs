@@ -2,204 +2,274 @@
 
 use std::cmp::Reverse;
 
-use super::gather;
-use super::load::{LastPrompt, LoadedEntries};
+use super::load::LoadedEntries;
+use super::reply::{self, is_context};
 use super::walk;
+use crate::entry::{Flag, Kind};
 use crate::groups::Groups;
-use crate::session::{NO_ENTRY, Session};
+use crate::session::{Id, Node, Session};
 
 pub(super) fn choose(session: &Session, loaded: &LoadedEntries, children: &Groups) -> Option<usize> {
-    let mut chooser = Chooser { session, loaded, children, has_message: vec![None; loaded.slots.len()] };
-    let tips: Vec<usize> = loaded.kept().filter(|&slot| children.count(slot) == 0).collect();
-    let by_last_line = chooser.by_last_line(&tips);
-    let leaf =
-        loaded.last_prompt.and_then(|last| last.leaf).filter(|&id| session.id_texts().get(id) != NO_ENTRY);
-    match loaded.last_prompt.zip(leaf.and_then(|id| loaded.slot(id))) {
-        Some((last, named)) if chooser.has_message(named) && chooser.overrules(by_last_line, last, named) => {
-            Some(named)
-        }
-        _ => by_last_line.or_else(|| chooser.by_last_messages()),
-    }
+    let last_line = main_lines(session, loaded).next_back().and_then(|line| line.id);
+    let last = last_line.and_then(|id| loaded.slot(id));
+    let named = loaded.last_prompt.leaf.and_then(|id| loaded.slot(id));
+    let chooser = Chooser { session, loaded, children, last_line, last, named };
+    chooser.by_records().or_else(|| chooser.by_last_messages())
 }
 
 /// Returns the last message on the chain of a leaf; the leaf itself if there is none.
 pub(super) fn last_message(session: &Session, loaded: &LoadedEntries, leaf: usize) -> usize {
-    walk::ancestors(loaded, leaf)
-        .find(|&slot| loaded.node(session, slot).is_user_or_assistant())
-        .unwrap_or(leaf)
+    message_above(session, loaded, leaf).unwrap_or(leaf)
+}
+
+fn message_above(session: &Session, loaded: &LoadedEntries, leaf: usize) -> Option<usize> {
+    walk::ancestors(loaded, leaf).find(|&slot| loaded.node(session, slot).is_user_or_assistant())
+}
+
+/// Returns the loaded lines of the file that are not in a sidechain; a compaction may have discarded them since.
+fn main_lines<'s>(session: &'s Session, loaded: &LoadedEntries) -> impl DoubleEndedIterator<Item = &'s Node> {
+    let is_read = |node: &Node| node.id.is_none_or(|id| loaded.has_read(id));
+    let lines = session.nodes().iter().filter(|node| node.is_loaded_by_claude_code() && !node.is_side());
+    lines.filter(move |node| is_read(node))
 }
 
 struct Chooser<'a> {
     session: &'a Session,
     loaded: &'a LoadedEntries,
     children: &'a Groups,
-    /// Whether there is a message on the chain of a slot; `None` if that was not yet computed.
-    has_message: Vec<Option<bool>>,
+    /// The id of the last main line, which may be discarded, and its slot.
+    last_line: Option<Id>,
+    last: Option<usize>,
+    /// The leaf that the last `last-prompt` names.
+    named: Option<usize>,
 }
 
 impl Chooser<'_> {
-    /// Chooses by the last line of the file; `None` if its chain has no message.
-    fn by_last_line(&mut self, tips: &[usize]) -> Option<usize> {
-        let last = self.last_main_line();
-        let last_with_message = last.filter(|&last| self.has_message(last));
-        match (self.loaded.relinked, tips) {
-            (true, &[only]) => Some(only),
-            (true, _) => last_with_message,
-            (false, _) if last_with_message.is_some() && self.loaded.last_named_leaf.is_some() => {
-                self.only_last_message().filter(|_| !self.is_named_leaf_usable()).or(last_with_message)
+    /// Chooses by the last `last-prompt` and by the last line; `None` if the chain of the choice has no message.
+    fn by_records(&self) -> Option<usize> {
+        let is_final = self.loaded.last_prompt.explicit && self.named.is_some_and(|slot| self.is_main(slot));
+        if self.loaded.relinked && !is_final {
+            return None;
+        }
+        let named = match self.named {
+            Some(named) if self.is_passed(named, true) => self.last,
+            named => named,
+        };
+        let choice = if self.loaded.relinked { named } else { named.or_else(|| self.by_last_line()) };
+        choice.filter(|&slot| self.has_message(slot))
+    }
+
+    /// Returns the last line; in a file without `last-prompt`, the newest entry below it, unless it is the newest of all.
+    fn by_last_line(&self) -> Option<usize> {
+        let last_line = self.last_line?;
+        // The first line wins a tie.
+        let timed = main_lines(self.session, self.loaded).filter(|line| line.time.is_some());
+        let newest = timed.rev().max_by_key(|line| line.time).and_then(|line| line.id);
+        if self.loaded.has_last_prompt || newest.is_none_or(|newest| newest == last_line) {
+            return self.last;
+        }
+        self.newest_below(last_line).or(self.last)
+    }
+
+    /// Returns the newest main entry below an id, which may be discarded; the last line wins a tie.
+    fn newest_below(&self, top: Id) -> Option<usize> {
+        let mut is_below = vec![None; self.loaded.slots.len()];
+        let mut passed = Vec::new();
+        for slot in self.loaded.kept() {
+            let mut at = Some(slot);
+            let answer = loop {
+                let Some(slot) = at else { break false };
+                if let Some(known) = is_below[slot] {
+                    break known;
+                }
+                // A cycle ends the search: the slot counts as `false` until the end of its chain is known.
+                is_below[slot] = Some(false);
+                passed.push(slot);
+                let parent = self.loaded.slots[slot].parent;
+                if parent == Some(top) {
+                    break true;
+                }
+                at = parent.and_then(|id| self.loaded.slot(id));
+            };
+            for slot in passed.drain(..) {
+                is_below[slot] = Some(answer);
             }
-            (false, _) => last.and_then(|last| self.newest_from(last)),
         }
+        let below = self.loaded.kept().filter(|&slot| is_below[slot] == Some(true));
+        below
+            .filter(|&slot| self.is_main(slot) && Some(slot) != self.last && self.time(slot).is_some())
+            .max_by_key(|&slot| (self.time(slot), slot))
     }
 
-    /// Returns the last loaded line of the file that is not in a sidechain.
-    fn last_main_line(&self) -> Option<usize> {
-        let lines = self.session.nodes().iter().rev();
-        let loaded = lines.filter(|node| node.is_loaded_by_claude_code());
-        let mut slots = loaded.filter_map(|node| self.loaded.slot_of(node));
-        slots.find(|&slot| self.is_main(slot))
-    }
-
-    /// Returns the last line if it is the newest of all entries, and otherwise the newest of its descendants. In a tie, the
-    /// first line counts as the newest of all, but the last line as the newest descendant.
-    fn newest_from(&mut self, last: usize) -> Option<usize> {
-        let has_message = self.has_message(last);
-        let main = self.loaded.kept().filter(|&slot| self.is_main(slot));
-        if has_message && main.max_by_key(|&slot| (self.time(slot), Reverse(slot))) == Some(last) {
-            return Some(last);
-        }
-        let below = self.main_with_message(self.below(last));
-        let newest = below.into_iter().max_by_key(|&slot| (self.time(slot), slot));
-        newest.or(has_message.then_some(last))
-    }
-
-    /// Returns all descendants of a slot, in file order.
-    fn below(&self, top: usize) -> Vec<usize> {
-        let mut seen = vec![false; self.loaded.slots.len()];
-        let mut waiting: Vec<usize> = self.children.members(top).collect();
-        while let Some(slot) = waiting.pop() {
-            if slot != top && !std::mem::replace(&mut seen[slot], true) {
-                waiting.extend(self.children.members(slot));
-            }
-        }
-        (0..seen.len()).filter(|&slot| seen[slot]).collect()
-    }
-
-    /// Chooses the newest message that no other follows; the first line wins a tie. If there is no such message, because
-    /// there are none or all are in cycles, it chooses the last entry.
+    /// Chooses among the messages that no other follows: the only one, the one that a `last-prompt` names, or the one above
+    /// the last line, and else the newest; the first line wins a tie. If there is no such message, because there are none or
+    /// all are in cycles, it chooses the newest entry.
     fn by_last_messages(&self) -> Option<usize> {
         let last_messages = self.last_messages();
-        if last_messages.is_empty() {
-            return self.loaded.kept().next_back().filter(|_| self.session.names_messages());
-        }
-        let main = last_messages.into_iter().filter(|&slot| self.is_main(slot));
-        main.max_by_key(|&slot| (self.time(slot), Reverse(slot)))
-    }
-
-    /// Returns those of the slots that are main entries with a message on their chain.
-    fn main_with_message(&mut self, slots: Vec<usize>) -> Vec<usize> {
-        slots.into_iter().filter(|&slot| self.is_main(slot) && self.has_message(slot)).collect()
-    }
-
-    /// Returns whether the leaf that the last `last-prompt` names has a message on its chain, or is not in the file.
-    fn is_named_leaf_usable(&mut self) -> bool {
-        let named = self.loaded.last_named_leaf.and_then(|id| self.loaded.slot(id));
-        named.is_none_or(|slot| self.has_message(slot))
-    }
-
-    /// Returns the message that no other message follows, if there is only one such message.
-    fn only_last_message(&self) -> Option<usize> {
-        match self.last_messages()[..] {
+        match last_messages[..] {
+            [] => self.newest(self.loaded.kept()).filter(|_| self.session.names_messages()),
             [only] => Some(only),
-            _ => None,
-        }
-    }
-
-    /// Returns the messages without another message below them.
-    fn last_messages(&self) -> Vec<usize> {
-        // For messages, whether a message follows; for other entries, whether the path up from a message has passed them.
-        let mut is_followed = vec![false; self.loaded.slots.len()];
-        for message in self.messages() {
-            let mut above = self.loaded.parent(message);
-            while let Some(slot) = above
-                && !std::mem::replace(&mut is_followed[slot], true)
-                && !self.is_message(slot)
-            {
-                above = self.loaded.parent(slot);
+            _ => {
+                let named = self.named.filter(|named| last_messages.contains(named));
+                let named = named.filter(|&named| !self.is_passed(named, false));
+                let choice = named.or(self.last).filter(|&slot| self.has_message(slot));
+                choice.or_else(|| self.newest(last_messages.into_iter()))
             }
         }
-        self.messages().filter(|&slot| !is_followed[slot]).collect()
     }
 
-    fn messages(&self) -> impl Iterator<Item = usize> {
-        self.loaded.kept().filter(|&slot| self.is_message(slot))
+    /// Returns the newest main entry; the first line wins a tie.
+    fn newest(&self, slots: impl Iterator<Item = usize>) -> Option<usize> {
+        let timed = slots.filter(|&slot| self.is_main(slot) && self.time(slot).is_some());
+        timed.max_by_key(|&slot| (self.time(slot), Reverse(slot)))
     }
 
-    fn is_message(&self, slot: usize) -> bool {
-        self.loaded.node(self.session, slot).is_user_or_assistant()
+    /// Returns the messages without a message as a child that are reached from an entry without children, without passing
+    /// another message.
+    fn last_messages(&self) -> Vec<usize> {
+        let slots = self.loaded.slots.len();
+        let mut has_message_child = vec![false; slots];
+        for parent in self
+            .loaded
+            .kept()
+            .filter(|&slot| self.is_message(slot))
+            .filter_map(|slot| self.loaded.parent(slot))
+        {
+            has_message_child[parent] = true;
+        }
+        let (mut is_passed, mut is_last) = (vec![false; slots], vec![false; slots]);
+        for tip in self.loaded.kept().filter(|&slot| self.children.count(slot) == 0) {
+            let mut at = Some(tip);
+            while let Some(slot) = at.filter(|&slot| !self.is_message(slot))
+                && !std::mem::replace(&mut is_passed[slot], true)
+            {
+                at = self.loaded.parent(slot);
+            }
+            if let Some(message) = at.filter(|&slot| self.is_message(slot)) {
+                is_last[message] = !has_message_child[message];
+            }
+        }
+        self.loaded.kept().filter(|&slot| is_last[slot]).collect()
     }
 
-    /// Returns whether a slot is a message from which an entry without children is reached without passing another message.
-    fn is_last_message_of_tip(&self, message: usize) -> bool {
-        let mut seen = vec![false; self.loaded.slots.len()];
-        let mut waiting = if self.is_message(message) { vec![message] } else { Vec::new() };
-        while let Some(slot) = waiting.pop() {
-            if self.children.count(slot) == 0 {
+    /// Returns whether the conversation went on from the leaf that a `last-prompt` names to the last line, although the leaf
+    /// may be beside the chain of that line. `directly` says whether being on the chain counts.
+    fn is_passed(&self, named: usize, directly: bool) -> bool {
+        let last_prompt = &self.loaded.last_prompt;
+        let Some(last) = self.last.filter(|&last| last != named && !last_prompt.explicit) else {
+            return false;
+        };
+        let chain: Vec<usize> = walk::ancestors(self.loaded, last).collect();
+        directly && chain.contains(&named)
+            || !last_prompt.was_explicit && self.is_beside_calls(&chain, named)
+            || self.is_beside_split_reply(&chain, named)
+    }
+
+    /// Returns whether an entry belongs to parallel calls that a chain passes: it is a line with a call, a result of one, or
+    /// context below such a result. The chain passes another line with a call of the same reply, above or below that line
+    /// with nothing but the reply's own entries between them, or a result of another call of the same line.
+    fn is_beside_calls(&self, chain: &[usize], entry: usize) -> bool {
+        let above =
+            walk::ancestors(self.loaded, entry).find(|&slot| !is_context(self.session, self.node(slot)));
+        let is_result = above.is_some_and(|slot| reply::has_result(self.session, self.node(slot)));
+        let answered: Vec<Id> = match above.filter(|_| is_result) {
+            Some(result) => reply::results(self.session, self.node(result)).collect(),
+            None => Vec::new(),
+        };
+        let line = if is_result {
+            above.and_then(|slot| self.loaded.parent(slot))
+        } else {
+            above.filter(|&above| above == entry)
+        };
+        let Some(line) = line else { return false };
+        let calls: Vec<Id> = reply::calls(self.session, self.node(line)).collect();
+        let Some(id) = reply::of(self.node(line)).filter(|_| !calls.is_empty()) else { return false };
+        let run: Vec<usize> = self.run_above(line, id).collect();
+        let (mut is_line_below, mut below) = (false, None);
+        for &slot in chain {
+            let node = self.node(slot);
+            let has_other_call = slot != line
+                && reply::of(node) == Some(id)
+                && reply::calls(self.session, node).next().is_some();
+            let is_other_result = |below: usize| {
+                let mut results = reply::results(self.session, self.node(below));
+                results.any(|call| calls.contains(&call) && !answered.contains(&call))
+            };
+            if slot == line
+                && (is_line_below
+                    || answered.iter().any(|call| calls.contains(call)) && below.is_some_and(is_other_result))
+                || has_other_call && run.contains(&slot)
+            {
                 return true;
             }
-            if !std::mem::replace(&mut seen[slot], true) {
-                waiting.extend(self.children.members(slot).filter(|&child| !self.is_message(child)));
-            }
+            is_line_below = has_other_call || is_line_below && reply::continues(self.session, node, Some(id));
+            below = Some(slot);
         }
         false
     }
 
-    /// Returns whether the leaf that a `last-prompt` names replaces the choice by the last line. It does if there is no such
-    /// choice.
-    fn overrules(&self, choice: Option<usize>, last: LastPrompt, named: usize) -> bool {
-        let Some(choice) = choice else { return true };
-        let is_final = last.explicit && !last.overtaken;
-        if self.loaded.relinked && !self.is_last_message_of_tip(named) && !is_final {
+    /// Returns whether an entry is the end of a reply without calls whose lines are split by context, while a chain goes on
+    /// from that context with newer messages and nothing follows either of the two.
+    fn is_beside_split_reply(&self, chain: &[usize], entry: usize) -> bool {
+        let Some(id) = reply::of(self.node(entry)) else { return false };
+        let run: Vec<usize> = self.run_above(entry, id).collect();
+        let Some(first_line) = run.iter().rposition(|&slot| reply::of(self.node(slot)).is_some()) else {
             return false;
-        }
-        let chain = walk::chain_by_parents(self.loaded, choice);
-        if last.explicit {
-            return is_final || !chain.contains(&named);
-        }
-        let parallel_calls = gather::parallel_calls(self.session, self.loaded, self.children, &chain);
-        !chain.contains(&named) && !parallel_calls.contains(&named)
+        };
+        let (lines, between): (Vec<usize>, Vec<usize>) =
+            run[..=first_line].iter().partition(|&&slot| reply::of(self.node(slot)).is_some());
+        let has_calls = |slot: usize| reply::calls(self.session, self.node(slot)).next().is_some();
+        let is_silent = |slot: usize| {
+            let node = self.node(slot);
+            matches!(node.kind, Kind::System | Kind::Attachment) && !node.has(Flag::LocalCommand)
+        };
+        let Some(fork) = between.first().and_then(|fork| chain.iter().position(|slot| slot == fork)) else {
+            return false;
+        };
+        let speaks = |slot: usize| {
+            let node = self.node(slot);
+            let is_prompt =
+                node.kind == Kind::User && !node.has(Flag::Meta) && !reply::has_result(self.session, node);
+            node.kind == Kind::Assistant || is_prompt
+        };
+        let is_followed = |slot: usize, counts: fn(&Self, usize) -> bool| {
+            self.children.members(slot).any(|child| counts(self, child))
+        };
+        let is_message_of_main =
+            |this: &Self, slot: usize| this.is_main(slot) && !is_context(this.session, this.node(slot));
+        let other = &chain[..fork];
+        !has_calls(entry)
+            && !lines.into_iter().any(has_calls)
+            && between.iter().all(|&slot| is_silent(slot))
+            && other.iter().any(|&slot| speaks(slot))
+            && other.last().is_some_and(|&slot| self.time(slot) > self.time(entry))
+            && !is_followed(entry, |_, _| true)
+            && !self.last.is_some_and(|last| is_followed(last, is_message_of_main))
+    }
+
+    /// Returns the ancestors of a line up to the first that is not part of the reply: its lines, results, context.
+    fn run_above(&self, line: usize, id: Id) -> impl Iterator<Item = usize> {
+        let above = walk::ancestors(self.loaded, line).skip(1);
+        above.take_while(move |&slot| reply::continues(self.session, self.node(slot), Some(id)))
+    }
+
+    fn has_message(&self, slot: usize) -> bool {
+        message_above(self.session, self.loaded, slot).is_some()
+    }
+
+    fn is_message(&self, slot: usize) -> bool {
+        self.node(slot).is_user_or_assistant()
     }
 
     fn is_main(&self, slot: usize) -> bool {
-        !self.loaded.node(self.session, slot).is_side()
+        !self.node(slot).is_side()
     }
 
-    /// Returns the time of an entry; an entry without time is older than all others.
-    fn time(&self, slot: usize) -> i64 {
-        self.loaded.node(self.session, slot).time.unwrap_or(-1)
+    fn time(&self, slot: usize) -> Option<i64> {
+        self.node(slot).time
     }
 
-    /// Returns whether there is a message on the chain of a slot. Results are cached, so that all calls together take linear
-    /// time.
-    fn has_message(&mut self, slot: usize) -> bool {
-        let mut passed = Vec::new();
-        let mut at = Some(slot);
-        let answer = loop {
-            let Some(slot) = at else { break false };
-            if let Some(cached) = self.has_message[slot] {
-                break cached;
-            }
-            // A cycle ends the search: the slot counts as `false` until the end of the chain is known.
-            self.has_message[slot] = Some(false);
-            passed.push(slot);
-            if self.is_message(slot) {
-                break true;
-            }
-            at = self.loaded.parent(slot);
-        };
-        for slot in passed {
-            self.has_message[slot] = Some(answer);
-        }
-        answer
+    fn node(&self, slot: usize) -> &Node {
+        self.loaded.node(self.session, slot)
     }
 }

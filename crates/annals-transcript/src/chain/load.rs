@@ -15,10 +15,10 @@ pub(super) struct LoadedEntries {
     slot_of: Vec<Option<SmallIndex>>,
     /// The slot of all entries without id: each replaces the one before, as if they had the same id.
     nameless: Option<SmallIndex>,
-    /// The `last-prompt` that applies, if any.
-    pub(super) last_prompt: Option<LastPrompt>,
-    /// The leaf that the last `last-prompt` of the file names, even if that record no longer applies.
-    pub(super) last_named_leaf: Option<Id>,
+    /// What the `last-prompt` records say.
+    pub(super) last_prompt: LastPrompt,
+    /// Whether the file has a `last-prompt` with a `leafUuid`, even if that record no longer applies.
+    pub(super) has_last_prompt: bool,
     /// Whether messages that a compaction kept were re-linked.
     pub(super) relinked: bool,
 }
@@ -34,14 +34,16 @@ pub(super) struct Slot {
     pub(super) discarded: bool,
 }
 
-/// The last `last-prompt` of the file, unless a compaction boundary follows it.
-#[derive(Clone, Copy, Debug)]
+/// What the last `last-prompt` of the file says, unless a compaction boundary follows it.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LastPrompt {
-    /// `None` if the conversation was rewound to before its first message.
     pub(super) leaf: Option<Id>,
+    /// Whether it is explicit, or repeats the leaf of an explicit one, and no main message follows it.
     pub(super) explicit: bool,
-    /// Whether a main message follows it in the file.
-    pub(super) overtaken: bool,
+    /// The same, whatever follows it.
+    pub(super) was_explicit: bool,
+    /// Whether the conversation was rewound to before its first message and not continued since.
+    pub(super) is_rewound_to_start: bool,
 }
 
 impl Node {
@@ -63,8 +65,8 @@ impl LoadedEntries {
             slots: Vec::new(),
             slot_of: vec![None; session.id_count()],
             nameless: None,
-            last_prompt: None,
-            last_named_leaf: None,
+            last_prompt: LastPrompt::default(),
+            has_last_prompt: false,
             relinked: false,
         };
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
@@ -118,19 +120,6 @@ impl LoadedEntries {
         (!self.slots[slot].discarded).then_some(slot)
     }
 
-    /// Returns the slot that an entry was read into, unless it is discarded.
-    pub(super) fn slot_of(&self, node: &Node) -> Option<usize> {
-        match node.id {
-            Some(id) => self.slot(id),
-            None => self.nameless.map(SmallIndex::index).filter(|&slot| !self.slots[slot].discarded),
-        }
-    }
-
-    /// Returns whether the conversation was rewound to before its first message and not continued since.
-    pub(super) fn is_rewound_to_start(&self) -> bool {
-        self.last_prompt.is_some_and(|last| last.leaf.is_none() && !last.overtaken)
-    }
-
     /// Returns whether an entry of this id was read, even if it is discarded.
     pub(super) fn has_read(&self, id: Id) -> bool {
         self.slot_of[id.index()].is_some()
@@ -182,18 +171,29 @@ impl LoadedEntries {
 
     fn add_last_prompt(&mut self, node: &Node) {
         let explicit = node.has(Flag::Explicit);
-        if node.leaf.is_some() || explicit && node.has(Flag::NullLeaf) {
-            self.last_named_leaf = node.leaf.or(self.last_named_leaf);
-            self.last_prompt = Some(LastPrompt { leaf: node.leaf, explicit, overtaken: false });
+        self.has_last_prompt |= node.leaf.is_some() || node.has(Flag::NullLeaf);
+        if node.leaf.is_some() {
+            let before = Some(self.last_prompt).filter(|before| before.leaf == node.leaf).unwrap_or_default();
+            self.last_prompt = LastPrompt {
+                leaf: node.leaf,
+                explicit: explicit || before.explicit,
+                was_explicit: explicit || before.was_explicit,
+                is_rewound_to_start: false,
+            };
+        } else if explicit && node.has(Flag::NullLeaf) {
+            self.last_prompt = LastPrompt { is_rewound_to_start: true, ..LastPrompt::default() };
         }
     }
 
     /// Updates the `last-prompt` for a message after it: a boundary cancels it, any other main message overtakes it.
     fn note_message(&mut self, node: &Node, is_boundary: bool) {
+        if !node.is_side() {
+            self.last_prompt.explicit = false;
+            self.last_prompt.is_rewound_to_start = false;
+        }
         if is_boundary {
-            self.last_prompt = None;
-        } else if let Some(last) = &mut self.last_prompt {
-            last.overtaken |= !node.is_side();
+            let is_rewound_to_start = self.last_prompt.is_rewound_to_start;
+            self.last_prompt = LastPrompt { is_rewound_to_start, ..LastPrompt::default() };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Walks from the last message to the root and collects the trailing entries after the message (CHAIN.md 4).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use super::load::LoadedEntries;
 use crate::groups::Groups;
@@ -9,13 +9,6 @@ use crate::session::Session;
 
 /// A missing parent is replaced by an earlier entry that is at most this much older.
 const BRIDGE_MS: i64 = 5000;
-
-/// Returns the chain that ends in a slot, root first. It ends at a missing parent.
-pub(super) fn chain_by_parents(loaded: &LoadedEntries, leaf: usize) -> Vec<usize> {
-    let mut path: Vec<usize> = ancestors(loaded, leaf).collect();
-    path.reverse();
-    path
-}
 
 /// Returns a slot and its ancestors, nearest first. In a cycle each is returned once.
 pub(super) fn ancestors(loaded: &LoadedEntries, leaf: usize) -> impl Iterator<Item = usize> + '_ {
@@ -81,25 +74,30 @@ impl ByTime {
     }
 }
 
-/// Returns the entries below the last message that are reached without passing another message, by time.
+/// Returns the system and attachment entries below the last message that are reached without passing another message: each
+/// entry is followed by those below it, and the children of one entry are in the order of time. Slots that are taken, and what
+/// hangs on them, are left out.
 pub(super) fn trailers(
     session: &Session,
     loaded: &LoadedEntries,
     children: &Groups,
     last: usize,
+    is_taken: &mut [bool],
 ) -> Vec<usize> {
-    let mut seen = vec![false; loaded.slots.len()];
     let mut found = Vec::new();
-    let mut waiting = VecDeque::from([last]);
-    while let Some(slot) = waiting.pop_front() {
-        for child in children.members(slot) {
-            let trails = !loaded.node(session, child).is_user_or_assistant();
-            if trails && child != last && !std::mem::replace(&mut seen[child], true) {
-                found.push(child);
-                waiting.push_back(child);
+    let mut waiting = vec![last];
+    while let Some(slot) = waiting.pop() {
+        if slot != last {
+            if std::mem::replace(&mut is_taken[slot], true) {
+                continue;
             }
+            found.push(slot);
         }
+        let is_trailer =
+            |&child: &usize| !is_taken[child] && !loaded.node(session, child).is_user_or_assistant();
+        let mut below: Vec<usize> = children.members(slot).filter(is_trailer).collect();
+        below.sort_by_key(|&child| loaded.node(session, child).time.unwrap_or(-1));
+        waiting.extend(below.into_iter().rev());
     }
-    found.sort_by_key(|&slot| loaded.node(session, slot).time.unwrap_or(-1));
     found
 }

@@ -108,6 +108,9 @@ pub enum Flag {
     /// A user entry with the name or the output of a local command. Only set in a
     /// [`Node`](crate::session::Node).
     CommandText,
+    /// A user entry that Claude Code delivers with a reply: `turnCompanion` is true, or `sourceToolUseID` is a string. Only
+    /// set in a [`Node`](crate::session::Node).
+    Companion,
 }
 
 impl Flag {

@@ -212,9 +212,10 @@ impl<'s> Fragment<'s> {
 
     /// Returns whether it is a reply that says nothing by itself: reasoning, blank text and placeholders only.
     pub(super) fn is_silent_reply(&self) -> bool {
-        self.is_reply_of_only(|kind| {
+        let says_nothing = |kind: BlockKind| {
             is_blank_text(kind) || matches!(kind, BlockKind::Thinking | BlockKind::NoContentText)
-        })
+        };
+        self.is_reply_of_only(says_nothing) && begins_with_thinking(self.blocks)
     }
 
     /// Returns whether it is a reply that has blocks, all of them of certain kinds.
@@ -260,10 +261,16 @@ fn has_text(blocks: &[BlockSpan]) -> bool {
     blocks.iter().any(|block| block.kind.is_text())
 }
 
-/// Returns whether a reply has reasoning and otherwise only blank text, which Claude Code drops then (CHAIN 6.3).
+/// Returns whether a reply has reasoning and behind it only blank text, which Claude Code drops then (CHAIN 6.3).
 fn is_thinking_and_blank(blocks: &[BlockSpan]) -> bool {
     blocks.iter().all(|block| block.kind == BlockKind::Thinking || is_blank_text(block.kind))
-        && blocks.iter().any(|block| block.kind == BlockKind::Thinking)
+        && blocks.first().is_some_and(|block| block.kind == BlockKind::Thinking)
+        && begins_with_thinking(blocks)
+}
+
+/// Returns whether all reasoning of a reply stands before its other blocks.
+fn begins_with_thinking(blocks: &[BlockSpan]) -> bool {
+    blocks.is_sorted_by_key(|block| block.kind != BlockKind::Thinking)
 }
 
 /// Returns whether the content of a local command is a string that is not empty (CHAIN 6.2).

@@ -36,18 +36,6 @@ pub(super) fn last_reply(session: &Session, fragments: &[Fragment<'_>]) -> Vec<u
     lines.map(|member| positions[member]).collect()
 }
 
-/// Returns for each fragment the position of the first fragment of its message, as the request would have it (CHAIN 6.4).
-pub(super) fn message_starts(session: &Session, fragments: &[Fragment<'_>]) -> Vec<usize> {
-    let (positions, groups) = group_spoken(session, fragments);
-    let mut starts: Vec<usize> = (0..fragments.len()).collect();
-    for message in 0..groups.roles.len() {
-        let mut lines = groups.members.members(message).map(|member| positions[member]).peekable();
-        let first = lines.peek().copied().unwrap_or_default();
-        lines.for_each(|line| starts[line] = first);
-    }
-    starts
-}
-
 /// Merges the fragments that are neither attachments nor boundaries. Returns their positions, and the messages of these.
 fn group_spoken(session: &Session, fragments: &[Fragment<'_>]) -> (Vec<usize>, MessageGroups) {
     let positions: Vec<usize> =

@@ -24,7 +24,7 @@ pub(super) fn messages<'s>(
             Role::Assistant => {
                 push_missing_results(&mut messages, &mut calls);
                 add_reply(&mut parts, members.clone());
-                calls.keep_first(&mut parts);
+                calls.keep_sendable(&mut parts);
             }
             Role::User => {
                 join(&mut parts, members.clone());
@@ -80,7 +80,8 @@ fn alternates(parts: &[Part<'_>]) -> bool {
 
 /// Drops what Claude Code does not send of a reply (CHAIN 6.12). If nothing is left, a placeholder says so.
 fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
-    parts.retain(|part| !matches!(part.kind(), Some(BlockKind::Fallback | BlockKind::EmptyText)));
+    parts.retain(|part| part.kind() != Some(BlockKind::Fallback));
+    drop_empty_text(parts);
     if parts.is_empty() {
         parts.push(Part::Placeholder(Placeholder::NoContent));
         return;
@@ -91,14 +92,32 @@ fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
     });
     if parts.is_empty() {
         parts.push(Part::Placeholder(Placeholder::AdvisorResponse));
+    }
+}
+
+/// Drops empty text of a reply. Between reasoning a placeholder takes its place, if the reply says anything.
+fn drop_empty_text(parts: &mut Vec<Part<'_>>) {
+    let is_empty = |part: &Part<'_>| part.kind() == Some(BlockKind::EmptyText);
+    if !parts.iter().any(is_empty) {
         return;
     }
-    let answered = answered_by(BlockKind::ServerToolResult, parts);
-    parts.retain(|part| match part.kind() {
-        Some(BlockKind::ServerToolUse) => is_server_call_among(*part, &answered),
-        Some(BlockKind::ToolResult(_)) => false,
-        _ => true,
-    });
+    let says_something = parts.iter().any(|part| !is_empty(part) && !is_reasoning(part));
+    let all = std::mem::take(parts);
+    for (position, part) in all.iter().enumerate() {
+        let is_between = || {
+            let next = all[position + 1..].iter().find(|part| !is_empty(part));
+            position > 0 && is_reasoning(&all[position - 1]) && next.is_some_and(is_reasoning)
+        };
+        if !is_empty(part) {
+            parts.push(*part);
+        } else if says_something && is_between() {
+            parts.push(Part::Placeholder(Placeholder::RemovedText));
+        }
+    }
+}
+
+fn is_reasoning(part: &Part<'_>) -> bool {
+    part.kind() == Some(BlockKind::Thinking)
 }
 
 /// Returns the calls that results of a kind answer.
@@ -184,9 +203,26 @@ impl<'s> Calls<'s> {
         Self { last: Vec::new(), is_open: vec![false; ids], is_made: vec![false; ids] }
     }
 
-    /// Opens the calls of a reply and drops those whose id was called before. If nothing is left, a placeholder says so.
-    fn keep_first(&mut self, parts: &mut Vec<Part<'s>>) {
-        parts.retain(|part| part.call().is_none_or(|call| self.open(call)));
+    /// Opens the calls of a reply and drops those whose id was called before, calls of the server without a result, and
+    /// results. A placeholder takes the place of one that separates reasoning, and of a reply of which nothing is left.
+    fn keep_sendable(&mut self, parts: &mut Vec<Part<'s>>) {
+        let answered = answered_by(BlockKind::ServerToolResult, parts);
+        let all = std::mem::take(parts);
+        for (position, part) in all.iter().enumerate() {
+            let is_sendable = match part.kind() {
+                Some(BlockKind::ServerToolUse) => is_server_call_among(*part, &answered),
+                Some(BlockKind::ToolResult(_)) => false,
+                _ => part.call().is_none_or(|call| self.open(call)),
+            };
+            if is_sendable {
+                parts.push(*part);
+            } else if position > 0
+                && is_reasoning(&all[position - 1])
+                && all.get(position + 1).is_some_and(is_reasoning)
+            {
+                parts.push(Part::Placeholder(Placeholder::RemovedCall));
+            }
+        }
         if parts.is_empty() {
             parts.push(Part::Placeholder(Placeholder::InterruptedCall));
         }

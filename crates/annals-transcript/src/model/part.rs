@@ -56,6 +56,10 @@ pub enum Placeholder {
     /// A reply whose calls cannot all be sent: their ids were called before, or they ran on the server and have no result
     /// (CHAIN 6.12, 6.13).
     InterruptedCall,
+    /// A call that cannot be sent, between reasoning, which must not become one (CHAIN 6.13).
+    RemovedCall,
+    /// Empty text between reasoning (CHAIN 6.12).
+    RemovedText,
     /// A reply that has nothing but the advisor's answer (CHAIN 6.12).
     AdvisorResponse,
     /// A result that is not in the file (CHAIN 6.13).
@@ -76,6 +80,8 @@ impl Placeholder {
                  unknown. Check whether it took effect before relying on it or running it again.]"
             }
             Placeholder::InterruptedCall => "[Tool use interrupted]",
+            Placeholder::RemovedCall => "[Tool use removed]",
+            Placeholder::RemovedText => "[Empty text removed]",
             Placeholder::AdvisorResponse => "[Advisor response]",
             Placeholder::MissingResult => "[Tool result missing due to internal error]",
             Placeholder::OrphanedResult => "[Orphaned tool result removed due to conversation resume]",

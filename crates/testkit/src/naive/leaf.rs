@@ -2,12 +2,9 @@
 
 use super::{
     entry::{Entry, holds},
-    gather::is_context,
-    load::{File, LastPrompt},
+    gather::{continues, is_context},
+    load::{File, NO_ID},
 };
-
-/// The id in a `last-prompt` that names no entry.
-const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
 
 impl File {
     /// Returns the written chain of an entry, the entry itself first.
@@ -28,118 +25,150 @@ impl File {
 
     /// Returns the entry in which the conversation ends.
     pub(super) fn leaf(&self) -> Option<&Entry> {
-        let by_last_line = self.choice_by_last_line();
-        if let Some(last) = &self.last_prompt
-            && let Some(named) = last.leaf.as_ref().filter(|leaf| *leaf != NO_ENTRY)
-            && let Some(leaf) = self.entry(named)
-            && self.is_spoken(leaf)
-            && self.overrules(last, leaf, by_last_line)
-        {
-            return Some(leaf);
-        }
-        by_last_line.or_else(|| match &self.last_messages()[..] {
-            [] => self.entries.last().filter(|_| self.names_messages),
-            messages => first_newest(messages.iter().copied().filter(|message| !message.is_side())),
-        })
+        self.choice_by_records().or_else(|| self.choice_by_last_messages())
     }
 
-    /// Returns the leaf by the last line, before a `last-prompt` is considered (3.3 to 3.5).
+    /// Returns the leaf that the last `last-prompt` names, if it is in the file.
+    fn named_leaf(&self) -> Option<&Entry> {
+        self.entry(self.last_prompt.leaf.as_ref()?)
+    }
+
+    /// Returns the last main entry; `None` if it was forgotten or has no id (3.1).
+    fn last_line(&self) -> Option<&Entry> {
+        self.entry(self.last_line_id()?)
+    }
+
+    fn last_line_id(&self) -> Option<&str> {
+        self.main_lines.last().map(|line| &*line.id).filter(|id| *id != NO_ID)
+    }
+
+    /// Returns the leaf by the last `last-prompt` and the last line (3.4, 3.5).
+    fn choice_by_records(&self) -> Option<&Entry> {
+        let named = self.named_leaf();
+        let is_final = self.last_prompt.explicit && named.is_some_and(|named| !named.is_side());
+        if self.relinked && !is_final {
+            return None;
+        }
+        let named =
+            if named.is_some_and(|named| self.is_passed(named, true)) { self.last_line() } else { named };
+        let choice = if self.relinked { named } else { named.or_else(|| self.choice_by_last_line()) };
+        choice.filter(|choice| self.is_spoken(choice))
+    }
+
+    /// Returns the last line, or the newest entry below it (3.5).
     fn choice_by_last_line(&self) -> Option<&Entry> {
-        match (self.relinked, &self.tips()[..]) {
-            (true, [only]) => Some(*only),
-            (true, _) => self.last_main_line().filter(|last| self.is_spoken(last)),
-            (false, _) => self.last_main_line().and_then(|last| self.choice_at_last_line(last)),
+        let last = self.last_line_id()?;
+        let newest = first_newest(self.main_lines.iter());
+        if self.has_last_prompt || newest.is_none_or(|newest| newest.id == NO_ID || newest.id == last) {
+            return self.last_line();
+        }
+        let is_below = |entry: &&Entry| {
+            let chain = self.written_chain(entry);
+            entry.id != last && chain.iter().any(|above| above.parent.as_deref() == Some(last))
+        };
+        let below = self.entries.iter().filter(|entry| !entry.is_side()).filter(is_below);
+        last_newest(below).or_else(|| self.last_line())
+    }
+
+    /// Returns the leaf among the messages that no message follows (3.6), or the newest entry if there are none (3.7).
+    fn choice_by_last_messages(&self) -> Option<&Entry> {
+        let messages = self.last_messages();
+        match &messages[..] {
+            [] => first_newest(self.entries.iter().filter(|entry| !entry.is_side()))
+                .filter(|_| self.names_messages),
+            [only] => Some(*only),
+            _ => {
+                let named = self
+                    .named_leaf()
+                    .filter(|named| holds(&messages, named) && !self.is_passed(named, false));
+                let choice = named.or_else(|| self.last_line()).filter(|choice| self.is_spoken(choice));
+                choice.or_else(|| first_newest(messages.iter().copied().filter(|message| !message.is_side())))
+            }
         }
     }
 
-    /// Returns the entries without children (3.2).
-    fn tips(&self) -> Vec<&Entry> {
-        self.entries.iter().filter(|entry| self.children(entry).is_empty()).collect()
-    }
-
-    /// Returns the last main entry, by lines (3.1).
-    fn last_main_line(&self) -> Option<&Entry> {
-        let mut entries = self.lines.iter().rev().filter_map(|id| self.entry(id));
-        entries.find(|entry| !entry.is_side())
-    }
-
-    /// Returns the last entry if a `last-prompt` names a leaf (3.4) or if it is the newest of all; else the newest entry below
-    /// it, or itself if there is none (3.5).
-    fn choice_at_last_line<'f>(&'f self, last: &'f Entry) -> Option<&'f Entry> {
-        let is_spoken = self.is_spoken(last);
-        let newest = first_newest(self.entries.iter().filter(|entry| !entry.is_side()));
-        let is_newest = newest.is_some_and(|newest| newest.id == last.id);
-        if is_spoken && self.named_leaf.is_some() {
-            let only = self.only_last_message().filter(|_| !self.is_named_leaf_usable());
-            return Some(only.unwrap_or(last));
-        }
-        if is_spoken && is_newest {
-            return Some(last);
-        }
-        self.newest_below(last).or(is_spoken.then_some(last))
-    }
-
-    /// Returns the newest spoken main entry whose written chain contains another entry (3.5).
-    fn newest_below(&self, entry: &Entry) -> Option<&Entry> {
-        let is_below = |other: &&Entry| other.id != entry.id && holds(&self.written_chain(other), entry);
-        let below = self.entries.iter().filter(is_below);
-        last_newest(below.filter(|other| !other.is_side() && self.is_spoken(other)))
-    }
-
-    /// Returns whether the last named leaf is unknown or spoken (3.4).
-    fn is_named_leaf_usable(&self) -> bool {
-        let leaf = self.named_leaf.as_ref().and_then(|leaf| self.entry(leaf));
-        leaf.is_none_or(|leaf| self.is_spoken(leaf))
-    }
-
-    /// Returns the message that no other message follows, if there is only one.
-    fn only_last_message(&self) -> Option<&Entry> {
-        match self.last_messages()[..] {
-            [only] => Some(only),
-            _ => None,
-        }
-    }
-
-    /// Returns the messages that no message follows, directly or behind other entries (3.6).
+    /// Returns the messages above tips that no message hangs on (3.6).
     fn last_messages(&self) -> Vec<&Entry> {
-        let messages = || self.entries.iter().filter(|entry| entry.is_message());
-        let followed: Vec<&Entry> = messages().filter_map(|entry| self.message_above(entry)).collect();
-        messages().filter(|entry| !holds(&followed, entry)).collect()
+        let tips: Vec<&Entry> = self.entries.iter().filter(|entry| self.children(entry).is_empty()).collect();
+        let above: Vec<&Entry> = tips.into_iter().filter_map(|tip| self.message_above(tip)).collect();
+        let has_message = |entry: &Entry| self.children(entry).iter().any(|child| child.is_message());
+        self.entries.iter().filter(|entry| holds(&above, entry) && !has_message(entry)).collect()
     }
 
-    /// Returns the message that an entry follows, directly or behind other entries.
-    fn message_above(&self, entry: &Entry) -> Option<&Entry> {
-        let mut passed: Vec<&Entry> = Vec::new();
-        let mut above = self.parent(entry);
-        while let Some(at) = above.filter(|at| !at.is_message() && !holds(&passed, at)) {
-            passed.push(at);
-            above = self.parent(at);
-        }
-        above.filter(|at| at.is_message())
+    /// Returns the nearest message on the written chain of an entry.
+    fn message_above<'f>(&'f self, entry: &'f Entry) -> Option<&'f Entry> {
+        self.written_chain(entry).into_iter().find(|entry| entry.is_message())
     }
 
-    /// Returns whether the leaf that a `last-prompt` names replaces the choice (3.8 to 3.11).
-    fn overrules(&self, last: &LastPrompt, leaf: &Entry, choice: Option<&Entry>) -> bool {
-        let Some(choice) = choice else { return true };
-        if last.explicit && !last.overtaken {
-            return true;
-        }
-        let is_last_of_tip = self.tips().iter().any(|tip| self.last_message(tip).id == leaf.id);
-        if self.relinked && !(leaf.is_message() && is_last_of_tip) {
+    /// Returns whether the last line continues from a named leaf (3.8 to 3.11).
+    fn is_passed(&self, named: &Entry, directly: bool) -> bool {
+        let Some(last) = self.last_line().filter(|last| last.id != named.id && !self.last_prompt.explicit)
+        else {
             return false;
-        }
-        let mut chain = self.written_chain(choice);
-        chain.reverse();
-        !(holds(&chain, leaf) || !last.explicit && self.is_beside_calls(&chain, leaf))
+        };
+        let chain = self.written_chain(last);
+        directly && holds(&chain, named)
+            || !self.last_prompt.was_explicit && self.is_beside_calls(&chain, named)
+            || self.is_beside_split_reply(&chain, named)
     }
 
-    /// Returns whether an entry stands beside a chain in the middle of parallel calls (3.11): a line with a call of a reply
-    /// on the chain other than its last line there, a result whose parent is such a line, or context below such a result.
+    /// Returns whether an entry belongs to parallel calls that a chain passes (3.9, 3.10).
     fn is_beside_calls(&self, chain: &[&Entry], entry: &Entry) -> bool {
-        let mut above = self.written_chain(entry).into_iter().skip_while(|entry| is_context(entry));
-        let result = above.next().filter(|entry| entry.is_result());
-        let answered = result.and_then(|result| self.parent(result));
-        is_parallel_call(chain, entry) || answered.is_some_and(|line| is_parallel_call(chain, line))
+        let Some(above) = self.written_chain(entry).into_iter().find(|entry| !is_context(entry)) else {
+            return false;
+        };
+        let answered = above.results();
+        let line =
+            if above.is_result() { self.parent(above) } else { Some(above).filter(|it| it.id == entry.id) };
+        let Some(line) = line.filter(|line| line.reply().is_some() && !line.calls().is_empty()) else {
+            return false;
+        };
+        let run = self.run_above(line);
+        for (place, &other) in chain.iter().enumerate() {
+            if other.is_of_reply(line) && other.id != line.id && !other.calls().is_empty() {
+                let above_other =
+                    chain[place + 1..].iter().take_while(|entry| continues(entry, line.reply()));
+                if holds(&run, other) || above_other.into_iter().any(|entry| entry.id == line.id) {
+                    return true;
+                }
+            }
+        }
+        let calls = line.calls();
+        let below = chain.iter().position(|other| other.id == line.id).filter(|&place| place > 0);
+        let other_results = below.map(|place| chain[place - 1].results()).unwrap_or_default();
+        answered.iter().any(|call| calls.contains(call))
+            && other_results.iter().any(|call| calls.contains(call) && !answered.contains(call))
+    }
+
+    /// Returns whether an entry is the end of a reply that is split by context from which a chain goes on (3.11).
+    fn is_beside_split_reply(&self, chain: &[&Entry], entry: &Entry) -> bool {
+        let mut run = self.run_above(entry);
+        while run.last().is_some_and(|above| above.reply().is_none()) {
+            run.pop();
+        }
+        let between: Vec<&Entry> = run.iter().copied().filter(|above| above.reply().is_none()).collect();
+        let is_silent = |entry: &&Entry| !entry.is_message() && entry.value["subtype"] != "local_command";
+        let has_calls = |entry: &&Entry| !entry.calls().is_empty();
+        let fork = between.first().and_then(|fork| chain.iter().position(|entry| entry.id == fork.id));
+        let Some(fork) = fork.filter(|_| entry.reply().is_some()) else { return false };
+        let speaks = |entry: &&Entry| {
+            entry.kind() == "assistant"
+                || entry.kind() == "user" && !entry.flag("isMeta") && !entry.is_result()
+        };
+        let follows_last = |entry: &&Entry| !entry.is_side() && !is_context(entry);
+        between.iter().all(is_silent)
+            && !has_calls(&entry)
+            && !run.iter().any(has_calls)
+            && chain[..fork].iter().any(speaks)
+            && chain[..fork].last().is_some_and(|first| first.time() > entry.time())
+            && self.children(entry).is_empty()
+            && !self.children(chain[0]).iter().any(follows_last)
+    }
+
+    /// Returns the entries above a line that continue its reply.
+    fn run_above<'f>(&'f self, line: &'f Entry) -> Vec<&'f Entry> {
+        let above = self.written_chain(line).into_iter().skip(1);
+        above.take_while(|entry| continues(entry, line.reply())).collect()
     }
 
     /// Returns the nearest message on the written chain of the leaf (3.12); the leaf itself if there is none.
@@ -147,37 +176,32 @@ impl File {
         self.written_chain(leaf).into_iter().find(|entry| entry.is_message()).unwrap_or(leaf)
     }
 
-    /// Returns the trailers of the last message, by time (3.13): system and attachment entries below it that are reached
-    /// through such entries only.
-    pub(super) fn trailers<'f>(&'f self, last: &'f Entry) -> Vec<&'f Entry> {
-        let mut reached = vec![last];
-        let mut next = 0;
-        while next < reached.len() {
-            for child in self.children(reached[next]) {
-                if !child.is_message() && !holds(&reached, child) {
-                    reached.push(child);
-                }
-            }
-            next += 1;
-        }
-        let mut trailers = reached.split_off(1);
-        trailers.sort_by_key(|entry| entry.time_or_oldest());
+    /// Returns the trailers of the last message that are not on a path (3.13): system and attachment entries below it that
+    /// are reached through such entries only, those of one entry by time, each followed by its own.
+    pub(super) fn trailers<'f>(&'f self, last: &'f Entry, path: &[&'f Entry]) -> Vec<&'f Entry> {
+        let mut trailers: Vec<&Entry> = Vec::new();
+        self.add_trailers(last, path, &mut trailers);
         trailers
+    }
+
+    fn add_trailers<'f>(&'f self, entry: &'f Entry, path: &[&'f Entry], trailers: &mut Vec<&'f Entry>) {
+        let mut below = self.children(entry);
+        below.sort_by_key(|entry| entry.time_or_oldest());
+        for child in below {
+            if !child.is_message() && !holds(path, child) && !holds(trailers, child) {
+                trailers.push(child);
+                self.add_trailers(child, path, trailers);
+            }
+        }
     }
 }
 
-/// Returns whether an entry has a call and belongs to a reply on a chain, of which it is not the last line there.
-fn is_parallel_call(chain: &[&Entry], entry: &Entry) -> bool {
-    let last_line = chain.iter().rfind(|line| line.is_of_reply(entry));
-    !entry.calls().is_empty() && last_line.is_some_and(|last| last.id != entry.id)
-}
-
-/// Returns the entry with the greatest time; of several, the last.
+/// Returns the entry with the greatest time; of several, the last. Entries without time do not count.
 fn last_newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry> {
-    entries.max_by_key(|entry| entry.time_or_oldest())
+    entries.filter(|entry| entry.time().is_some()).max_by_key(|entry| entry.time())
 }
 
-/// Returns the entry with the greatest time; of several, the first.
+/// Returns the entry with the greatest time; of several, the first. Entries without time do not count.
 fn first_newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry> {
-    entries.min_by_key(|entry| -entry.time_or_oldest())
+    entries.filter(|entry| entry.time().is_some()).min_by_key(|entry| -entry.time_or_oldest())
 }

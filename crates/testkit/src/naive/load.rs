@@ -6,16 +6,19 @@ use serde_json::Value;
 
 use super::entry::{Entry, text};
 
+/// The id of all entries without an id, which replace each other (1.2).
+pub(super) const NO_ID: &str = "(no id)";
+
 /// A transcript as Claude Code loads it.
 #[derive(Debug, Default)]
 pub(super) struct File {
     /// The loaded entries in line order.
     pub(super) entries: Vec<Entry>,
-    /// The ids of all lines that were loaded, duplicates too.
-    pub(super) lines: Vec<String>,
-    pub(super) last_prompt: Option<LastPrompt>,
-    /// The `leafUuid` of the last `last-prompt` that has one.
-    pub(super) named_leaf: Option<String>,
+    /// All lines that were loaded and are not in a sidechain, duplicates and entries that were forgotten since too.
+    pub(super) main_lines: Vec<Entry>,
+    pub(super) last_prompt: LastPrompt,
+    /// Whether a `last-prompt` of the file has a `leafUuid`.
+    pub(super) has_last_prompt: bool,
     /// The parent of each message without content.
     contentless: HashMap<String, Option<String>>,
     /// Whether preserved messages were re-linked (2.6).
@@ -24,12 +27,15 @@ pub(super) struct File {
     pub(super) names_messages: bool,
 }
 
-#[derive(Debug)]
+/// What the last `last-prompt` says (1.4).
+#[derive(Debug, Default)]
 pub(super) struct LastPrompt {
     pub(super) leaf: Option<String>,
+    /// Whether it is explicit, or repeats the leaf of an explicit one, and no main entry was read after it.
     pub(super) explicit: bool,
-    /// Whether a main entry was read after it (1.4).
-    pub(super) overtaken: bool,
+    /// The same, whatever was read after it.
+    pub(super) was_explicit: bool,
+    pub(super) is_rewound_to_start: bool,
 }
 
 impl File {
@@ -80,8 +86,7 @@ impl File {
                 bridges.insert(id, parent);
             }
             ("user" | "assistant" | "system" | "attachment", id) => {
-                // Entries without an id replace each other (1.2).
-                let id = id.unwrap_or_else(|| "(no id)".to_owned());
+                let id = id.unwrap_or_else(|| NO_ID.to_owned());
                 let entry = Entry { id, parent, order: self.entries.len(), value };
                 if entry.is_contentless() {
                     self.contentless.insert(entry.id, entry.parent);
@@ -96,14 +101,16 @@ impl File {
 
     /// Adds an entry. Of two with the same id, the place of the first and the content of the last count (1.2).
     fn add_entry(&mut self, mut entry: Entry) {
-        if entry.is_boundary() {
-            self.last_prompt = None;
-        } else if let Some(last) = &mut self.last_prompt
-            && !entry.is_side()
-        {
-            last.overtaken = true;
+        if !entry.is_side() {
+            self.last_prompt.explicit = false;
+            self.last_prompt.is_rewound_to_start = false;
+            self.main_lines.push(entry.clone());
         }
-        self.lines.push(entry.id.clone());
+        if entry.is_boundary() {
+            self.last_prompt.leaf = None;
+            self.last_prompt.explicit = false;
+            self.last_prompt.was_explicit = false;
+        }
         match self.entries.iter_mut().find(|other| other.id == entry.id) {
             Some(first) => {
                 entry.order = first.order;
@@ -117,17 +124,17 @@ impl File {
     fn add_last_prompt(&mut self, value: &Value) {
         let leaf = value["leafUuid"].as_str().map(str::to_owned);
         let explicit = value["explicit"] == true;
+        self.has_last_prompt |= value.get("leafUuid").is_some();
+        let last = &mut self.last_prompt;
         if leaf.is_some() {
-            self.named_leaf.clone_from(&leaf);
+            let repeats = last.leaf == leaf;
+            last.explicit = explicit || last.explicit && repeats;
+            last.was_explicit = explicit || last.was_explicit && repeats;
+            last.is_rewound_to_start = false;
+            last.leaf = leaf;
+        } else if explicit && value.get("leafUuid") == Some(&Value::Null) {
+            *last = LastPrompt { is_rewound_to_start: true, ..LastPrompt::default() };
         }
-        if leaf.is_some() || explicit && value.get("leafUuid") == Some(&Value::Null) {
-            self.last_prompt = Some(LastPrompt { leaf, explicit, overtaken: false });
-        }
-    }
-
-    /// Returns whether the last `last-prompt` rewinds to before the first message and no main entry was read after it (1.4).
-    pub(super) fn is_rewound_to_start(&self) -> bool {
-        self.last_prompt.as_ref().is_some_and(|last| last.leaf.is_none() && !last.overtaken)
     }
 
     /// Returns the entry with an id; `None` if there is none or it was forgotten (2.4).

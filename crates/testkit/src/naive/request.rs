@@ -8,7 +8,7 @@ mod sent;
 use serde_json::Value;
 
 use self::{
-    calls::{with_interrupted_calls_answered, with_results_behind_calls, without_unanswered_calls},
+    calls::{regrouped, with_interrupted_calls_answered, without_unanswered_calls},
     merge::{Draft, merged, sort_blocks},
     pair::paired,
     sent::{as_sent, is_unsent, without_empty_replies},
@@ -22,7 +22,7 @@ use super::{
 pub(super) fn messages(gathered: &[&Entry]) -> Vec<Message> {
     let entries: Vec<Entry> = gathered.iter().filter_map(|entry| as_sent(entry)).collect();
     let entries = without_empty_replies(&entries);
-    let entries = with_results_behind_calls(&entries);
+    let entries = regrouped(&entries);
     let entries = without_unanswered_calls(&entries);
     let entries = with_interrupted_calls_answered(entries);
     let entries = without_empty_replies(&entries);

@@ -4,65 +4,104 @@ use super::merge::{Draft, merged};
 use super::sent::says_nothing;
 use crate::naive::entry::{Entry, made_entry, made_result};
 
-/// Moves each result that stands before its call behind the last line of the call's reply; several keep their order (6.4).
-pub(super) fn with_results_behind_calls(entries: &[Entry]) -> Vec<Entry> {
-    let mut list = entries.to_vec();
-    let mut moved: Vec<&str> = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.is_result()) {
-        let place = place_of(&list, entry).expect("entries move, and none is removed");
-        let Some(last_line) = last_line_of_later_call(entries, &list, place) else { continue };
-        let mut target = last_line + 1;
-        while list.get(target).is_some_and(|other| moved.contains(&other.id.as_str())) {
-            target += 1;
+/// Moves lines of a reply together if only context and results stand between them, and results that stand before their calls
+/// behind the last line of the reply, with the context directly behind them (6.4).
+pub(super) fn regrouped(entries: &[Entry]) -> Vec<Entry> {
+    let mut order: Vec<usize> = Vec::new();
+    let early: Vec<(usize, String)> =
+        (0..entries.len()).filter_map(|place| Some((place, early_for(entries, place)?))).collect();
+    for place in 0..entries.len() {
+        if order.contains(&place) || early.iter().any(|(early, _)| *early == place) {
+            continue;
         }
-        list.insert(target, entry.clone());
-        list.remove(place);
-        moved.push(&entry.id);
+        let Some(reply) = line_of(&entries[place]) else {
+            order.push(place);
+            continue;
+        };
+        let (_, last) = span(entries, reply);
+        let is_free = |other: &usize| !early.iter().any(|(early, _)| early == other);
+        let waiting: Vec<usize> =
+            early.iter().filter(|(_, id)| id == reply).map(|(place, _)| *place).collect();
+        let is_whole = waiting.is_empty() && !is_split(entries, reply);
+        let end = if is_whole { place } else { last };
+        let is_line = |other: &usize| line_of(&entries[*other]) == Some(reply);
+        let (lines, others): (Vec<usize>, Vec<usize>) =
+            (place..=end).filter(is_free).partition(|other| !is_split(entries, reply) || is_line(other));
+        for other in lines.into_iter().chain(waiting).chain(others) {
+            if !order.contains(&other) {
+                order.push(other);
+            }
+        }
     }
-    list
+    order.into_iter().map(|place| entries[place].clone()).collect()
 }
 
-/// Returns the last line of the reply with the calls that the results at `place` answer too early; `None` if there is no
-/// such reply, or if an entry between them ends the turn. `entries` is the list before any result was moved: it decides
-/// which lines are one message.
-fn last_line_of_later_call(entries: &[Entry], list: &[Entry], place: usize) -> Option<usize> {
-    let called_before: Vec<String> = list[..place].iter().flat_map(Entry::calls).collect();
-    let results = list[place].results();
-    if results.iter().any(|call| called_before.contains(call)) {
-        return None;
+/// Returns the reply behind which an entry moves because it has only results of its calls, or is context directly behind such
+/// an entry, and stands before the first line; `None` if it stays.
+fn early_for(entries: &[Entry], place: usize) -> Option<String> {
+    if is_context(&entries[place]) {
+        return early_for(entries, place.checked_sub(1)?);
     }
-    let mut calls = Vec::new();
-    for result in &results {
-        let later = list[place + 1..].iter().position(|entry| entry.calls().contains(result))?;
-        calls.push(place + 1 + later);
-    }
-    let messages = messages_of(entries);
-    let message_of = |call: usize| {
-        let at = place_of(entries, &list[call]).expect("entries move, and none is removed");
-        messages.iter().position(|message| message.contains(&at))
-    };
-    if calls.iter().any(|call| message_of(*call) != message_of(calls[0])) {
-        return None;
-    }
-    let call = *calls.iter().min()?;
-    // The call is sent with the first line of its reply.
-    let (result_at, call_at) = (place_of(entries, &list[place])?, place_of(entries, &list[call])?);
-    if messages.iter().any(|message| message.contains(&call_at) && message[0] < result_at) {
-        return None;
-    }
-    let last_line = list.iter().rposition(|entry| entry.is_of_reply(&list[call])).unwrap_or(call);
-    let reaches_call = list[place + 1..call].iter().all(|entry| continues_turn(entry) || entry.is_boundary());
-    let reaches_end = list[call..last_line].iter().all(continues_turn);
-    (reaches_call && reaches_end).then_some(last_line)
+    let mut callers: Vec<Option<&str>> =
+        entries[place].results().iter().map(|call| caller(entries, call)).collect();
+    callers.dedup();
+    let [Some(reply)] = callers[..] else { return None };
+    let (first, _) = span(entries, reply);
+    let is_free = || !entries[place + 1..first].iter().any(interrupts);
+    (place < first && !is_fenced(entries, reply) && is_free()).then(|| reply.to_owned())
 }
 
-fn place_of(list: &[Entry], entry: &Entry) -> Option<usize> {
-    list.iter().position(|other| other.id == entry.id)
+/// Returns the only reply that makes a call.
+fn caller<'e>(entries: &'e [Entry], call: &String) -> Option<&'e str> {
+    let lines = entries.iter().filter(|entry| entry.calls().contains(call));
+    let mut replies: Vec<&str> = lines.filter_map(line_of).collect();
+    replies.dedup();
+    match replies[..] {
+        [only] => Some(only),
+        _ => None,
+    }
 }
 
-/// Returns whether an entry between a result and its call leaves the two in one turn.
-fn continues_turn(entry: &Entry) -> bool {
-    entry.kind() == "assistant" || entry.is_attachment() || entry.is_result()
+/// Returns the reply of a line. A virtual line belongs to none.
+fn line_of(entry: &Entry) -> Option<&str> {
+    entry.reply().filter(|_| !entry.flag("isVirtual"))
+}
+
+/// Returns the places of the first and the last line of a reply.
+fn span(entries: &[Entry], reply: &str) -> (usize, usize) {
+    let is_line = |entry: &Entry| line_of(entry) == Some(reply);
+    (entries.iter().position(is_line).unwrap_or(0), entries.iter().rposition(is_line).unwrap_or(0))
+}
+
+/// Returns whether something other than its own lines, results and context stands between the lines of a reply.
+fn is_fenced(entries: &[Entry], reply: &str) -> bool {
+    let (first, last) = span(entries, reply);
+    let is_other = |entry: &Entry| entry.kind() == "assistant" && line_of(entry) != Some(reply);
+    entries[first..=last].iter().any(|entry| is_other(entry) || interrupts(entry))
+}
+
+/// Returns whether context stands between the lines of a reply, and nothing else but results.
+fn is_split(entries: &[Entry], reply: &str) -> bool {
+    let (first, last) = span(entries, reply);
+    !is_fenced(entries, reply) && entries[first..=last].iter().any(is_context)
+}
+
+/// Returns whether an entry ends what a reply does: a prompt, a local command, a boundary.
+fn interrupts(entry: &Entry) -> bool {
+    match entry.kind() {
+        "user" => !entry.is_result() && !is_companion(entry),
+        "system" => true,
+        _ => false,
+    }
+}
+
+/// Returns whether an entry is delivered with a reply.
+fn is_context(entry: &Entry) -> bool {
+    entry.is_attachment() || entry.kind() == "user" && !entry.is_result() && is_companion(entry)
+}
+
+fn is_companion(entry: &Entry) -> bool {
+    entry.flag("turnCompanion") || entry.value["sourceToolUseID"].is_string()
 }
 
 /// Drops entries whose calls all have no result, except in the last reply, and except in the last turn while that is in
@@ -127,11 +166,6 @@ pub(super) fn with_interrupted_calls_answered(mut entries: Vec<Entry>) -> Vec<En
 fn last_reply(entries: &[Entry]) -> Vec<usize> {
     let mut replies = drafts_of(entries).into_iter().filter(|draft| draft.role == "assistant");
     replies.next_back().map(|last| last.entries).unwrap_or_default()
-}
-
-/// Returns the places of the entries that each message of the request would be made of.
-fn messages_of(entries: &[Entry]) -> Vec<Vec<usize>> {
-    drafts_of(entries).into_iter().map(|draft| draft.entries).collect()
 }
 
 /// Merges entries as for the request, with their places in the list as their order.

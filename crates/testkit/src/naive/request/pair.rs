@@ -4,7 +4,9 @@
 use serde_json::Value;
 
 use super::merge::{Draft, ReplyKey};
-use crate::naive::entry::{calls_in, is_blank, is_call, is_result, is_text, made_result, made_text, text};
+use crate::naive::entry::{
+    calls_in, is_blank, is_call, is_result, is_text, is_thinking, made_result, made_text, text,
+};
 
 /// Makes every call stand directly before its result and every result directly behind its call (6.13).
 pub(super) fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
@@ -33,23 +35,44 @@ pub(super) fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
 /// Returns the blocks of a reply without empty text and without calls whose id was called before; a placeholder if
 /// nothing is left.
 fn first_calls(called: &mut Vec<String>, blocks: Vec<Value>) -> Vec<Value> {
-    let blocks: Vec<Value> =
-        blocks.into_iter().filter(|block| !is_text(block) || block["text"] != "").collect();
+    let blocks = without_empty_text(&blocks);
     if blocks.is_empty() {
         return vec![made_text("(no content)")];
     }
     let mut kept = Vec::new();
-    for block in blocks {
+    for (place, block) in blocks.iter().enumerate() {
         let id = text(&block["id"]).to_owned();
-        if is_call(&block) && called.contains(&id) {
+        if is_call(block) && called.contains(&id) {
+            let separates = place > 0
+                && is_thinking(&blocks[place - 1])
+                && blocks.get(place + 1).is_some_and(is_thinking);
+            kept.extend(separates.then(|| made_text("[Tool use removed]")));
             continue;
         }
-        if is_call(&block) {
+        if is_call(block) {
             called.push(id);
         }
-        kept.push(block);
+        kept.push(block.clone());
     }
     if kept.is_empty() { vec![made_text("[Tool use interrupted]")] } else { kept }
+}
+
+/// Returns the blocks of a reply without empty text, which a placeholder replaces between reasoning if the reply says
+/// anything (6.12).
+fn without_empty_text(blocks: &[Value]) -> Vec<Value> {
+    let is_empty = |block: &Value| is_text(block) && block["text"] == "";
+    let says_something = blocks.iter().any(|block| !is_empty(block) && !is_thinking(block));
+    let mut kept = Vec::new();
+    for (place, block) in blocks.iter().enumerate() {
+        let next = blocks[place..].iter().find(|block| !is_empty(block));
+        let is_between = place > 0 && is_thinking(&blocks[place - 1]) && next.is_some_and(is_thinking);
+        if !is_empty(block) {
+            kept.push(block.clone());
+        } else if says_something && is_between {
+            kept.push(made_text("[Empty text removed]"));
+        }
+    }
+    kept
 }
 
 /// Returns the calls of the last message, if it is a reply.

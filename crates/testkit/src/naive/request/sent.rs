@@ -99,8 +99,9 @@ fn blocks_of(content: &Value) -> Vec<Value> {
 /// Returns what is sent of a reply: blank text beside nothing but reasoning is dropped (6.3).
 fn sent_of_reply(entry: &Entry) -> Value {
     let content = entry.content();
-    let is_reasoning =
-        content.iter().any(is_thinking) && content.iter().all(|block| is_thinking(block) || is_blank(block));
+    let is_reasoning = content.first().is_some_and(is_thinking)
+        && has_reasoning_first(&content)
+        && content.iter().all(|block| is_thinking(block) || is_blank(block));
     content.into_iter().filter(|block| !is_reasoning || is_thinking(block)).collect()
 }
 
@@ -114,15 +115,20 @@ fn is_empty_reply(entries: &[Entry], entry: &Entry) -> bool {
     if entry.kind() != "assistant" || content.is_empty() {
         return false;
     }
-    let has_more = |line: &Entry| !line.content().iter().all(is_hollow);
+    let has_more = |line: &Entry| !line.content().is_empty() && !says_nothing(line);
     let is_alone = !entries.iter().any(|line| line.is_of_reply(entry) && has_more(line));
-    content.iter().all(is_blank) || content.iter().all(is_hollow) && is_alone
+    content.iter().all(is_blank) || says_nothing(entry) && is_alone
 }
 
-/// Returns whether an entry has blocks, and none of them says anything to the user.
+/// Returns whether an entry has blocks, none of them says anything to the user, and reasoning comes first.
 pub(super) fn says_nothing(entry: &Entry) -> bool {
     let content = entry.content();
-    !content.is_empty() && content.iter().all(is_hollow)
+    !content.is_empty() && content.iter().all(is_hollow) && has_reasoning_first(&content)
+}
+
+/// Returns whether no reasoning stands behind another block.
+fn has_reasoning_first(content: &[Value]) -> bool {
+    content.iter().skip_while(|block| is_thinking(block)).all(|block| !is_thinking(block))
 }
 
 /// Returns whether a block says nothing to the user: reasoning, blank text, or the text "(no content)".
