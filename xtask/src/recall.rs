@@ -19,6 +19,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let mut test = Command::new(env!("CARGO"));
     test.args(["test", "--quiet", "--release", "--package", "annals-engine", "--lib", "--"]);
     test.args(["--nocapture", "search::recall"]);
+    // Optimizing the whole program as for a release would take longer than the queries.
+    test.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     test.env("ANNALS_RECALL_QUERIES", args.queries.to_string());
     test.env("ANNALS_RECALL_SEED", args.seed.to_string());
     call_with(&mut test)

@@ -376,12 +376,13 @@ fn indexed_file(row: &Row<'_>) -> rusqlite::Result<IndexedFile> {
 fn writing_connection(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(32);
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
-    connection.pragma_update(None, "cache_size", -(32 << 10))?;
+    connection.pragma_update(None, "cache_size", -(16 << 10))?;
     // What was removed is overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
     Ok(connection)
@@ -439,7 +440,7 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
 
 /// How many bytes of tokens FTS5 keeps in memory before it writes a segment. It writes one at the end of each transaction
 /// as well. By default it would merge everything it has inside of one commit after some hundred small ones (`crisismerge`).
-const HASH_SIZE: usize = 32 << 20;
+const HASH_SIZE: usize = 8 << 20;
 
 /// A transaction that changes the index.
 pub(super) struct Change<'t> {

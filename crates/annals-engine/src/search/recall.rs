@@ -21,7 +21,7 @@ const QUERIES: &str = "ANNALS_RECALL_QUERIES";
 const SEED: &str = "ANNALS_RECALL_SEED";
 
 /// A text as it is indexed.
-struct Text {
+struct IndexedText {
     text: String,
     part: Part,
     session: String,
@@ -50,7 +50,7 @@ impl TextFilter for LongNumbers {
 }
 
 /// Returns the texts of all documents, by their identities.
-fn all_texts(world: &World) -> BTreeMap<i64, Text> {
+fn all_texts(world: &World) -> BTreeMap<i64, IndexedText> {
     let mut texts = BTreeMap::new();
     for file in world.engine().transcripts().files {
         let mut reader = Reader::new(fs::File::open(&file.path).unwrap());
@@ -63,7 +63,7 @@ fn all_texts(world: &World) -> BTreeMap<i64, Text> {
                 let text = document::searched_text(&document, &LongNumbers, limit).into_owned();
                 let identity = document::identity(&file.path, offset, &entry, &setting, &document, &text);
                 let session = file.session.clone().unwrap_or_default();
-                texts.insert(identity, Text { text, part: document.part, session });
+                texts.insert(identity, IndexedText { text, part: document.part, session });
             }
         }
     }
@@ -164,7 +164,6 @@ fn variable(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "`cargo x recall` shows what was tested")]
 fn whatever_a_scan_finds_is_found_and_phrases_are_found_nowhere_else() {
     let number = usize::try_from(variable(QUERIES, 60)).unwrap();
     let is_full = env::var(QUERIES).is_ok();

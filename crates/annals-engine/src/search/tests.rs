@@ -850,13 +850,13 @@ fn a_first_update_that_is_killed_can_be_repeated() {
 }
 
 /// Returns whether a word is anywhere in the files of the index.
-fn is_in_files_of_index(world: &World, word: &str) -> bool {
+fn is_in_files_of_index(world: &World, needle: &str) -> bool {
     let folder = world.index().parent().unwrap().to_owned();
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files = files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("search."));
     files.any(|path| {
         let bytes = fs::read(path).unwrap();
-        bytes.windows(word.len()).any(|window| window == word.as_bytes())
+        bytes.windows(needle.len()).any(|window| window == needle.as_bytes())
     })
 }
 
