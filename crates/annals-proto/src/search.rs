@@ -52,7 +52,7 @@ pub struct SearchParams {
     pub turns: Option<bool>,
     /// Whether to first index what is new, if that is little; by default true.
     pub update: Option<bool>,
-    /// The longest time that the search takes, in milliseconds.
+    /// The longest time that the search takes, in milliseconds: 60,000 by default and at most.
     pub max_time_ms: Option<u64>,
     /// The most bytes of transcripts that are read.
     pub max_bytes: Option<u64>,

@@ -36,6 +36,8 @@ const WIDTH: (usize, usize) = (160, 500);
 const MOST_NAMED: usize = 10_000;
 /// A search waits so long for another process that updates the index; then it searches what there is.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// A search of a peer takes at most so long.
+const LONGEST_SEARCH: Duration = Duration::from_secs(60);
 /// Turns are not counted in longer transcripts, which would take seconds.
 const LONGEST_FOR_TURNS: u64 = 64 << 20;
 
@@ -80,7 +82,9 @@ impl Api {
         searcher: Searcher,
         mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<Found, Error> {
-        let deadline = params.max_time_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+        let most = (searcher == Searcher::Peer).then_some(LONGEST_SEARCH);
+        let given = params.max_time_ms.map(Duration::from_millis);
+        let deadline = given.into_iter().chain(most).min().and_then(|time| Instant::now().checked_add(time));
         let matching = params.matching.unwrap_or(wire::SearchMatch::Words);
         let query = query(&self.engine, params, matching)?;
         let options = options(params, matching, reveal, searcher, deadline)?;

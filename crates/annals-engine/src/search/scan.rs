@@ -541,3 +541,103 @@ impl Shower<'_> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::fs;
+
+    use annals_search::Query;
+    use serde_json::json;
+    use testkit::transcript::Transcript;
+
+    use super::*;
+    use crate::search::Unfiltered;
+    use crate::{Home, Roots};
+
+    #[test]
+    fn the_longest_text_that_every_match_has_is_required() {
+        for (expression, required) in [
+            ("foo.*barbaz", Some("barbaz")),
+            ("(abc)+x", Some("abc")),
+            (r"error\[E0\d+\]", Some("error[E0")),
+            ("日本/語", Some("日本")),
+            ("say \"hello\"", Some("hello")),
+            ("(abc)?", None),
+            ("abc|abd", None),
+            ("(?i)abc", None),
+            ("a\"b", None),
+            (r"\d+", None),
+        ] {
+            let found = Pattern::regex(expression).unwrap().required;
+            assert_eq!(found.as_deref(), required, "{expression}");
+        }
+    }
+
+    /// Text as it is, of which nobody may assume that.
+    struct Unknown;
+
+    impl TextFilter for Unknown {
+        fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
+            Cow::Borrowed(text)
+        }
+
+        fn fingerprint(&self) -> u64 {
+            1
+        }
+    }
+
+    #[test]
+    fn entries_that_are_not_decoded_do_not_match() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("projects/-p");
+        fs::create_dir_all(&project).unwrap();
+        let session = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+        let lines = Transcript::session(session)
+            .user("u1", "Boil a/b \"water\"\nnow 水壶 \u{1b}[31mred")
+            .user("u2", "<command-name>/review</command-name><command-args>main.rs</command-args>")
+            .assistant("a1", |reply| {
+                reply.thinking("Hmm, water").text("Yes").tool("t1", "Bash", json!({"command": "ls a/b", "n": 42}))
+            })
+            .result("u3", "t1", "water\tand tea")
+            .message("system", "s1", json!({"subtype": "compact_boundary", "compactMetadata": {"preTokens": 7}}))
+            .title("水壶 water")
+            .to_string();
+        let escaped = lines.replace('水', "\\u6c34").replace("Yes", "\\u0059es");
+        fs::write(project.join(format!("{session}.jsonl")), lines + &escaped.replace("T10", "T11")).unwrap();
+        let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
+        let engine = Engine::open(roots, Home::at(folder.path().join("annals")));
+        let options = SearchOptions { per_session: None, limit: usize::MAX, ..SearchOptions::default() };
+        let query = Query::of_filters(Vec::new());
+        for (pattern, found) in [
+            ("water", 7),
+            ("水壶", 3),
+            ("Yes", 2),
+            ("a/b", 4),
+            ("\"water\"\nnow", 2),
+            ("/review main", 2),
+            ("42", 2),
+            ("compacted by itself", 2),
+            ("at 7 tokens", 2),
+            ("red", 2),
+            ("6c34", 0),
+        ] {
+            let pattern = Pattern::fixed(pattern).unwrap();
+            let scan = |filter: &dyn TextFilter| {
+                let answer = engine.scan(&pattern, &query, filter, &options).unwrap();
+                let hits = answer.hits.iter().map(|hit| (hit.entry.clone(), hit.part, hit.snippet.text.clone()));
+                (answer.total, hits.collect::<Vec<_>>())
+            };
+            let (total, hits) = scan(&Unfiltered);
+            assert_eq!((total, hits.clone()), scan(&Unknown), "{pattern:?}");
+            assert_eq!((total, hits.len()), (found, usize::try_from(found).unwrap()), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn a_filter_that_writes_the_text_turns_the_shortcut_off() {
+        let pattern = Pattern::fixed("water").unwrap();
+        assert!(Prefilter::of(&pattern, &[], &Unfiltered).is_some());
+        assert!(Prefilter::of(&pattern, &[], &Unknown).is_none());
+    }
+}

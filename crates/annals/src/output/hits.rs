@@ -40,23 +40,20 @@ pub(crate) fn snippet_width(columns: usize) -> usize {
 impl Printer {
     pub(crate) fn print(&self, out: &mut dyn Write, found: &Found) -> Result<(), Failure> {
         let now = Timestamp::now();
-        let mut last: Option<&SearchHit> = None;
-        for hit in &found.result.hits {
-            let is_new = last.is_none_or(|last| self.is_flat || last.session != hit.session);
-            if is_new {
-                if last.is_some() {
-                    writeln!(out)?;
-                }
-                self.session(out, hit, now)?;
+        let is_together = |one: &SearchHit, other: &SearchHit| !self.is_flat && one.session == other.session;
+        for (number, hits) in found.result.hits.chunk_by(is_together).enumerate() {
+            if number > 0 {
+                writeln!(out)?;
             }
-            self.hit(out, hit)?;
-            last = Some(hit);
+            self.session(out, hits, now)?;
+            hits.iter().try_for_each(|hit| self.hit(out, hit))?;
         }
         Ok(())
     }
 
-    /// Prints what is known of a session: its title, and below it project, time and number of matches.
-    fn session(&self, out: &mut dyn Write, hit: &SearchHit, now: Timestamp) -> Result<(), Failure> {
+    /// Prints what is known of a session with these hits: its title, and below it project, time and number of matches.
+    fn session(&self, out: &mut dyn Write, hits: &[SearchHit], now: Timestamp) -> Result<(), Failure> {
+        let Some(hit) = hits.first() else { return Ok(()) };
         let title = hit.title.as_deref().map(|title| super::one_line(&without_escapes(title)));
         let title = title.unwrap_or_else(|| "(untitled)".to_owned());
         let title = clean(&title).into_owned();
@@ -65,7 +62,7 @@ impl Printer {
             "{BOLD}{}{BOLD:#}",
             self.columns.map_or(title.clone(), |columns| cut(&title, columns))
         )?;
-        let time = hit.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
+        let time = hits.iter().filter_map(time_of).max();
         let matches = (!self.is_flat && hit.in_session > 1).then(|| super::matches(hit.in_session));
         let id = hit.session.as_deref().map(short_id);
         let facts = [id, time.map(|time| ago(time, now)), matches];
@@ -75,6 +72,7 @@ impl Printer {
         let room = self.columns.map(|columns| columns.saturating_sub(facts.width() + 3).max(8));
         let project = room.map_or(project.clone(), |room| cut_start(&project, room));
         let line = if project.is_empty() { facts } else { format!("{project} · {facts}") };
+        let line = self.columns.map_or(line.clone(), |columns| cut(&line, columns));
         writeln!(out, "{DIM}{line}{DIM:#}")?;
         Ok(())
     }
@@ -85,8 +83,7 @@ impl Printer {
         let pad = " ".repeat(LABEL.saturating_sub(label.width()));
         let style = if hit.error { RED } else { CYAN };
         writeln!(out, "  {style}{label}{style:#}{pad}  {}", marked(hit))?;
-        let time = hit.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
-        let time = time.map_or_else(String::new, local_time);
+        let time = time_of(hit).map_or_else(String::new, local_time);
         let pad = " ".repeat(INDENT);
         match self.command(hit) {
             Some(command) => {
@@ -113,6 +110,10 @@ impl Printer {
     }
 }
 
+fn time_of(hit: &SearchHit) -> Option<Timestamp> {
+    hit.timestamp.as_deref()?.parse().ok()
+}
+
 /// Returns what a hit is, in a word or two.
 fn label(hit: &SearchHit) -> String {
     let field = match hit.field {
@@ -120,7 +121,8 @@ fn label(hit: &SearchHit) -> String {
         field => field.word(),
     };
     match (&hit.tool, &hit.agent_id) {
-        (Some(tool), _) => format!("{tool} {field}"),
+        // A long name is cut, so that the part can still be read.
+        (Some(tool), _) => format!("{} {field}", cut(&clean(tool), LABEL.saturating_sub(field.width() + 1))),
         (None, Some(_)) => format!("agent {field}"),
         (None, None) => field.to_owned(),
     }

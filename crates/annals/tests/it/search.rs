@@ -23,8 +23,8 @@ fn home() -> Home {
     let home = Home::new();
     let kettle = Transcript::session(KETTLE)
         .at("2025-06-01T10:00:00Z")
-        .user("11111111-0000-4000-8000-000000000001", "Why does the kettle not boil? 为什么水壶不沸腾？")
-        .assistant("11111111-0000-4000-8000-000000000002", |reply| {
+        .user("11111111-0000-4000-8000-000000000000", "Why does the kettle not boil? 为什么水壶不沸腾？")
+        .assistant("11111112-0000-4000-8000-000000000000", |reply| {
             reply
                 .thinking("Perhaps the borrow checker knows")
                 .text("Let me look at `getUserName` first.")
@@ -35,11 +35,11 @@ fn home() -> Home {
                 )
         })
         .failure(
-            "11111111-0000-4000-8000-000000000003",
+            "11111113-0000-4000-8000-000000000000",
             "t1",
             "error[E0502]: cannot borrow in src/main.rs:42",
         )
-        .assistant("11111111-0000-4000-8000-000000000004", |reply| {
+        .assistant("11111114-0000-4000-8000-000000000000", |reply| {
             reply.text("The kettle borrows the plug twice. ポットは二度プラグを借りる。 주전자 👍🏽")
         })
         .title("Kettle 水壶");
@@ -47,14 +47,14 @@ fn home() -> Home {
     let weather = Transcript::session(WEATHER)
         .cwd("/home/mia/weather")
         .at("2025-06-03T10:00:00Z")
-        .user("22222222-0000-4000-8000-000000000001", "天气预报为什么是空的？")
-        .assistant("22222222-0000-4000-8000-000000000002", |reply| {
+        .user("22222221-0000-4000-8000-000000000000", "天气预报为什么是空的？")
+        .assistant("22222222-0000-4000-8000-000000000000", |reply| {
             reply.text("The forecast is empty because the kettle of the 天气 service timed out.")
         });
     home.write(path(WEATHER), weather.to_string());
     let agent = Transcript::session(KETTLE)
         .at("2025-06-01T10:01:00Z")
-        .user("33333333-0000-4000-8000-000000000001", "Measure the thermostat")
+        .user("33333331-0000-4000-8000-000000000000", "Measure the thermostat")
         .with("isSidechain", true)
         .with("agentId", "a1");
     home.write(
@@ -66,8 +66,9 @@ fn home() -> Home {
 
 /// Returns the hits of a search.
 fn hits(home: &Home, args: &[&str]) -> Vec<Value> {
-    let ran = annals(home, &[&["search", "--json"], args].concat());
-    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let ran = home.command(ANNALS).args(["search", "--json"]).args(args).output().unwrap();
+    let lines = String::from_utf8(ran.stdout).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Returns the snippets of a search, one list.
@@ -86,8 +87,22 @@ fn check(ran: &Ran, code: i32, stderr: &[&str]) {
 #[test]
 fn hits_stand_below_their_sessions_with_the_command_that_opens_them() {
     let ran = annals(&home(), &["search", "kettle"]);
-    assert_snapshot!(ran.stdout, @"");
-    assert_snapshot!(ran.stderr, @"");
+    assert_snapshot!(ran.stdout, @"
+    Kettle 水壶
+    /home/mia/tea · 3e11a6b4 · 2025-06-01 · 3 matches
+      title           Kettle 水壶
+                      annals show 3e11a6b4
+      prompt          Why does the kettle not boil? 为什么水壶不沸腾？
+                      2025-06-01 10:00  annals show 3e11a6b4 --at 11111111 --mark kettle
+      reply           The kettle borrows the plug twice. ポットは二度プラグを借りる。 주전자 👍🏽
+                      2025-06-01 10:00  annals show 3e11a6b4 --at 11111114 --mark kettle
+
+    天气预报为什么是空的？
+    /home/mia/weather · 0b0b0b0b · 2025-06-03
+      reply           The forecast is empty because the kettle of the 天气 service timed out.
+                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark kettle
+    ");
+    assert_snapshot!(ran.stderr, @"4 matches in 2 sessions");
 }
 
 #[cfg(target_os = "linux")]
@@ -98,8 +113,24 @@ fn hits_fit_terminals_of_80_and_200_columns() {
         let line = format!("stty cols {columns} rows 40; NO_COLOR=1 {ANNALS} search {args}");
         crate::show::run_on_terminal(&home, &line)
     };
-    assert_snapshot!(print(80, "天气"), @"");
-    assert_snapshot!(print(200, "天气"), @"");
+    assert_snapshot!(print(80, "天气"), @"
+    天气预报为什么是空的？
+    /home/mia/weather · 0b0b0b0b · 2025-06-03 · 2 matches
+      prompt          天气预报为什么是空的？
+                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222221 --mark 天气
+      reply           …is empty because the kettle of the 天气 service timed out.
+                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark 天气
+    2 matches in 1 session
+    ");
+    assert_snapshot!(print(200, "天气"), @"
+    天气预报为什么是空的？
+    /home/mia/weather · 0b0b0b0b · 2025-06-03 · 2 matches
+      prompt          天气预报为什么是空的？
+                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222221 --mark 天气
+      reply           The forecast is empty because the kettle of the 天气 service timed out.
+                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark 天气
+    2 matches in 1 session
+    ");
     for columns in [40, 80, 200] {
         let printed = print(columns, "kettle OR 天气 OR borrow");
         for line in printed.lines().filter(|line| !line.contains("annals show")) {
@@ -113,9 +144,10 @@ fn hits_fit_terminals_of_80_and_200_columns() {
 #[test]
 fn one_line_per_hit_is_printed_as_json() {
     let home = home();
+    let printed = annals(&home, &["search", "e0502", "--json"]).stdout;
     assert_snapshot!(
-        annals(&home, &["search", "e0502", "--json"]).stdout.split("\"score\":").next().unwrap(),
-        @""
+        printed.split("\"score\":").next().unwrap(),
+        @r#"{"session":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","uuid":"11111113-0000-4000-8000-000000000000","turn":1,"role":"user","field":"output","tool":"Bash","error":true,"timestamp":"2025-06-01T10:00:02.000Z","#
     );
     let found = hits(&home, &["e0502"]);
     let keys =
@@ -132,13 +164,13 @@ fn one_line_per_hit_is_printed_as_json() {
 fn words_phrases_filters_and_scripts_are_found() {
     let home = home();
     for (query, found) in [
-        (&["kettle"][..], 3),
+        (&["kettle"][..], 4),
         (&["KETTLE", "plug"], 1),
         (&["\"borrow checker\""], 1),
-        (&["kettle", "-plug"], 2),
+        (&["kettle", "-plug"], 3),
         (&["plug OR forecast"], 2),
         (&["borr*"], 3),
-        (&["username"], 1),
+        (&["userName"], 1),
         (&["--dry-run"], 1),
         (&["src/main.rs:42"], 1),
         (&["E0502"], 1),
@@ -156,14 +188,14 @@ fn words_phrases_filters_and_scripts_are_found() {
         (&["kettle", "--since", "2025-06-02"], 1),
         (&["kettle", "--until", "2025-06-01"], 2),
         (&["kettle", "--project", "/home/mia/weather"], 1),
-        (&["kettle", "--session", "3e11"], 2),
+        (&["kettle", "--session", "3e11"], 3),
         (&["kettle", "--title", "WATER"], 0),
-        (&["kettle", "--title", "水壶"], 2),
+        (&["kettle", "--title", "水壶"], 3),
         (&["kettle", "--branch", "main"], 3),
         (&["kettle", "--branch", "side"], 0),
         (&["kettle", "--model", "opus"], 2),
         (&["--regex", "E0\\d+"], 1),
-        (&["--regex", "(?i)KETTLE"], 3),
+        (&["--regex", "(?i)KETTLE"], 4),
         (&["--fixed", "error[E0502]"], 1),
         (&["--fixed", "\"all\" tests\nonce"], 1),
         (&["--fixed", "天气预报"], 1),
@@ -216,7 +248,7 @@ fn show_opens_at_a_message_with_two_turns_around_it() {
 
 #[test]
 fn show_opens_a_result_at_its_call() {
-    let shown = annals(&home(), &["show", "3e11", "--at", "11111111-0000-4000-8000-000000000003"]).stdout;
+    let shown = annals(&home(), &["show", "3e11", "--at", "11111113-0000-4000-8000-000000000000"]).stdout;
     let (_, after) = shown.split_once("┄┄ here ┄┄").unwrap();
     assert!(after.contains("▸ Bash") && after.contains("error[E0502]: cannot borrow"), "{shown}");
 }
@@ -236,7 +268,7 @@ fn the_printed_commands_work() {
     let printed = annals(&home, &["search", "borrow"]).stdout;
     let commands: Vec<_> =
         printed.lines().filter_map(|line| Some(&line[line.find("annals show ")? + 7..])).collect();
-    assert_eq!(commands.len(), 3, "{printed}");
+    assert_eq!(commands.len(), 2, "{printed}");
     for command in commands {
         let args: Vec<_> = command.split(' ').collect();
         let shown = annals(&home, &args);
@@ -268,7 +300,7 @@ fn bad_input_gets_a_clear_message_and_a_guess() {
     check(&run(&["ketle"]), 1, &["nothing found", "did you mean `kettle`?"]);
     check(&run(&[&"kettle ".repeat(15_000)]), 0, &["the query is too long"]);
     check(&run(&["--fixed", &"x".repeat(100_000)]), 1, &["nothing found"]);
-    check(&run(&["\u{1b}[31mkettle"]), 0, &["3 matches"]);
+    check(&run(&["\u{1b}[31mkettle"]), 0, &["4 matches"]);
 }
 
 #[test]
@@ -313,7 +345,7 @@ fn limits_hold_and_are_said() {
     assert!(ran.stderr.contains("stopped at `--max-bytes`"), "{}", ran.stderr);
     annals(&home, &["index", "update"]);
     let ran = annals(&home, &["search", "kettle", "--max-bytes", "1"]);
-    check(&ran, 0, &["3 matches in 2 sessions", "stopped at `--max-bytes`", "--after"]);
+    check(&ran, 0, &["at least 4 matches in 2 sessions", "stopped at `--max-bytes`", "--after"]);
     let ran = annals(&home, &["search", "--regex", "(?s).{10}kettle", "--max-time", "1ms"]);
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.stderr);
 }
@@ -322,14 +354,14 @@ fn limits_hold_and_are_said() {
 fn the_index_is_updated_first_unless_that_is_refused() {
     let home = home();
     check(&annals(&home, &["search", "kettle", "--no-update"]), 2, &["no search index yet", "--no-update"]);
-    check(&annals(&home, &["search", "kettle"]), 0, &["3 matches"]);
+    check(&annals(&home, &["search", "kettle"]), 0, &["4 matches"]);
     let mut file = OpenOptions::new().append(true).open(home.path().join(path(WEATHER))).unwrap();
     let line =
         Transcript::session(WEATHER).at("2025-06-04T10:00:00Z").user("u9", "one more kettle").to_string();
     file.write_all(line.as_bytes()).unwrap();
     let behind = annals(&home, &["search", "kettle", "--no-update"]);
-    check(&behind, 0, &["3 matches", "not searched: ", "in 1 transcript"]);
-    check(&annals(&home, &["search", "kettle"]), 0, &["4 matches"]);
+    check(&behind, 0, &["4 matches", "not searched: ", "in 1 transcript"]);
+    check(&annals(&home, &["search", "kettle"]), 0, &["5 matches"]);
 }
 
 #[test]
@@ -337,7 +369,7 @@ fn the_index_is_shown_updated_rebuilt_and_removed() {
     let home = home();
     let index = |action: &str| annals(&home, &["index", action]);
     assert!(index("status").stdout.contains("not made yet"));
-    check(&index("update"), 0, &["indexed 3 transcripts: 8 new documents"]);
+    check(&index("update"), 0, &["indexed 3 transcripts: 10 new documents"]);
     check(&index("update"), 0, &["up to date"]);
     let status = annals(&home, &["index", "--json"]).stdout;
     let status: Value = serde_json::from_str(&status).unwrap();
@@ -345,7 +377,7 @@ fn the_index_is_shown_updated_rebuilt_and_removed() {
         (&status["exists"], &status["files"], &status["behind"]["files"]),
         (&json!(true), &json!(3), &json!(0))
     );
-    check(&index("rebuild"), 0, &["indexed 3 transcripts: 8 new documents"]);
+    check(&index("rebuild"), 0, &["indexed 3 transcripts: 10 new documents"]);
     check(&index("clear"), 0, &["the search index was removed"]);
     check(&index("clear"), 0, &["there is no search index"]);
 }
@@ -365,7 +397,7 @@ fn several_processes_search_and_index_at_once() {
     let running: Vec<_> = (0..4).map(|_| start()).collect();
     for child in running {
         let ran = home.ran(&child.wait_with_output().unwrap());
-        assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 3), "{}", ran.stderr);
+        assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 4), "{}", ran.stderr);
     }
 }
 

@@ -131,6 +131,8 @@ function showList() {
 
 const HITS_PAGE_SIZE = 20; // sessions with hits that are loaded at once
 const MAX_SEARCH_MS = 5000; // a search that takes longer shows what it has found
+const WRONG_QUERY_CODE = -32602;
+const NO_SEARCH_CODE = -32014; // the server was built without search
 const FIELDS = {
   prompt: 'You', reply: 'Claude', thinking: 'Thinking', input: 'Call', output: 'Result', title: 'Title', summary: 'Summary',
   notification: 'Notice',
@@ -159,9 +161,10 @@ async function search(more) {
     showHits(result);
   } catch (error) {
     if (request !== found.requests) return;
+    Object.assign(found, { hits: [], cursor: null });
     // A query that is typed halfway may be wrong.
-    if (error.code === -32602) showHits({ total: 0, sessions: 0, notices: [error.message] }, found.hits = []);
-    else if (error.code !== -32014) showError(error);
+    if (error.code === WRONG_QUERY_CODE) showHits({ total: 0, sessions: 0, notices: [error.message] });
+    else if (error.code !== NO_SEARCH_CODE) showError(error);
   }
 }
 
