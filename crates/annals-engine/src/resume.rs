@@ -2,6 +2,7 @@
 //!
 //! Claude Code looks for a session in the project of the folder that it is started in, and in no other one.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::chain::{Chain, Obstacle};
@@ -61,7 +62,7 @@ fn folder(engine: &Engine, file: &TranscriptFile) -> Result<Option<PathBuf>, Err
     let failed = |source| Error::read(&file.path, source);
     let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
     while let Some(entry) = reader.read().map_err(failed)? {
-        let folder = entry.view::<User>().and_then(|user| user.cwd().map(|cwd| cwd.into_owned()));
+        let folder = entry.view::<User>().and_then(|user| user.cwd().map(Cow::into_owned));
         if let Some(folder) = folder.filter(|folder| is_it(folder)) {
             return Ok(Some(folder.into()));
         }

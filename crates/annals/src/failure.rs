@@ -299,7 +299,7 @@ impl From<annals_engine::Error> for Failure {
             hints.push(format!("… and {} more", candidates.len() - MAX_CANDIDATES));
         }
         if !candidates.is_empty() {
-            hints.push("give more of the id or the title, or the path of the transcript if the ids are equal".into());
+            hints.push("give more of the id or the title, or the path of the transcript".into());
         }
         if error.is_not_found() && error.nearest().is_empty() {
             hints.push(

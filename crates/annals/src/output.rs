@@ -67,9 +67,19 @@ pub(crate) fn stdout_for(json: bool) -> Box<dyn Write> {
 
 /// Returns the width of the terminal that standard output goes to; `COLUMNS` overrides it. `None` if it is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
-    let given = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let columns = if io::stdout().is_terminal() { given.or_else(size) } else { None };
+    width_of(&io::stdout(), size)
+}
+
+/// Returns the same of the terminal that messages go to.
+pub(crate) fn message_columns() -> Option<usize> {
+    let size = || terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+    width_of(&io::stderr(), size)
+}
+
+fn width_of(stream: &impl IsTerminal, size: impl FnOnce() -> Option<usize>) -> Option<usize> {
+    let given = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = if stream.is_terminal() { given.or_else(size) } else { None };
     columns.filter(|&width| width > 0)
 }
 
@@ -116,8 +126,7 @@ pub(crate) fn ask(question: &str) -> Result<bool, Failure> {
 /// Writes a line with a label to stderr, wrapped if it is a terminal. A failure is ignored: there is no other place to report it.
 fn stderr_line(style: Style, label: &str, text: &str) {
     let mut stderr = AutoStream::auto(io::stderr());
-    let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
-    let width = width.filter(|&width| width > 0).map_or(usize::MAX, |width| width.min(WIDEST_PROSE));
+    let width = message_columns().map_or(usize::MAX, |width| width.min(WIDEST_PROSE));
     let line = format!("{label}{text}");
     for row in wrap::rows(&line, width) {
         let row = &line[row];
@@ -142,6 +151,14 @@ pub(crate) fn json_line_as_is(
     value: &impl Serialize,
 ) -> Result<(), Failure> {
     writeln!(out, "{}", annals_api::json_line(value)?)?;
+    Ok(())
+}
+
+/// Prints a line of prose, wrapped on a terminal.
+pub(crate) fn paragraph(out: &mut impl Write, text: &str) -> Result<(), Failure> {
+    for row in wrap::rows(text, prose_columns().unwrap_or(usize::MAX)) {
+        writeln!(out, "{}", &text[row])?;
+    }
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Names as a person remembers them: a title in another case, a part of a title, words of the first prompt; and the sessions
 //! that a misspelt name may mean.
 
-use std::cmp::Ordering;
 use std::ffi::OsStr;
 
 use crate::catalog::{ArchiveFilter, ListOptions, SessionRow};
@@ -89,7 +88,7 @@ fn similar<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
         .filter(|(score, _)| *score >= SIMILAR)
         .collect();
     // The sort is stable, so equals stay in the order of the list: most recent first.
-    scored.sort_by(|(one, _), (other, _)| other.partial_cmp(one).unwrap_or(Ordering::Equal));
+    scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     scored.into_iter().map(|(_, row)| row).collect()
 }
 

@@ -111,7 +111,8 @@ fn groups(command: &Command, columns: usize) -> String {
         if members.is_empty() {
             continue;
         }
-        text += &format!("{title}:\n");
+        text.push_str(title);
+        text.push_str(":\n");
         members.iter().for_each(|member| text += &entry(member, columns));
         text.push('\n');
     }

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use crate::output;
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Show {
     /// A session: its id or at least 4 characters of it, its title or a part of it, words of its first prompt, `latest`, or the
     /// path of a transcript; or an agent: its id or at least 4 characters of it

@@ -48,8 +48,7 @@ mod tests {
     fn commands_of_other_programs_are_translated() {
         let command = super::super::command();
         let said = |name: &str| {
-            let error = command.clone().try_get_matches_from(["annals", name]).unwrap_err();
-            let mut error = error;
+            let mut error = command.clone().try_get_matches_from(["annals", name]).unwrap_err();
             suggest(&mut error, &command);
             error.to_string()
         };

@@ -127,11 +127,11 @@ fn print_counts(
         _ => "no times".to_owned(),
     };
     let lines = output::count(usize::try_from(stats.lines).unwrap_or(usize::MAX), "line");
-    writeln!(out, "{lines}, {}, {span}", output::size(stats.bytes))?;
+    output::paragraph(out, &format!("{lines}, {}, {span}", output::size(stats.bytes)))?;
     let duration =
         duration_ms.map(|ms| format!("{} from the first to the last entry, ", output::duration(ms)));
     let active = output::duration(stats.active_ms);
-    writeln!(out, "time: {}{active} in turns", duration.unwrap_or_default())?;
+    output::paragraph(out, &format!("time: {}{active} in turns", duration.unwrap_or_default()))?;
     let tokens = [
         ("input", stats.usage.input),
         ("output", stats.usage.output),
@@ -139,13 +139,10 @@ fn print_counts(
         ("cache read", stats.usage.cache_read),
     ];
     let tokens = tokens.map(|(name, count)| format!("{name} {}", output::number(count)));
-    writeln!(out, "tokens: {}", tokens.join(", "))?;
+    output::paragraph(out, &format!("tokens: {}", tokens.join(", ")))?;
     let versions: Vec<_> = stats.versions.iter().map(|version| output::clean(version)).collect();
-    writeln!(
-        out,
-        "Claude Code versions: {}",
-        if versions.is_empty() { "-".to_owned() } else { versions.join(", ") }
-    )?;
+    let versions = if versions.is_empty() { "-".to_owned() } else { versions.join(", ") };
+    output::paragraph(out, &format!("Claude Code versions: {versions}"))?;
     let errors: u64 = stats.tools.values().map(|tool| tool.errors).sum();
     let counted = [
         ("turns", stats.turns),
@@ -158,7 +155,7 @@ fn print_counts(
     ];
     let counted: Vec<_> =
         counted.iter().map(|(name, count)| format!("{name} {}", output::number(*count))).collect();
-    writeln!(out, "{}", counted.join(", "))?;
+    output::paragraph(out, &counted.join(", "))?;
     let mut types = Table::new(&["entries", ">number"]);
     for (name, number) in &stats.types {
         types.row(&[name.clone(), output::number(*number)]);

@@ -25,6 +25,7 @@ use crate::failure::Failure;
 
 /// How much of a conversation is printed.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Detail {
     /// Whether subagents' conversations are printed where they were started.
     pub(crate) subagents: bool,

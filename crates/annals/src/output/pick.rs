@@ -6,7 +6,7 @@ use annals_engine::{Candidate, SessionRow};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-use super::{ago, clean, cut, cut_start, one_line, without_escapes};
+use super::{ago, clean, cut, cut_start, message_columns, one_line, without_escapes};
 use crate::failure::Failure;
 
 /// The most lines of a list at a time.
@@ -24,7 +24,7 @@ pub(crate) fn is_possible() -> bool {
 
 /// Lets the user choose one of several lines; returns its index.
 pub(crate) fn one_of(question: &str, lines: &[String]) -> Result<usize, Failure> {
-    let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+    let width = message_columns().unwrap_or(80);
     let lines: Vec<_> = lines.iter().map(|line| cut(line, width.saturating_sub(MARK + 1))).collect();
     let choice = dialoguer::Select::new()
         .with_prompt(clean(question))

@@ -138,7 +138,7 @@ fn an_ambiguous_agent_lists_its_candidates() {
     annals: `a5299` may be any of 2 agents
     hint: agent a5299999  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55/subagents/agent-a5299999.jsonl
     hint: agent a5299990  [home]/.claude/projects/-p/agent-a5299990.jsonl
-    hint: give more of the id, or the path of the transcript if the ids are equal
+    hint: give more of the id or the title, or the path of the transcript
     ");
 }
 

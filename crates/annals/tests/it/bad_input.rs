@@ -36,7 +36,7 @@ fn a_missing_session_is_named() {
     assert_eq!(codes, [1, 1, 1]);
     assert_snapshot!(message, @"
     annals: no session `ffff`
-    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted sessions
+    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript, and where it is only read also by a part of its title or words of its first prompt; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted sessions
     ");
 }
 
@@ -48,9 +48,9 @@ fn an_ambiguous_session_lists_its_candidates() {
     assert_eq!(codes, [2, 2, 2]);
     assert_snapshot!(message, @"
     annals: `3e11` may be any of 2 sessions
-    hint: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl
+    hint: 3e11a6b4  2026-03-01        /home/mia/tea                 Tea timer
     hint: 3e11ffff-0000-4000-8000-000000000000  [home]/.claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl
-    hint: give more of the id, or the path of the transcript if the ids are equal
+    hint: give more of the id or the title, or the path of the transcript
     ");
 }
 

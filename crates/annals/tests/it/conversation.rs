@@ -29,6 +29,13 @@ fn shown(transcript: &impl ToString, args: &[&str]) -> String {
 #[test]
 fn a_conversation_reads_from_top_to_bottom() {
     assert_snapshot!(on_sample(&["show", "Tea presets"]).stdout, @r#"
+    Tea presets
+    session  a6ad034d-44e0-4c06-8f1e-c7794055cdb3
+    project  /home/mia/tea-timer
+    branch   steep-presets
+    model    claude-opus-5-5
+    time     2026-11-16 08:02 +00:00 to 2026-11-16 08:04 +00:00
+    turns    3
 
     ── 1  2026-11-16 08:02 +00:00
     ❯ The timer only knows "3 minutes". Add presets for green, oolong and black tea 🍵
@@ -232,6 +239,13 @@ fn a_subagent_in_the_same_file_is_shown_on_request() {
         .with("isSidechain", true)
         .record("mode", json!({"mode": "normal"}));
     assert_snapshot!(shown(&lines, &[]), @"
+    Ask an agent
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-opus-5-5
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:00 +00:00
+    turns    1
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Ask an agent
@@ -240,6 +254,13 @@ fn a_subagent_in_the_same_file_is_shown_on_request() {
     ┄┄ subagent: 1 entry ┄┄
     ");
     assert_snapshot!(shown(&lines, &["--subagents"]), @"
+    Ask an agent
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-opus-5-5
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:00 +00:00
+    turns    1
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Ask an agent
@@ -263,6 +284,13 @@ fn branches_end_where_the_conversation_goes_on() {
         .after("a1")
         .user("right", "Go right");
     assert_snapshot!(shown(&lines, &[]), @"
+    Begin
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-opus-5-5
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:00 +00:00
+    turns    2
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Begin
@@ -279,6 +307,13 @@ fn branches_end_where_the_conversation_goes_on() {
     assert!(turn.contains("Begun") && !turn.contains("left") && !turn.contains("right"), "{turn}");
     let again = lines.after("a1").user("right", "Go right");
     assert_snapshot!(shown(&again, &[]), @"
+    Begin
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-opus-5-5
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:00 +00:00
+    turns    2
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Begin
@@ -305,6 +340,13 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
         .user("u2", "Sunday")
         .assistant("a2", |reply| reply.text("Sunday it is."));
     assert_snapshot!(shown(&lines, &[]), @"
+    Plan a tea party
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-opus-5-5
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:00 +00:00
+    turns    2
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Plan a tea party
@@ -353,6 +395,13 @@ fn roots_in_the_middle_are_shown_for_what_they_are() {
         shown(&std::fs::read_to_string(session).unwrap(), &["--tools", "none"])
     };
     assert_snapshot!(case("context-cleared-without-hooks"), @"
+    Plan a timer for black tea.
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-sonnet-4-5
+    time     2026-02-20 08:00 +00:00 to 2026-02-20 08:00 +00:00
+    turns    2
 
     ── 1  2026-02-20 08:00 +00:00
     ❯ Plan a timer for black tea.
@@ -366,6 +415,13 @@ fn roots_in_the_middle_are_shown_for_what_they_are() {
     ● Done.
     ");
     assert_snapshot!(case("rewind-to-start"), @"
+    Paint the kettle red.
+    session  s.jsonl
+    project  
+    branch   main
+    model    claude-sonnet-4-5
+    time     2026-02-20 08:00 +00:00 to 2026-02-20 08:00 +00:00
+    turns    1
     ┄┄ left behind: 8 entries (--leaf 5d0c7c13) ┄┄
     ┊ ❯ Paint the kettle red.
     ┊ ● It is red.
@@ -417,6 +473,12 @@ fn subagents_that_no_known_call_started_come_last_and_each_once() {
     home.write(format!("{agents}/agent-a1.meta.json"), r#"{"toolUseId":"t1","description":"Known"}"#);
     home.write(format!("{agents}/agent-a2.jsonl"), says("Started by nobody"));
     assert_snapshot!(crate::annals(&home, &["show", "latest", "--subagents"]).stdout, @"
+    Tea timer
+    session  3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+    project  /home/mia/tea
+    model    claude-opus-5-5
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:00 +00:00
+    turns    1
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Why is 天气 empty?
@@ -480,6 +542,10 @@ fn of_every_kind() -> Vec<String> {
 #[test]
 fn everything_that_is_shown_has_its_line() {
     assert_snapshot!(shown(&of_every_kind().join("\n"), &[]), @"
+    Look at this and that
+    session  s.jsonl
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:07 +00:00
+    turns    2
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -552,7 +618,11 @@ fn an_argument_that_the_line_of_its_call_cuts_is_printed_in_full() {
 
 #[test]
 fn what_is_asked_for_is_unfolded_or_left_out() {
-    assert_snapshot!(shown(&of_every_kind().join("\n"), &["--expand", "--tools", "full"]), @"
+    assert_snapshot!(shown(&of_every_kind().join("\n"), &["--expand", "--tools", "full"]), @r#"
+    Look at this and that
+    session  s.jsonl
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:07 +00:00
+    turns    2
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this
@@ -607,9 +677,13 @@ fn what_is_asked_for_is_unfolded_or_left_out() {
     ● Behind a gap
     ┄┄ line 23: no JSON at all ┄┄
       [file a.txt]
-          {\"type\":\"file\",\"filename\":\"a.txt\"}
-    ");
+          {"type":"file","filename":"a.txt"}
+    "#);
     assert_snapshot!(shown(&of_every_kind().join("\n"), &["--no-thinking", "--tools", "none"]), @"
+    Look at this and that
+    session  s.jsonl
+    time     2026-03-01 10:00 +00:00 to 2026-03-01 10:07 +00:00
+    turns    2
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ Look at this

@@ -136,7 +136,9 @@ fn every_command_fits_into_80_and_200_columns() {
             ("ambiguous", "show e"),
         ] {
             let text = printed(&home, columns, args);
-            let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+            // A path stays whole, so that it can be copied.
+            let prose = text.lines().filter(|line| !line.contains("[home]"));
+            let widest = prose.map(UnicodeWidthStr::width).max().unwrap_or(0);
             assert!(widest <= columns, "{name}: {widest} of {columns} columns\n{text}");
             assert_snapshot!(format!("{name}_{columns}"), text);
         }

@@ -178,7 +178,7 @@ fn a_fork_ends_with_the_message_asked_for_and_takes_side_files_along() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
     annals: no entry begins with `nowhere`
-    hint: `annals show SESSION --json` prints the uuids of entries
+    hint: `annals show SESSION --ids` prints the uuids of messages, `--json` those of all entries
     ");
 }
 
