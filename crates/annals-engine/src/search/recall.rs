@@ -80,10 +80,17 @@ fn is_plain(text: &str) -> bool {
     })
 }
 
-/// Returns the words of a text: runs of letters and digits, in lower case.
+/// Returns the words of a text: runs of letters and digits, in lower case. Emoji and other signs stand between words, so that
+/// those beside them are no phrase.
 fn words(text: &str) -> Vec<String> {
-    let runs = text.split(|character: char| !character.is_alphanumeric());
-    runs.filter(|run| !run.is_empty()).map(str::to_lowercase).collect()
+    let is_sign = |character: char| !character.is_ascii() && !character.is_alphanumeric();
+    let is_separator = |character: char| character.is_ascii() && !character.is_ascii_alphanumeric();
+    let pieces = text.split(is_separator).flat_map(|run| run.split_inclusive(is_sign));
+    let words = pieces.flat_map(|piece| {
+        let end = piece.trim_end_matches(is_sign).len();
+        [&piece[..end], &piece[end..]]
+    });
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 fn is_cjk(character: char) -> bool {
