@@ -597,10 +597,18 @@ mod tests {
             .user("u1", "Boil a/b \"water\"\nnow 水壶 \u{1b}[31mred")
             .user("u2", "<command-name>/review</command-name><command-args>main.rs</command-args>")
             .assistant("a1", |reply| {
-                reply.thinking("Hmm, water").text("Yes").tool("t1", "Bash", json!({"command": "ls a/b", "n": 42}))
+                reply.thinking("Hmm, water").text("Yes").tool(
+                    "t1",
+                    "Bash",
+                    json!({"command": "ls a/b", "n": 42}),
+                )
             })
             .result("u3", "t1", "water\tand tea")
-            .message("system", "s1", json!({"subtype": "compact_boundary", "compactMetadata": {"preTokens": 7}}))
+            .message(
+                "system",
+                "s1",
+                json!({"subtype": "compact_boundary", "compactMetadata": {"preTokens": 7}}),
+            )
             .title("水壶 water")
             .to_string();
         let escaped = lines.replace('水', "\\u6c34").replace("Yes", "\\u0059es");
@@ -625,7 +633,8 @@ mod tests {
             let pattern = Pattern::fixed(pattern).unwrap();
             let scan = |filter: &dyn TextFilter| {
                 let answer = engine.scan(&pattern, &query, filter, &options).unwrap();
-                let hits = answer.hits.iter().map(|hit| (hit.entry.clone(), hit.part, hit.snippet.text.clone()));
+                let hits =
+                    answer.hits.iter().map(|hit| (hit.entry.clone(), hit.part, hit.snippet.text.clone()));
                 (answer.total, hits.collect::<Vec<_>>())
             };
             let (total, hits) = scan(&Unfiltered);
