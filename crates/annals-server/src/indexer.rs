@@ -1,5 +1,6 @@
 //! Keeps the search index up to date while the server runs.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use annals_engine::{Engine, FollowOptions, IndexOptions};
 /// How long the thread waits for changes before it looks whether it should end.
 const WAIT: Duration = Duration::from_secs(1);
 /// Changes that follow each other closely are indexed together.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A thread that indexes what is new. It ends when this is dropped; what it has indexed stays.
 #[derive(Debug)]
@@ -44,20 +45,31 @@ fn keep(engine: &Engine, masking: &Masking, poll: bool, is_over: &AtomicBool) {
     while !is_over.load(Ordering::Relaxed) {
         if is_behind {
             is_behind = !update(engine, masking, is_over);
-            thread::sleep(PAUSE);
         }
-        let before = is_behind;
-        let mut has_changed = false;
-        follower.wait(WAIT, |_, _| has_changed = true);
-        is_behind = before || has_changed;
+        let mut changed = BTreeSet::new();
+        follower.wait(WAIT, |file, _| {
+            changed.insert(file.path.clone());
+        });
+        if changed.is_empty() || is_behind {
+            continue;
+        }
+        // If the changed files cannot be indexed alone, everything is compared in the next round.
+        let changed: Vec<_> = changed.into_iter().collect();
+        let updated = engine.update_index_files(masking, &options(), &changed);
+        is_behind = !updated.is_ok_and(|report| report.is_complete && report.errors.is_empty());
+        thread::sleep(PAUSE);
     }
 }
 
 /// Indexes what is new. Returns whether everything is indexed; another process may be at work, or the disk may be full.
 fn update(engine: &Engine, masking: &Masking, is_over: &AtomicBool) -> bool {
-    let options = IndexOptions { wait: Duration::ZERO, ..IndexOptions::default() };
-    let report = engine.update_index(masking, &options, |_| {
+    let report = engine.update_index(masking, &options(), |_| {
         if is_over.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     report.is_ok_and(|report| report.is_complete)
+}
+
+/// Returns options that never wait for another process: it may be at work for minutes, and the server has to end.
+fn options() -> IndexOptions {
+    IndexOptions { wait: Duration::ZERO, ..IndexOptions::default() }
 }

@@ -59,7 +59,7 @@ pub(crate) use read::{Check, Lineage, OneSession, Stats, Tools};
 pub(crate) use record::Record;
 pub(crate) use resume::Resume;
 #[cfg(feature = "search")]
-pub(crate) use search::{Search, SearchFilters, SearchOrder, SearchPart, SearchRole};
+pub(crate) use search::{Search, SearchOrder, SearchPart, SearchRole};
 pub(crate) use serve::Serve;
 pub(crate) use show::{Show, Turns, View};
 pub(crate) use tail::Tail;

@@ -54,33 +54,11 @@ fn read_all(engine: &Engine, files: Vec<TranscriptFile>) -> (Vec<Report>, Option
     (read.collect(), code)
 }
 
-/// Removes the words of transcripts that are gone from the search index, if there is one. A session that was permanently
-/// removed leaves nothing there.
-#[cfg(feature = "search")]
-fn forget_removed(engine: &Engine) {
-    if !engine.home().search_index().exists() {
-        return;
-    }
-    // The removed files go first; new ones are left for the next search.
-    let stop_at_once = |_| std::ops::ControlFlow::Break(());
-    let updated = index_masking(engine).and_then(|masking| {
-        Ok(engine.update_index(&masking, &annals_engine::IndexOptions::default(), stop_at_once)?)
-    });
-    if let Err(failure) = updated {
-        output::complain("the session is gone, and its words are still in the search index");
-        failure.report();
-        output::hint("`annals index update` removes them");
-    }
-}
-
 /// Returns how text is masked before it is indexed: always, whatever is shown.
 #[cfg(feature = "search")]
 fn index_masking(engine: &Engine) -> Result<annals_api::Masking, Failure> {
     annals_api::Masking::with_rules_in(engine.home().path()).map_err(|error| Failure::secret_rules(&error))
 }
-
-#[cfg(not(feature = "search"))]
-fn forget_removed(_: &Engine) {}
 
 /// Returns the transcripts that an argument names; without one, those of all sessions. Complains about folders that cannot
 /// be read, and notes how many files were skipped.

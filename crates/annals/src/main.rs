@@ -8,7 +8,6 @@ mod commands;
 mod failure;
 mod output;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use annals_api::Masking;

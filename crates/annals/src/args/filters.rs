@@ -104,7 +104,7 @@ pub(super) fn text(value: &str) -> Result<String, String> {
 }
 
 /// Parses the path of a filter; for the same reason, it names more than the root of the disk.
-fn file(path: &str) -> Result<String, String> {
+pub(super) fn file(path: &str) -> Result<String, String> {
     if !path.trim().is_empty() && path.trim().trim_matches(['/', '\\']).is_empty() {
         return Err("it names the whole disk; name a file or a folder".to_owned());
     }
@@ -112,7 +112,7 @@ fn file(path: &str) -> Result<String, String> {
 }
 
 /// Checks the path of a project, which need not be valid Unicode.
-fn folder(path: PathBuf) -> Result<PathBuf, String> {
+pub(super) fn folder(path: PathBuf) -> Result<PathBuf, String> {
     text(&path.to_string_lossy()).map(|_| path)
 }
 

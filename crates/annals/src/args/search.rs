@@ -8,8 +8,7 @@ use clap::{CommandFactory, ValueEnum};
 use jiff::Timestamp;
 
 use super::Args;
-use super::filters::{file, folder, text};
-use super::list::at_least_one;
+use super::filters::{at_least_one, file, folder, text};
 use super::moment::{end, moment};
 
 pub(super) const SEARCH_HELP: &str = "\

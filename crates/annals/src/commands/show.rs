@@ -55,7 +55,10 @@ fn full(
     let turns = conversation.turns().len();
     if args.turn.as_ref().is_some_and(|range| range.is_empty() || *range.start() > turns || *range.end() == 0)
     {
-        return Err(Failure::without_hint(format!("there is no such turn: the session has {}", output::count(turns, "turn"))));
+        return Err(Failure::without_hint(format!(
+            "there is no such turn: the session has {}",
+            output::count(turns, "turn")
+        )));
     }
     let at = args.at.as_deref().map(|at| At::find(conversation, at)).transpose()?;
     let selected = match (&at, &args.turn) {

@@ -56,7 +56,6 @@ fn delete_one(
     } else if args.purge {
         confirm_purge(&what, args.yes)?;
         engine.purge(&engine.delete(file, args.safety.force)?)?;
-        super::forget_removed(engine);
         format!("permanently removed: {what}")
     } else {
         let trashed = engine.delete(file, args.safety.force)?;
@@ -123,7 +122,6 @@ fn confirm_purge(what: &str, yes: bool) -> Result<(), Failure> {
 fn purge(engine: &Engine, trashed: &TrashEntry, dry_run: bool, global: &Global) -> Result<ExitCode, Failure> {
     if !dry_run {
         engine.purge(trashed)?;
-        super::forget_removed(engine);
     }
     let text = if dry_run {
         "would permanently remove from the trash:"

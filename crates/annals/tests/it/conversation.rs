@@ -172,7 +172,10 @@ fn the_json_of_a_conversation_has_the_agreed_shapes() {
 fn what_is_not_there_is_said() {
     let home = crate::small_home();
     let turn = crate::annals(&home, &["show", "latest", "--turn", "9"]);
-    assert_eq!((turn.code, turn.stderr.as_str()), (Some(1), "annals: there is no such turn: the session has 1 turn\n"));
+    assert_eq!(
+        (turn.code, turn.stderr.as_str()),
+        (Some(1), "annals: there is no such turn: the session has 1 turn\n")
+    );
     assert_eq!(crate::annals(&home, &["show", "latest", "--turn", "x"]).code, Some(2));
     assert_eq!(crate::annals(&home, &["show", "latest", "--turn", "1", "--view", "model"]).code, Some(2));
     home.write("notes.jsonl", "just text\n");
