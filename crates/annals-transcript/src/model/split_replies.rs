@@ -29,18 +29,14 @@ pub(super) fn regroup(session: &Session, fragments: &mut Vec<Fragment<'_>>) {
         if early.is_empty() && !reply.is_split {
             continue;
         }
-        let goes_first = |other: usize| !reply.is_split || line_of(session, &fragments[other]) == Some(id);
-        for other in position + 1..=reply.last {
-            if goes_first(other) && !std::mem::replace(&mut is_done[other], true) {
-                order.push(other);
-            }
-        }
+        let is_line = |other: usize| line_of(session, &fragments[other]) == Some(id);
+        let behind = (position + 1..=reply.last).filter(|&other| !is_done[other]);
+        let (lines, others): (Vec<usize>, Vec<usize>) =
+            behind.partition(|&other| !reply.is_split || is_line(other));
+        lines.iter().chain(&others).for_each(|&other| is_done[other] = true);
+        order.extend(lines);
         order.extend(early);
-        for other in position + 1..=reply.last {
-            if !std::mem::replace(&mut is_done[other], true) {
-                order.push(other);
-            }
-        }
+        order.extend(others);
     }
     *fragments = order.into_iter().map(|position| fragments[position]).collect();
 }

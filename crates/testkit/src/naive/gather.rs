@@ -55,9 +55,9 @@ impl File {
         missing.extend(elsewhere.into_iter().map(|entry| (line_of(entry).max(behind_lines), entry)));
         taken.extend(missing.iter().map(|(_, entry)| *entry));
 
-        let is_line = |entry: &&Entry| entry.reply() == Some(reply);
-        let start = path.iter().position(|entry| is_line(&entry)).unwrap_or(0);
-        let end = path.iter().rposition(|entry| is_line(&entry)).unwrap_or(0) + 1;
+        let is_line = |entry: &Entry| entry.reply() == Some(reply);
+        let start = path.iter().position(|entry| is_line(entry)).unwrap_or(0);
+        let end = path.iter().rposition(|entry| is_line(entry)).unwrap_or(0) + 1;
         let end = end + path[end..].iter().take_while(|entry| continues(entry, Some(reply))).count();
         let mut behind = Vec::new();
         if lines.iter().any(|line| !line.calls().is_empty()) {
@@ -110,7 +110,7 @@ impl File {
     /// its parent.
     fn callers_elsewhere(&self, result: &Entry) -> Vec<&Entry> {
         let parent = self.parent(result);
-        let calls = parent.map(|parent| parent.calls()).unwrap_or_default();
+        let calls = parent.map(Entry::calls).unwrap_or_default();
         if result.results().iter().all(|call| calls.contains(call)) {
             return Vec::new();
         }

@@ -23,7 +23,7 @@ pub(super) fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
             out.push(Draft { blocks, ..draft });
         } else {
             out.extend(missing_results(&open));
-            let blocks = first_calls(&mut called, draft.blocks);
+            let blocks = first_calls(&mut called, &draft.blocks);
             out.push(Draft { blocks, ..draft });
         }
     }
@@ -34,8 +34,8 @@ pub(super) fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
 
 /// Returns the blocks of a reply without empty text and without calls whose id was called before; a placeholder if
 /// nothing is left.
-fn first_calls(called: &mut Vec<String>, blocks: Vec<Value>) -> Vec<Value> {
-    let blocks = without_empty_text(&blocks);
+fn first_calls(called: &mut Vec<String>, blocks: &[Value]) -> Vec<Value> {
+    let blocks = without_empty_text(blocks);
     if blocks.is_empty() {
         return vec![made_text("(no content)")];
     }
