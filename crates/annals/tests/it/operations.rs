@@ -502,7 +502,7 @@ fn one_entry_is_taken_out_and_the_others_keep_their_bytes() {
     assert_eq!(ran.code, Some(1));
     assert_snapshot!(ran.stderr, @"
     annals: no entry begins with `u2`
-    hint: `annals show SESSION --json` prints the uuids of entries
+    hint: `annals show SESSION --ids` prints the uuids of messages, `--json` those of all entries
     ");
     rest(&path(&home));
     let ran = run(&home, &["tombstone", SESSION, "u1", "--limit", "0"]);

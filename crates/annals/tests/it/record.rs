@@ -256,7 +256,8 @@ fn a_subagent_has_a_file_and_facts_of_its_own_once_it_has_spoken() {
     let ran = feed(&home, &["record", "--session", "tea"], b"");
     assert_snapshot!(ran.stderr, @"
     annals: no session `tea`
-    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted sessions
+    hint: is it one of these?
+    hint: 3e11a6b4  2026-03-01        /home/mia/tea                 Tea timer
     ");
 }
 

@@ -289,7 +289,7 @@ fn bad_input_gets_a_clear_message_and_a_guess() {
     check(&run(&["kettle", "--josn"]), 1, &["`--josn` is no option"]);
     check(&run(&["role:me"]), 2, &["`role:` takes user, assistant, system, not `me`"]);
     check(&run(&["after:soon"]), 2, &["`soon` is not a date"]);
-    check(&run(&["x", "--since", "soon"]), 2, &["neither a date"]);
+    check(&run(&["x", "--since", "soon"]), 2, &["`soon` is not a date"]);
     check(&run(&["x", "--after", "soon"]), 2, &["no cursor of a search"]);
     check(&run(&["x", "--max-time", "soon"]), 2, &["not a time"]);
     check(&run(&["x", "--limit", "0"]), 2, &["at least 1"]);

@@ -150,6 +150,10 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
     let lines = [prompt, reply.replace("null", "\"user\""), context(1), context(2), context(3)];
     home.write("s.jsonl", lines.join("\n"));
     insta::assert_snapshot!(on_terminal(&home, 40, "show s.jsonl").replace('\u{1b}', "␛"), @"
+    ␛[1mHow long does the tea have to steep? 屏…␛[0m
+    ␛[2msession ␛[0m s.jsonl
+    ␛[2mtime    ␛[0m 2026-03-01 10:00 +00:00
+    ␛[2mturns   ␛[0m 1
 
     ␛[1m── 1  2026-03-01 10:00 +00:00␛[0m
     ␛[36m❯ ␛[0mHow long does the tea have to steep?

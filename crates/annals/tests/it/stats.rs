@@ -49,11 +49,6 @@ fn several_sessions_get_a_row_each_and_a_total() {
     let counted = annals(&home, &["stats"]);
     assert_eq!((counted.code, counted.stderr.as_str()), (Some(0), ""));
     assert_snapshot!(counted.stdout, @"
-    session     lines   size  replies  calls  errors  problems  last active (UTC)
-    4e11a6b4        2   39 B        0      0       0         1  -
-      agent a1      1  105 B        0      0       0         0  2026-03-02 00:00
-    3e11a6b4        4  814 B        1      1       1         0  2026-03-01 10:00
-
     2 sessions and 1 subagent
     7 lines, 958 B, 2026-03-01 10:00 to 2026-03-02 00:00 (UTC)
     time: 3.0 s in turns
@@ -76,6 +71,11 @@ fn several_sessions_get_a_row_each_and_a_total() {
 
     tools  calls  errors
     Bash       1       1
+
+    session     lines   size  replies  calls  errors  problems  last active (UTC)
+    4e11a6b4        2   39 B        0      0       0         1  -
+      agent a1      1  105 B        0      0       0         0  2026-03-02 00:00
+    3e11a6b4        4  814 B        1      1       1         0  2026-03-01 10:00
     ");
 }
 
