@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
-    FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
+    FilesParams, FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
     ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams,
     SessionParams, Stats, StatsParams, StatusResult, TagParams, ToolsParams, ToolsResult, TrashResult,
     TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams, WatchResult, notification,
@@ -56,7 +56,7 @@ impl Generators {
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
-            Method::HistoryFiles => self.both::<SessionParams, FilesResult>(),
+            Method::HistoryFiles => self.both::<FilesParams, FilesResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),
             Method::HistoryArchive | Method::HistoryUnarchive => self.both::<SessionParams, ChangeResult>(),
