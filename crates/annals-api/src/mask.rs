@@ -151,13 +151,20 @@ impl Masking {
 
     /// Masks an object of the command line, which says how many values were masked in it. Returns that number, too.
     pub fn line(&self, json: String) -> (String, usize) {
-        self.json(json, Items::Whole)
+        let masked = self.masker().mask_json(&json, Items::Whole);
+        match masked.json {
+            Cow::Borrowed(_) => (json, 0),
+            Cow::Owned(changed) => (text(changed), masked.count),
+        }
     }
 
     /// Masks the result of a method; the objects in its lists say how many values were masked in them.
     pub fn result(&self, json: Box<RawValue>) -> Box<RawValue> {
-        let (json, _) = self.json(Box::<str>::from(json).into_string(), Items::Elements);
-        RawValue::from_string(json).expect("masked JSON is JSON")
+        // JSON in which nothing was masked is not checked again.
+        match self.masker().mask_json(json.get(), Items::Elements).json {
+            Cow::Borrowed(_) => json,
+            Cow::Owned(masked) => RawValue::from_string(text(masked)).expect("masked JSON is JSON"),
+        }
     }
 
     /// Masks a line of a transcript before it is converted to something else. Returns how many values were masked, too.
@@ -170,15 +177,11 @@ impl Masking {
     pub fn wire<T: Serialize + DeserializeOwned>(&self, value: &T) -> serde_json::Result<T> {
         serde_json::from_str(&self.line(serde_json::to_string(value)?).0)
     }
+}
 
-    fn json(&self, json: String, items: Items) -> (String, usize) {
-        let masked = self.masker().mask_json(&json, items);
-        let count = masked.count;
-        match masked.json {
-            Cow::Borrowed(_) => (json, 0),
-            Cow::Owned(masked) => (String::from_utf8(masked).expect("whole characters are masked"), count),
-        }
-    }
+/// Returns masked JSON as text.
+fn text(masked: Vec<u8>) -> String {
+    String::from_utf8(masked).expect("whole characters are masked")
 }
 
 /// Serializes a value for a peer, masked unless the peer may see everything.

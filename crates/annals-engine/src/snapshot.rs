@@ -99,11 +99,15 @@ impl Snapshot {
     /// Resolves the conversation that ends in the entry whose uuid begins with `leaf`, or the one that Claude Code would
     /// resume. A turn after a pause of more than `pause_ms` is a resumption.
     pub fn conversation(&self, leaf: Option<&str>, pause_ms: i64) -> Result<Conversation<'_>, Error> {
-        let chain = match leaf {
-            Some(leaf) => self.chain_ending_in(leaf)?,
-            None => Chain::build(&self.session),
-        };
-        Conversation::along(self, chain, pause_ms)
+        Conversation::along(self, self.chain(leaf)?, pause_ms)
+    }
+
+    /// Resolves the chain that ends in the entry whose uuid begins with `leaf`, or the one that Claude Code would resume.
+    pub fn chain(&self, leaf: Option<&str>) -> Result<Chain<'_>, Error> {
+        match leaf {
+            Some(leaf) => self.chain_ending_in(leaf),
+            None => Ok(Chain::build(&self.session)),
+        }
     }
 
     fn chain_ending_in(&self, leaf: &str) -> Result<Chain<'_>, Error> {

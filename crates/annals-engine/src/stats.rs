@@ -98,7 +98,7 @@ impl Stats {
             self.add_version(entry);
         }
         if let Some(reply) = entry.view::<Assistant>() {
-            self.add_reply(&reply);
+            self.add_reply(entry, &reply);
         }
         if head.kind.is_prompt_or_reply() {
             self.add_content(entry.content());
@@ -171,9 +171,11 @@ impl Stats {
         }
     }
 
-    fn add_reply(&mut self, reply: &Assistant<'_>) {
-        let is_new = self.replies.add(reply.message_id().map(String::from), (), reply);
-        if let Some(model) = reply.model().filter(|_| is_new) {
+    fn add_reply(&mut self, entry: &Entry<'_>, reply: &Assistant<'_>) {
+        let fields = reply.message_fields();
+        let id = entry.head().message_id.map(|id| id.decode().into_owned());
+        let is_new = self.replies.add(id, (), Tokens::of_usage(fields.usage));
+        if let Some(model) = fields.model.filter(|_| is_new) {
             count(&mut self.models, &model);
         }
     }

@@ -12,10 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr2, memmem};
 
 use crate::boundary::whole_json_escapes;
-use crate::mark;
 use crate::masker::Masker;
 use crate::prefilter::Seen;
 use crate::rule::Candidate;
+use crate::{entropy, mark};
 
 /// What JSON of some origin consists of.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,6 +91,7 @@ impl Masker {
             stack: Vec::new(),
             edits: Vec::new(),
             count: 0,
+            open_key: None,
             look_ahead: LONGEST_KEY + 8 * json.len(),
         };
         rewrite.run();
@@ -154,6 +155,10 @@ const KEY_ENDS: &[u8] = b"-----END ";
 /// How far behind the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
 const LONGEST_KEY: usize = 64 * 1024;
 
+/// How long a line of a key is at most, with what may stand before it, such as its number. Longer strings behind the first
+/// line of a key are masked only if they are in the same array.
+const LONGEST_KEY_LINE: usize = 128;
+
 /// The rule that masks private keys.
 const KEY_RULE: &str = "private-key";
 
@@ -210,6 +215,8 @@ struct Rewrite<'a> {
     stack: Vec<Frame>,
     edits: Vec<Edit>,
     count: usize,
+    /// The end of the string with the first line of a private key, until a string has its last line.
+    open_key: Option<usize>,
     /// How many bytes may still be searched for the last lines of private keys.
     look_ahead: usize,
 }
@@ -309,7 +316,7 @@ impl Rewrite<'_> {
         if !is_key && (self.is_kept(&range) || self.bytes_member(&range)) {
             return;
         }
-        let mut end = self.line_of_private_key(&range);
+        let mut end = if is_key { range.start } else { self.line_of_private_key(&range) };
         for secret in &found {
             let masked = secret.secret.start.max(end)..secret.secret.end.min(range.end);
             let masked = self.whole_escapes(&range, end, masked);
@@ -322,21 +329,29 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Masks the lines of a private key that stand in strings of their own in an array. Returns the end of what was
-    /// masked in this string, or its start.
+    /// Masks the lines of a private key that stand in strings of their own: in an array, or in objects or arrays that follow
+    /// each other. Returns the end of what was masked in this string, or its start.
     fn line_of_private_key(&mut self, range: &Range<usize>) -> usize {
         let json = self.json;
         let line = &json[range.clone()];
-        let Some(array) = self.stack.last().filter(|frame| !frame.is_object) else { return range.start };
-        let state = array.private_key;
+        let array = self.stack.last().filter(|frame| !frame.is_object);
+        let state = array.map_or(PrivateKey::Outside, |array| array.private_key);
+        let is_near_key = self.open_key.is_some_and(|begin| range.start - begin <= LONGEST_KEY);
         let is_masked = match state {
-            PrivateKey::Outside => false,
+            PrivateKey::Outside => is_near_key && line.len() <= LONGEST_KEY_LINE && looks_random(line),
             PrivateKey::Whole => !is_blank(line),
             PrivateKey::WithoutEnd => looks_like_key(line),
         };
-        let next = self.private_key_behind(range, state);
-        if let Some(array) = self.stack.last_mut() {
-            array.private_key = next;
+        match key_at_end(line) {
+            Some(KeyLine::First) => self.open_key = Some(range.end),
+            Some(KeyLine::Last) => self.open_key = None,
+            None => {}
+        }
+        if array.is_some() {
+            let next = self.private_key_behind(range, state);
+            if let Some(array) = self.stack.last_mut() {
+                array.private_key = next;
+            }
         }
         let rule = self.masker.rules.iter().position(|rule| rule.name == KEY_RULE);
         let Some(rule) = rule.filter(|_| is_masked) else { return range.start };
@@ -353,16 +368,12 @@ impl Rewrite<'_> {
 
     /// Returns whether the string behind this one is a line of a private key.
     fn private_key_behind(&mut self, range: &Range<usize>, state: PrivateKey) -> PrivateKey {
-        let line = &self.json[range.clone()];
-        let ends_key = |text: &[u8]| memmem::find(text, KEY_ENDS).is_some();
-        let Some(begin) = memmem::rfind(line, KEY_BEGINS) else {
-            return if ends_key(line) { PrivateKey::Outside } else { state };
-        };
-        let behind = &line[begin..];
-        if memmem::find(behind, KEY_LINE).is_none() || ends_key(behind) {
-            return PrivateKey::Outside;
+        match key_at_end(&self.json[range.clone()]) {
+            None => state,
+            Some(KeyLine::Last) => PrivateKey::Outside,
+            Some(KeyLine::First) if self.has_end_of_key(range.end + 1) => PrivateKey::Whole,
+            Some(KeyLine::First) => PrivateKey::WithoutEnd,
         }
-        if self.has_end_of_key(range.end + 1) { PrivateKey::Whole } else { PrivateKey::WithoutEnd }
     }
 
     /// Returns whether a later string of the array at `from` has the last line of a private key.
@@ -372,12 +383,20 @@ impl Rewrite<'_> {
         // everything in its array is masked.
         let Some(left) = self.look_ahead.checked_sub(near.len()) else { return true };
         self.look_ahead = left;
-        let Some(end) = memmem::find(near, KEY_ENDS) else { return false };
+        if !ends_key(near) {
+            return false;
+        }
         let mut depth = 0_usize;
         let mut at = 0;
-        while at < end {
+        while at < near.len() {
             match near[at] {
-                b'"' => at = end_of_string(near, at + 1),
+                b'"' => {
+                    let end = end_of_string(near, at + 1);
+                    if depth == 0 && ends_key(&near[at + 1..end]) {
+                        return true;
+                    }
+                    at = end;
+                }
                 b'[' | b'{' => depth += 1,
                 b']' | b'}' if depth == 0 => return false,
                 b']' | b'}' => depth -= 1,
@@ -385,7 +404,7 @@ impl Rewrite<'_> {
             }
             at += 1;
         }
-        depth == 0
+        false
     }
 
     /// Masks a number or a word that a rule found: it becomes a string.
@@ -457,7 +476,7 @@ impl Rewrite<'_> {
             return;
         };
         let Ok(text) = std::str::from_utf8(&self.json[range.clone()]) else { return };
-        if from == range.end || text.chars().count() < *longest && !text.ends_with('…') {
+        if from == range.end || !may_be_cut(text.as_bytes(), *longest) {
             return;
         }
         let whole = text.trim_end_matches('…');
@@ -470,6 +489,19 @@ impl Rewrite<'_> {
             self.mask(masked, text);
         }
     }
+}
+
+/// Returns whether JSON goes on with a string that may have been cut after so many characters.
+pub(crate) fn may_begin_cut_text(json: &[u8], longest: usize) -> bool {
+    let [b'"', text @ ..] = json.trim_ascii_start() else { return false };
+    may_be_cut(&text[..end_of_string(text, 0)], longest)
+}
+
+/// Returns whether a text may have been cut after so many characters.
+fn may_be_cut(text: &[u8], longest: usize) -> bool {
+    let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
+    let has_length = || text.len() - text.iter().filter(is_continuation).count() >= longest;
+    text.ends_with("…".as_bytes()) || text.len() >= longest && has_length()
 }
 
 /// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
@@ -488,6 +520,27 @@ enum PrivateKey {
     WithoutEnd,
 }
 
+/// The line of a private key, or of a certificate, that a string has last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyLine {
+    /// The first line of a private key: the key goes on behind the string.
+    First,
+    /// The last line, or a line of something else: what follows belongs to no key.
+    Last,
+}
+
+/// Returns which line of a key a string has last; `None` if it has neither the first nor the last one.
+fn key_at_end(line: &[u8]) -> Option<KeyLine> {
+    let Some(begin) = memmem::rfind(line, KEY_BEGINS) else { return ends_key(line).then_some(KeyLine::Last) };
+    let behind = &line[begin..];
+    let is_open = memmem::find(behind, KEY_LINE).is_some() && !ends_key(behind);
+    Some(if is_open { KeyLine::First } else { KeyLine::Last })
+}
+
+fn ends_key(text: &[u8]) -> bool {
+    memmem::find(text, KEY_ENDS).is_some()
+}
+
 /// Returns whether a line of JSON text has nothing that a person sees, except for the sign of a patch.
 fn is_blank(line: &[u8]) -> bool {
     let line = if let [b' ' | b'+' | b'-', rest @ ..] = line { rest } else { line };
@@ -498,11 +551,22 @@ fn is_blank(line: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Returns whether a line has a run of base64 as private keys have them: long, with capitals, small letters and digits.
+/// Returns whether a line has a run of base64 as private keys have them.
 fn looks_like_key(line: &[u8]) -> bool {
+    runs_of_key(line).next().is_some()
+}
+
+/// Returns whether a line has such a run that looks random, too: the path of a file does not.
+fn looks_random(line: &[u8]) -> bool {
+    const LEAST_ENTROPY: f64 = 4.3;
+    runs_of_key(line).any(|run| entropy::bits_per_byte(run) >= LEAST_ENTROPY)
+}
+
+/// Returns the runs of base64 that are long and have capitals, small letters and digits.
+fn runs_of_key(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     const SHORTEST: usize = 24;
     let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
-    line.split(|byte| !is_base64(std::slice::from_ref(byte))).any(|run| {
+    line.split(|byte| !is_base64(std::slice::from_ref(byte))).filter(move |run| {
         run.len() >= SHORTEST
             && has(run, u8::is_ascii_uppercase)
             && has(run, u8::is_ascii_lowercase)

@@ -117,7 +117,7 @@ impl Masker {
 
     /// Returns the names of the rules, most specific first.
     pub fn rule_names(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().map(|rule| rule.name.as_str())
+        self.rules.iter().map(|rule| &*rule.name)
     }
 
     /// Finds the secrets of a whole text, in order and without overlaps.
@@ -156,9 +156,10 @@ impl Masker {
             let Some(mut attempt) = self.rules[rule].match_keyword(text, offset, starts_word) else { return };
             let marks = || marks.get_or_init(|| mark::marks(text.as_bytes(), &self.rules));
             attempt.accepted = attempt.accepted && !self.is_marked(text, marks(), &attempt, rule);
-            if attempt.resume() > 0 {
+            let resume_at = self.rules[rule].resume_after(&attempt);
+            if resume_at > 0 {
                 resume.resize(self.rules.len(), 0);
-                resume[rule] = attempt.resume();
+                resume[rule] = resume_at;
             }
             if attempt.accepted {
                 found.push(Candidate { matched: attempt.matched, secret: attempt.secret, rule });
@@ -176,3 +177,6 @@ impl Masker {
         mark.range.start < found.matched.end || mark.range.start == found.matched.end && is_prefix()
     }
 }
+
+#[cfg(test)]
+mod tests;

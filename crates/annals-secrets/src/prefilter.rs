@@ -60,6 +60,8 @@ enum Meaning {
     Escape,
     /// See [`Seen::hidden`].
     Hidden,
+    /// The key of a text that may have been cut after this many characters: see [`Seen::hidden`] if it was.
+    CutKey(usize),
 }
 
 /// Texts that belong to no rule and are found in the same pass.
@@ -96,8 +98,9 @@ impl Seen {
 impl Prefilter {
     pub(crate) fn new(rules: &[Rule], form: &JsonForm) -> Self {
         let signs = SIGNS.iter().map(|&(text, meaning)| Keyword::new(text, false, meaning));
-        let cut_keys = form.cut.iter().map(|(key, _)| format!("\"{key}\":"));
-        let cut_keys = cut_keys.map(|key| Keyword::new(key.as_bytes(), false, Meaning::Hidden));
+        let cut_keys = form.cut.iter().map(|(key, longest)| {
+            Keyword::new(format!("\"{key}\":").as_bytes(), false, Meaning::CutKey(*longest))
+        });
         let of_rules = rules.iter().enumerate().flat_map(|(index, rule)| keywords_of(index, rule));
         let mut keywords: Vec<_> = of_rules.chain(signs).chain(cut_keys).collect();
         let (first_pairs, last_pairs) = pairs(&keywords);
@@ -170,6 +173,9 @@ impl Prefilter {
                 Meaning::Rule(rule) => report(Hit { offset, rule }),
                 Meaning::Escape => seen.escape = true,
                 Meaning::Hidden => seen.hidden = true,
+                Meaning::CutKey(longest) => {
+                    seen.hidden |= json::may_begin_cut_text(&text[keyword.text.len()..], longest);
+                }
             }
         }
     }
@@ -307,15 +313,20 @@ mod tests {
 
     #[test]
     fn what_rules_do_not_see_is_seen_at_every_offset() {
-        let form = JsonForm { cut: &[("title", 300)], ..JsonForm::default() };
+        let form = JsonForm { cut: &[("title", 8)], ..JsonForm::default() };
         let prefilter = Prefilter::new(&rules::built_in(), &form);
         for (sign, escape, hidden) in [
             ("", false, false),
             (r"\u00", true, false),
             ("-----BEGIN ", false, true),
             (r#"{"bytes":""#, false, true),
-            (r#""title":"#, false, true),
-            (r#""titles":"#, false, false),
+            (r#""title":"a…""#, false, true),
+            (r#""title": "abcdefgh""#, false, true),
+            (r#""title":"\"abcdef""#, false, true),
+            (r#""title":"abcdefg""#, false, false),
+            (r#""title":"茶茶茶""#, false, false),
+            (r#""title":null"#, false, false),
+            (r#""titles":"abcdefgh""#, false, false),
         ] {
             for before in 0..2 * CHUNK {
                 let text = format!("{}{sign} and much more text", " ".repeat(before));

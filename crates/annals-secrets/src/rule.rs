@@ -7,7 +7,7 @@ use regex::bytes::Captures;
 
 use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::entropy;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Text};
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
 const LONGEST_PLACEHOLDER: usize = 256;
@@ -21,8 +21,8 @@ const FARTHEST_BEFORE: usize = 256;
 /// A rule as it is applied; `rules.toml` documents the fields.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    pub(crate) name: String,
-    pub(crate) keywords: Vec<String>,
+    pub(crate) name: Text,
+    pub(crate) keywords: Vec<Text>,
     pub(crate) patterns: Patterns,
     /// The same without a condition on what follows the secret, for texts that are cut; `None` if there is no condition.
     pub(crate) cut_patterns: Option<Patterns>,
@@ -33,6 +33,8 @@ pub(crate) struct Rule {
     pub(crate) reach: usize,
     pub(crate) min_length: usize,
     pub(crate) min_entropy: f64,
+    /// Whether another secret may begin anywhere in a value: the value of a user's rule may be all of a line.
+    pub(crate) is_open_ended: bool,
     /// Values that are no secrets: the list that all rules share, and the rule's own.
     pub(crate) allow: Vec<Arc<Pattern>>,
     /// Names with values that are no secrets.
@@ -68,22 +70,21 @@ pub(crate) struct Match {
     pub(crate) accepted: bool,
 }
 
-impl Match {
-    /// Returns the offset from which the rule tries keywords again.
+impl Rule {
+    /// Returns the offset from which keywords are tried again after a match.
     ///
     /// A keyword inside a secret begins no other. Where a long value was rejected, its first half is not tried again
-    /// from each keyword in it: otherwise `token=token=token=…` would cost the reach of the rule each six bytes.
-    pub(crate) fn resume(&self) -> usize {
+    /// from each keyword in it: otherwise `token=token=token=…` would cost the reach of the rule each six bytes. The values
+    /// of built-in rules end where another could begin; after that of a user's rule, the next keyword is tried.
+    pub(crate) fn resume_after(&self, found: &Match) -> usize {
         const LONG: usize = 128;
-        match self.secret.len() {
-            _ if self.accepted => self.secret.end,
-            length if length > LONG => self.secret.start + length / 2,
+        match found.secret.len() {
+            _ if found.accepted => found.secret.end,
+            length if length > LONG && !self.is_open_ended => found.secret.start + length / 2,
             _ => 0,
         }
     }
-}
 
-impl Rule {
     /// Tries the pattern around the keyword at `offset`. The work is bounded by `reach`, whatever the text is.
     ///
     /// `also_starts_word` says where a word can start besides the places that the text shows.
@@ -124,6 +125,7 @@ impl Rule {
         let start = start_of_line(text, offset);
         let end = text.len().min(offset + self.reach);
         let near = &text.as_bytes()[start..end];
+        count_work(near);
         let keyword = offset - start;
         let mut before = regex.find_iter(near).take_while(|found| found.start() < keyword);
         let found = before.find(|found| found.end() > keyword)?;
@@ -151,6 +153,7 @@ impl Rule {
         let bytes = text.as_bytes();
         let end = bytes.len().min(start + self.reach);
         let near = &bytes[start..end];
+        count_work(near);
         let regex = pattern.regex();
         // Most attempts fail or match too little, as `tokens": 12` does; this one allocates nothing. A match that goes on
         // behind the reach may still be long enough.
@@ -205,6 +208,20 @@ impl Rule {
         let Some(allow) = &self.allow_named else { return false };
         allow.regex().is_match(&text[start_of_name(text, named.start)..named.end])
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many bytes patterns were given.
+    pub(crate) static SEARCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts the bytes that a pattern is given, in tests.
+fn count_work(near: &[u8]) {
+    #[cfg(test)]
+    SEARCHED.set(SEARCHED.get() + near.len());
+    #[cfg(not(test))]
+    let _ = near;
 }
 
 /// Returns where a name starts that goes on at `at`, or what is near it of a long one.

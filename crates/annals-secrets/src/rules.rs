@@ -1,4 +1,10 @@
 //! Rules as people write them, in TOML, and what can be wrong with them.
+//!
+//! To read the built-in rules from `rules.toml` would take longer than a short list does. So `rules/built_in.rs` has them as
+//! constants, which a test compares with the file and writes anew.
+
+#[rustfmt::skip]
+mod built_in;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,17 +15,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::mark;
-use crate::pattern::Pattern;
+use crate::pattern::{Parts, Pattern, Place, Text};
 use crate::prefilter::SHORTEST_KEYWORD;
 use crate::rule::{Patterns, Rule};
 
-const BUILT_IN: &str = include_str!("../rules.toml");
-
 /// How far a match can reach from its start unless the rule says otherwise.
 const DEFAULT_REACH: usize = 512;
-
-/// How deep parts of patterns can use each other; a part that uses itself stops here.
-const DEEPEST_PART: usize = 4;
 
 /// What is wrong with rules that a user wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,25 +56,24 @@ impl std::error::Error for RuleError {}
 
 /// Returns the built-in rules.
 pub(crate) fn built_in() -> Vec<Rule> {
-    let file = parse_built_in();
-    let allow = Arc::new(any_of(&file.allow, &file.parts));
-    file.rules.iter().map(|rule| rule.build(&file.parts, &allow, Author::Annals)).collect()
+    let parts = Arc::new(Parts(built_in::parts()));
+    let allow = Arc::new(any_of(built_in::allow(), &parts));
+    built_in::rules().into_iter().map(|rule| rule.build(&parts, &allow, Author::Annals)).collect()
 }
 
 /// Returns the rules of `toml`, then the built-in rules that they do not replace.
 pub(crate) fn with_built_in(toml: &str) -> Result<Vec<Rule>, RuleError> {
-    let RuleFile { mut parts, mut allow, rules } = parse_built_in();
     let added = parse(toml)?;
-    parts.extend(added.parts);
+    let parts = Arc::new(Parts(built_in::parts().into_iter().chain(added.parts()).collect()));
     check_allow(toml, &added.allow, &parts)?;
-    allow.extend(added.allow);
-    let allow = Arc::new(any_of(&allow, &parts));
+    let allow = built_in::allow().into_iter().chain(texts(&added.allow)).collect();
+    let allow = Arc::new(any_of(allow, &parts));
     for rule in &added.rules {
         rule.check(toml, &parts)?;
     }
-    let is_replaced = |rule: &&RuleSource| added.rules.iter().any(|added| added.name == rule.name);
-    let kept = rules.iter().filter(|rule| !is_replaced(rule));
-    let added = added.rules.iter().map(|rule| rule.build(&parts, &allow, Author::User));
+    let is_replaced = |rule: &RuleText| added.rules.iter().any(|added| *added.name.get_ref() == *rule.name);
+    let kept = built_in::rules().into_iter().filter(|rule| !is_replaced(rule));
+    let added = added.rules.iter().map(|rule| rule.text().build(&parts, &allow, Author::User));
     Ok(added.chain(kept.map(|rule| rule.build(&parts, &allow, Author::Annals))).collect())
 }
 
@@ -85,15 +85,28 @@ enum Author {
     User,
 }
 
-/// Parts of patterns, by name.
-type Parts = BTreeMap<String, String>;
+/// A rule; the comment at the beginning of `rules.toml` says what the fields mean.
+#[derive(Debug)]
+struct RuleText {
+    name: Text,
+    keywords: Vec<Text>,
+    pattern: Text,
+    ignore_case: bool,
+    inside_word: bool,
+    before: Option<(usize, usize)>,
+    reach: usize,
+    min_length: usize,
+    min_entropy: f64,
+    allow: Vec<Text>,
+    allow_named: Vec<Text>,
+}
 
-/// A file of rules; the comment at its beginning says what the fields mean.
+/// A file of rules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
     #[serde(default)]
-    parts: Parts,
+    parts: BTreeMap<String, String>,
     #[serde(default)]
     allow: Vec<Spanned<String>>,
     #[serde(default, rename = "rule")]
@@ -128,18 +141,20 @@ fn default_reach() -> usize {
     DEFAULT_REACH
 }
 
-fn parse_built_in() -> RuleFile {
-    parse(BUILT_IN).expect("the masker's tests read rules.toml")
-}
-
 fn parse(toml: &str) -> Result<RuleFile, RuleError> {
     toml::from_str(toml)
         .map_err(|error| RuleError::new(toml, error.span().unwrap_or_default(), last_line(error.message())))
 }
 
+impl RuleFile {
+    fn parts(&self) -> impl Iterator<Item = (Text, Text)> {
+        self.parts.iter().map(|(name, part)| (name.clone().into(), part.clone().into()))
+    }
+}
+
 impl RuleSource {
     /// Checks what the types do not say.
-    fn check(&self, toml: &str, parts: &Parts) -> Result<(), RuleError> {
+    fn check(&self, toml: &str, parts: &Arc<Parts>) -> Result<(), RuleError> {
         let name = self.name.get_ref();
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if name.is_empty() || name.len() > mark::LONGEST_NAME || !name.bytes().all(is_plain) {
@@ -152,83 +167,81 @@ impl RuleSource {
                 format!("a rule has at least one keyword, and each at least {SHORTEST_KEYWORD} bytes");
             return Err(RuleError::new(toml, self.keywords.span(), reason));
         }
-        check_pattern(toml, self.pattern.span(), &self.pattern_at_start(self.pattern.get_ref(), parts))?;
+        let pattern = self.pattern.get_ref().clone().into();
+        let pattern = Pattern::new(vec![pattern], Place::Start, self.ignore_case, parts);
+        check_pattern(toml, self.pattern.span(), &pattern)?;
         check_allow(toml, &self.allow, parts)?;
         check_allow(toml, &self.allow_named, parts)
     }
 
-    fn build(&self, parts: &Parts, shared_allow: &Arc<Pattern>, author: Author) -> Rule {
-        let pattern = self.pattern.get_ref();
-        let own_allow = (!self.allow.is_empty()).then(|| Arc::new(any_of(&self.allow, parts)));
+    fn text(&self) -> RuleText {
+        RuleText {
+            name: self.name.get_ref().clone().into(),
+            keywords: self.keywords.get_ref().iter().map(|keyword| keyword.clone().into()).collect(),
+            pattern: self.pattern.get_ref().clone().into(),
+            ignore_case: self.ignore_case,
+            inside_word: self.inside_word,
+            before: self.before,
+            reach: self.reach,
+            min_length: self.min_length,
+            min_entropy: self.min_entropy,
+            allow: texts(&self.allow).collect(),
+            allow_named: texts(&self.allow_named).collect(),
+        }
+    }
+}
+
+fn texts(texts: &[Spanned<String>]) -> impl Iterator<Item = Text> {
+    texts.iter().map(|text| text.get_ref().clone().into())
+}
+
+impl RuleText {
+    fn build(self, parts: &Arc<Parts>, shared_allow: &Arc<Pattern>, author: Author) -> Rule {
+        let cut_patterns = without_word_end(&self.pattern).map(|open| self.patterns(open, parts, author));
+        let own_allow = (!self.allow.is_empty()).then(|| Arc::new(any_of(self.allow.clone(), parts)));
         Rule {
-            name: self.name.get_ref().clone(),
-            keywords: self.keywords.get_ref().clone(),
-            patterns: self.patterns(pattern, parts, author),
-            cut_patterns: without_word_end(pattern).map(|open| self.patterns(open, parts, author)),
+            patterns: self.patterns(self.pattern.clone(), parts, author),
+            cut_patterns,
+            name: self.name,
+            keywords: self.keywords,
             ignore_case: self.ignore_case,
             inside_word: self.inside_word,
             before: self.before.unwrap_or_default(),
             reach: self.reach,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
-            allow_named: (!self.allow_named.is_empty()).then(|| any_of(&self.allow_named, parts)),
+            is_open_ended: author == Author::User,
+            allow_named: (!self.allow_named.is_empty()).then(|| any_of(self.allow_named, parts)),
             allow: iter::once(Arc::clone(shared_allow)).chain(own_allow).collect(),
         }
     }
 
-    fn patterns(&self, pattern: &str, parts: &Parts, author: Author) -> Patterns {
+    fn patterns(&self, pattern: Text, parts: &Arc<Parts>, author: Author) -> Patterns {
+        let at = |place| Pattern::new(vec![pattern.clone()], place, self.ignore_case, parts);
         let is_searched = author == Author::User && self.before.is_none();
-        let around = is_searched.then(|| Pattern::new(expanded(pattern, parts), self.ignore_case));
-        Patterns { at_start: self.pattern_at_start(pattern, parts), around }
+        Patterns { at_start: at(Place::Start), around: is_searched.then(|| at(Place::Anywhere)) }
     }
-
-    /// Returns a pattern that is tied to the beginning of what it is given.
-    fn pattern_at_start(&self, pattern: &str, parts: &Parts) -> Pattern {
-        Pattern::new(format!("^{}", expanded(pattern, parts)), self.ignore_case)
-    }
-}
-
-/// Returns a pattern with its parts, as one group.
-fn expanded(pattern: &str, parts: &Parts) -> String {
-    format!("(?:{})", expand(pattern, parts, DEEPEST_PART))
 }
 
 /// Returns the pattern for texts that are cut, if it is another one: a token of a fixed length need not end there.
-fn without_word_end(pattern: &str) -> Option<&str> {
-    pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\'))
+fn without_word_end(pattern: &Text) -> Option<Text> {
+    let length = pattern.strip_suffix(r"\b").filter(|open| !open.ends_with('\\'))?.len();
+    Some(match pattern {
+        Text::Borrowed(pattern) => Text::Borrowed(&pattern[..length]),
+        Text::Owned(pattern) => Text::Owned(pattern[..length].to_owned()),
+    })
 }
 
 /// Returns a pattern that matches where any of `allow` does, without regard to case.
-fn any_of(allow: &[Spanned<String>], parts: &Parts) -> Pattern {
-    let allow = allow.iter().map(|allow| expand(allow.get_ref(), parts, DEEPEST_PART));
-    Pattern::new(allow.collect::<Vec<_>>().join("|"), true)
+fn any_of(allow: Vec<Text>, parts: &Arc<Parts>) -> Pattern {
+    Pattern::new(allow, Place::Anywhere, true, parts)
 }
 
-/// Replaces each `{name}` of a part by the part. Parts may use other parts, `depth` levels deep.
-fn expand(pattern: &str, parts: &Parts, depth: usize) -> String {
-    let mut expanded = String::with_capacity(pattern.len());
-    let mut rest = pattern;
-    while let Some((before, after)) = rest.split_once('{') {
-        expanded.push_str(before);
-        let part = after.split_once('}').and_then(|(name, after)| Some((parts.get(name)?, after)));
-        if let Some((part, after)) = part.filter(|_| depth > 0) {
-            expanded.push_str("(?:");
-            expanded.push_str(&expand(part, parts, depth - 1));
-            expanded.push(')');
-            rest = after;
-        } else {
-            expanded.push('{');
-            rest = after;
-        }
-    }
-    expanded.push_str(rest);
-    expanded
-}
-
-fn check_allow(toml: &str, allow: &[Spanned<String>], parts: &Parts) -> Result<(), RuleError> {
-    allow
-        .iter()
-        .try_for_each(|one| check_pattern(toml, one.span(), &any_of(std::slice::from_ref(one), parts)))
+fn check_allow(toml: &str, allow: &[Spanned<String>], parts: &Arc<Parts>) -> Result<(), RuleError> {
+    let check = |one: &Spanned<String>| {
+        check_pattern(toml, one.span(), &any_of(vec![one.get_ref().clone().into()], parts))
+    };
+    allow.iter().try_for_each(check)
 }
 
 fn check_pattern(toml: &str, span: Range<usize>, pattern: &Pattern) -> Result<(), RuleError> {
@@ -244,17 +257,78 @@ fn last_line(message: &str) -> String {
 mod tests {
     use super::*;
 
+    const BUILT_IN: &str = include_str!("../rules.toml");
+
     #[test]
     fn every_built_in_rule_is_valid() {
-        let file = parse_built_in();
+        let file = parse(BUILT_IN).unwrap();
+        let parts = Arc::new(Parts(file.parts().collect()));
         for rule in &file.rules {
-            rule.check(BUILT_IN, &file.parts).unwrap_or_else(|error| panic!("rules.toml, {error}"));
+            rule.check(BUILT_IN, &parts).unwrap_or_else(|error| panic!("rules.toml, {error}"));
         }
-        check_allow(BUILT_IN, &file.allow, &file.parts).unwrap();
+        check_allow(BUILT_IN, &file.allow, &parts).unwrap();
         let mut names: Vec<_> = file.rules.iter().map(|rule| rule.name.get_ref()).collect();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), file.rules.len(), "two rules have one name");
+    }
+
+    /// `ANNALS_UPDATE=1 cargo test -p annals-secrets built_in` writes the constants anew.
+    #[test]
+    fn the_built_in_rules_are_those_of_the_file() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/rules/built_in.rs");
+        let expected = constants(&parse(BUILT_IN).unwrap());
+        if std::env::var_os("ANNALS_UPDATE").is_some() {
+            std::fs::write(path, &expected).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(path).unwrap() == expected,
+            "rules.toml was changed; set ANNALS_UPDATE=1"
+        );
+    }
+
+    /// Returns the source of `built_in.rs`.
+    fn constants(file: &RuleFile) -> String {
+        let list = |texts: Vec<Text>| {
+            let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}.into()")).collect();
+            format!("vec![{}]", texts.join(", "))
+        };
+        let parts: String = file
+            .parts()
+            .map(|(name, part)| format!("        ({name:?}.into(), {part:?}.into()),\n"))
+            .collect();
+        let rules: String =
+            file.rules.iter().map(|rule| format!("        {},\n", constant(rule.text(), &list))).collect();
+        format!(
+            "//! The built-in rules. This file is made from `rules.toml` by a test of `rules.rs`.\n\n\
+             use super::{{RuleText, Text}};\n\n\
+             pub(super) fn parts() -> Vec<(Text, Text)> {{\n    vec![\n{parts}    ]\n}}\n\n\
+             pub(super) fn allow() -> Vec<Text> {{\n    {}\n}}\n\n\
+             pub(super) fn rules() -> Vec<RuleText> {{\n    vec![\n{rules}    ]\n}}\n",
+            list(texts(&file.allow).collect())
+        )
+    }
+
+    fn constant(rule: RuleText, list: &impl Fn(Vec<Text>) -> String) -> String {
+        let RuleText {
+            name,
+            keywords,
+            pattern,
+            ignore_case,
+            inside_word,
+            before,
+            reach,
+            min_length,
+            min_entropy,
+            allow,
+            allow_named,
+        } = rule;
+        let [keywords, allow, allow_named] = [keywords, allow, allow_named].map(list);
+        format!(
+            "RuleText {{ name: {name:?}.into(), keywords: {keywords}, pattern: {pattern:?}.into(), ignore_case: {ignore_case}, \
+             inside_word: {inside_word}, before: {before:?}, reach: {reach}, min_length: {min_length}, \
+             min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}"
+        )
     }
 
     #[test]
@@ -288,13 +362,5 @@ mod tests {
             "[[rule]]\nname = 'a'\nkeywords = ['ab']\npattern = 'ab'",
             "line 3: a rule has at least one keyword, and each at least 3 bytes",
         );
-    }
-
-    #[test]
-    fn parts_are_put_in_and_counts_stay() {
-        let parts = [("a", "x|{b}"), ("b", "y{2}"), ("self", "{self}")];
-        let parts: Parts = parts.into_iter().map(|(name, part)| (name.to_owned(), part.to_owned())).collect();
-        assert_eq!(expand("{a}{3,}{c}", &parts, DEEPEST_PART), "(?:x|(?:y{2})){3,}{c}");
-        assert!(expand("{self}", &parts, DEEPEST_PART).contains("{self}"));
     }
 }

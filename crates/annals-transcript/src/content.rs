@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 
 use crate::entry::view::view;
-use crate::json::Value;
+use crate::json::{JsonStr, Value};
 
 /// The content of a message or tool result: a string, or an array of blocks.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,22 @@ impl<'a> Content<'a> {
             other => (other.filter(|value| !value.is_null()), None),
         };
         one.into_iter().chain(many.into_iter().flatten()).map(Block::new)
+    }
+
+    /// Returns whether its [`text`](Self::text) is a short one. Long texts are not decoded for this.
+    pub(crate) fn is_text(self, short: &str) -> bool {
+        // An escape of six bytes stands for one byte of text or more.
+        let may_be_equal = |text: Text<'_>| text.raw().is_none_or(|raw| raw.raw().len() <= 6 * short.len());
+        let is_short = || {
+            self.blocks().all(|block| match block {
+                Block::Text(text) => may_be_equal(text),
+                _ => true,
+            })
+        };
+        match self.0.and_then(Value::as_str) {
+            Some(text) => text == *short,
+            None => is_short() && self.text() == short,
+        }
     }
 
     /// Returns the text: the string, or all text blocks joined by newlines.
@@ -129,7 +145,11 @@ pub struct Text<'a>(Value<'a>);
 impl<'a> Text<'a> {
     /// Returns the text; empty if the block has none.
     pub fn text(&self) -> Cow<'a, str> {
-        self.0.as_text().or_else(|| self.0.text("text")).unwrap_or_default()
+        self.raw().map(JsonStr::decode).unwrap_or_default()
+    }
+
+    fn raw(&self) -> Option<JsonStr<'a>> {
+        self.0.as_str().or_else(|| self.0.get("text")?.as_str())
     }
 }
 

@@ -158,8 +158,12 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 
     /// Returns the other lines of an entry whose content is different, each content once.
     pub fn differing_lines(&self, node: NodeIndex) -> Result<Vec<NodeIndex>, T::Error> {
+        let mut others = self.duplicates.others(node).peekable();
+        if others.peek().is_none() {
+            return Ok(Vec::new());
+        }
         let (mut different, mut contents) = (Vec::new(), HashSet::new());
-        for line in std::iter::once(node).chain(self.duplicates.others(node)) {
+        for line in std::iter::once(node).chain(others) {
             if contents.insert(self.content(line)?) && line != node {
                 different.push(line);
             }
@@ -213,7 +217,10 @@ impl<'s, T: Transcript> Conversation<'s, T> {
     /// Returns how a call ended.
     pub fn state(&self, call: &Call) -> Result<State, T::Error> {
         match call.result {
-            Some((node, block)) => self.result_state(node, block),
+            Some((node, block)) if self.session().nodes()[node].tells_states || call.is_error() => {
+                self.result_state(node, block)
+            }
+            Some(_) => Ok(State::Ok),
             None if call.is_given_up() => Ok(State::Interrupted),
             None => Ok(State::Pending),
         }
@@ -294,10 +301,30 @@ mod tests {
         let transcript = CountedReads { inner: TranscriptBytes::new(lines.join("\n")), reads: Cell::new(0) };
         let conversation = Conversation::of(&transcript).unwrap();
         let [first, second] = conversation.calls() else { panic!("{:?}", conversation.calls()) };
-        transcript.reads.set(0);
+        assert_eq!(transcript.reads.get(), 0, "neither replies nor results start a turn");
         assert_eq!(conversation.state(first).unwrap(), State::Ok);
+        assert_eq!(transcript.reads.get(), 0, "the blocks tell that a call succeeded");
+        assert_eq!(conversation.state(second).unwrap(), State::Error);
         assert_eq!(conversation.state(second).unwrap(), State::Error);
         assert_eq!(transcript.reads.get(), 1);
+    }
+
+    #[test]
+    fn a_result_without_an_error_is_read_if_its_line_may_tell_more() {
+        for (more, expected) in [
+            ("", State::Ok),
+            (r#","toolUseResult":{"interrupted":false}"#, State::Ok),
+            (r#","toolUseResult":{"interrupted":true}"#, State::Interrupted),
+            (r#","toolUseResult":{"\u0069nterrupted":true}"#, State::Interrupted),
+            (r#","toolDenialKind":"user-rejected""#, State::Denied),
+        ] {
+            let transcript = TranscriptBytes::new(format!(
+                r#"{{"type":"assistant","uuid":"a","message":{{"content":[{{"type":"tool_use","id":"t","name":"Bash"}}]}}}}
+                {{"type":"user","uuid":"r","parentUuid":"a","message":{{"content":[{{"type":"tool_result","tool_use_id":"t"}}]}}{more}}}"#
+            ));
+            let conversation = Conversation::of(&transcript).unwrap();
+            assert_eq!(conversation.state(&conversation.calls()[0]).unwrap(), expected, "{more}");
+        }
     }
 
     struct CountedReads {

@@ -11,11 +11,14 @@ use jiff::Timestamp;
 
 pub use ids::{Id, IdTexts};
 
-use crate::entry::view::{Assistant, Attachment, CompactBoundary, System, SystemKind};
+use crate::content::{Block, Content};
+use crate::entry::view::{Assistant, Attachment, CompactBoundary, SYNTHETIC, System, SystemKind};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
 use crate::second_root::Sign;
+use crate::tool::ResultStates;
+use crate::turn::{self, Tokens};
 use ids::IdInterner;
 
 /// The entries of one transcript, in file order.
@@ -38,6 +41,8 @@ pub struct Session {
     signs: Vec<(usize, Sign)>,
     /// The blocks that Claude Code sends for an attachment, in file order; few attachments have any.
     attached: Vec<(usize, Range<u32>)>,
+    /// The tokens of every line of a reply, in file order.
+    tokens: Vec<(u32, Tokens)>,
     ids: IdInterner,
     size: u64,
     names_messages: bool,
@@ -67,6 +72,10 @@ pub struct Node {
     pub time: Option<i64>,
     /// The problem with its bytes, if there is one.
     pub problem: Option<Problem>,
+    /// Whether it belongs to the work of the turn that is running, if it starts no turn itself.
+    pub(crate) is_work: bool,
+    /// Whether its line may tell more than its blocks about how the calls ended that it answers.
+    pub(crate) tells_states: bool,
     flags: u32,
     blocks: Range<u32>,
     boundary: Option<u32>,
@@ -103,6 +112,12 @@ pub struct BlockSpan {
     pub offset: u64,
     /// The number of bytes of the value.
     pub length: u64,
+}
+
+impl BlockSpan {
+    fn is_result(&self) -> bool {
+        matches!(self.kind, BlockKind::ToolResult(_))
+    }
 }
 
 /// The kinds of content blocks that the chain and the model view distinguish.
@@ -179,9 +194,16 @@ impl BlockKind {
         }
     }
 
-    /// Returns the kind of a block in an array, and the id of the call that it makes or answers. It reads the block only once,
-    /// because results may be megabytes long.
+    /// Returns the kind of a block in an array, and the id of the call that it makes or answers.
     fn of_block(block: Value<'_>) -> (Self, Option<Cow<'_, str>>) {
+        let (kind, tool, _) = Self::with_content(block);
+        (kind, tool)
+    }
+
+    /// Returns the kind of a block in an array, the id of the call that it makes or answers, and the content of a result. It
+    /// reads the block only once, because results may be megabytes long.
+    fn with_content(block: Value<'_>) -> (Self, Option<Cow<'_, str>>, Content<'_>) {
+        let mut content = None;
         let (mut name, mut text, mut own_id, mut answered_id, mut is_error) = (None, None, None, None, false);
         for (key, value) in block.members() {
             match &*key.decode() {
@@ -190,22 +212,24 @@ impl BlockKind {
                 "id" => own_id = value.as_text(),
                 "tool_use_id" => answered_id = value.as_text(),
                 "is_error" => is_error = value.as_bool() == Some(true),
+                "content" => content = Some(value),
                 _ => {}
             }
         }
-        let Some(name) = name else { return (BlockKind::Malformed, None) };
-        match &*name {
-            "text" => (text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
-            "thinking" | "redacted_thinking" => (BlockKind::Thinking, None),
-            "tool_use" => (BlockKind::ToolUse, own_id),
-            "tool_result" => (BlockKind::ToolResult(is_error), answered_id),
-            "server_tool_use" | "mcp_tool_use" => (BlockKind::ServerToolUse, own_id),
-            "advisor_tool_result" => (BlockKind::AdvisorResult, answered_id),
-            "fallback" => (BlockKind::Fallback, None),
-            "image" => (BlockKind::Image, None),
-            _ if answered_id.is_some() => (BlockKind::ServerToolResult, answered_id),
-            _ => (BlockKind::Other, None),
-        }
+        let (kind, tool) = match name.as_deref() {
+            None => (BlockKind::Malformed, None),
+            Some("text") => (text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
+            Some("thinking" | "redacted_thinking") => (BlockKind::Thinking, None),
+            Some("tool_use") => (BlockKind::ToolUse, own_id),
+            Some("tool_result") => (BlockKind::ToolResult(is_error), answered_id),
+            Some("server_tool_use" | "mcp_tool_use") => (BlockKind::ServerToolUse, own_id),
+            Some("advisor_tool_result") => (BlockKind::AdvisorResult, answered_id),
+            Some("fallback") => (BlockKind::Fallback, None),
+            Some("image") => (BlockKind::Image, None),
+            Some(_) if answered_id.is_some() => (BlockKind::ServerToolResult, answered_id),
+            Some(_) => (BlockKind::Other, None),
+        };
+        (kind, tool, Content::new(content))
     }
 }
 
@@ -264,6 +288,17 @@ impl Session {
         &self.blocks[node.blocks.start as usize..node.blocks.end as usize]
     }
 
+    /// Returns whether an entry holds results of calls.
+    pub fn has_results(&self, node: &Node) -> bool {
+        self.blocks(node).iter().any(BlockSpan::is_result)
+    }
+
+    /// Returns whether a user entry holds nothing but results, which are shown with their calls.
+    pub fn has_only_results(&self, node: &Node) -> bool {
+        let blocks = self.blocks(node);
+        node.kind == Kind::User && !blocks.is_empty() && blocks.iter().all(BlockSpan::is_result)
+    }
+
     /// Returns the blocks that Claude Code sends in a user message for an attachment instead of its own blocks: images, or the
     /// text of a queued prompt. Text that Claude Code generates for each request is not among them.
     pub(crate) fn attached(&self, node: usize) -> &[BlockSpan] {
@@ -295,6 +330,12 @@ impl Session {
     /// not find other files.
     pub(crate) fn names_messages(&self) -> bool {
         self.names_messages
+    }
+
+    /// Returns the tokens of a line of a reply.
+    pub(crate) fn tokens(&self, node: usize) -> Tokens {
+        let found = self.tokens.binary_search_by_key(&index(node), |(node, _)| *node);
+        found.map_or_else(|_| Tokens::default(), |found| self.tokens[found].1)
     }
 
     /// Returns the length of the file.
@@ -340,7 +381,8 @@ impl Session {
         let head = *entry.head();
         let start = index(self.blocks.len());
         self.names_messages = self.names_messages || names_message(entry.bytes());
-        self.add_blocks(entry);
+        let answered = self.add_blocks(entry);
+        let is_synthetic = self.add_tokens(entry);
         let node = Node {
             at: entry.at(),
             length: entry.bytes().len() as u64,
@@ -352,7 +394,9 @@ impl Session {
             leaf: self.intern(head.leaf),
             time: head.time().map(Timestamp::as_millisecond),
             problem,
-            flags: head.flags() | flags_of_body(entry, &self.blocks[start as usize..]),
+            is_work: turn::is_work(entry, is_synthetic, answered),
+            tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry.bytes()),
+            flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
         };
@@ -378,22 +422,37 @@ impl Session {
         }
     }
 
-    fn add_blocks(&mut self, entry: &Entry<'_>) {
+    /// Adds the tokens of a line of a reply. Returns whether Claude Code wrote the reply itself.
+    fn add_tokens(&mut self, entry: &Entry<'_>) -> bool {
+        let Some(reply) = entry.view::<Assistant>() else { return false };
+        let fields = reply.message_fields();
+        self.tokens.push((index(self.nodes.len()), Tokens::of_usage(fields.usage)));
+        fields.model.is_some_and(|model| model == SYNTHETIC)
+    }
+
+    /// Adds the content blocks of an entry. Returns whether one of its results is the output of a tool; `None` if it has none.
+    fn add_blocks(&mut self, entry: &Entry<'_>) -> Option<bool> {
         let content = match entry.kind() {
             Kind::User | Kind::Assistant => entry.head().content,
             Kind::Attachment => attached::queued_command(entry).and_then(|queued| queued.prompt().value()),
             Kind::System if is_local_command(entry) => entry.body().and_then(|body| body.get("content")),
             _ => None,
         };
-        let Some(content) = content.filter(|content| !content.is_null()) else { return };
+        let content = content.filter(|content| !content.is_null())?;
         if !content.is_array() {
             let kind = content.as_str().map_or(BlockKind::Malformed, BlockKind::of_text);
             self.add_block(entry, content, (kind, None), true);
-            return;
+            return bare_result(content).map(turn::is_output);
         }
+        let mut answered = None;
         for block in content.items() {
-            self.add_block(entry, block, BlockKind::of_block(block), false);
+            let (kind, tool, content) = BlockKind::with_content(block);
+            if let BlockKind::ToolResult(_) = kind {
+                answered = Some(answered == Some(true) || turn::is_output(content));
+            }
+            self.add_block(entry, block, (kind, tool), false);
         }
+        answered
     }
 
     fn add_block(
@@ -461,7 +520,7 @@ fn names_message(line: &[u8]) -> bool {
 }
 
 /// Returns the flags that depend on the body of an entry, which its head does not include.
-fn flags_of_body(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
+fn flags_of_body(entry: &Entry<'_>, is_synthetic: bool, blocks: &[BlockSpan]) -> u32 {
     let head = entry.head();
     let flags: &[(Flag, bool)] = match entry.kind() {
         Kind::User => {
@@ -480,7 +539,7 @@ fn flags_of_body(entry: &Entry<'_>, blocks: &[BlockSpan]) -> u32 {
         Kind::Assistant => &[
             (Flag::NoBlocks, has_no_blocks(head, blocks)),
             (Flag::Contentless, is_contentless(head, blocks) || is_empty_string(blocks)),
-            (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic(entry)),
+            (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic),
         ],
         Kind::System => &[(Flag::LocalCommand, is_local_command(entry))],
         Kind::Attachment => {
@@ -521,8 +580,12 @@ fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> 
     text.raw().first().is_some_and(|first| matches!(first, b'<' | b'\\')).then(|| text.decode())
 }
 
-fn is_synthetic(entry: &Entry<'_>) -> bool {
-    entry.view::<Assistant>().is_some_and(|reply| reply.is_synthetic())
+/// Returns the content of a result that stands in place of an array of blocks.
+fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
+    match Block::new(content) {
+        Block::ToolResult(result) => Some(result.content()),
+        _ => None,
+    }
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {

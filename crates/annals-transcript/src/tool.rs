@@ -17,6 +17,8 @@ mod messages;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use memchr::memmem;
+
 use crate::chain::NodeIndex;
 use crate::content::{Block, ToolResult, ToolUse};
 use crate::entry::view::{ToolUseResult, User};
@@ -81,6 +83,16 @@ pub struct ResultStates {
 }
 
 impl ResultStates {
+    /// Returns whether a line may tell that a call without an error has not succeeded. Most lines do not, and need not be
+    /// parsed. A key may be written with an escape.
+    pub(crate) fn may_differ_from_blocks(line: &[u8]) -> bool {
+        const FLAG: &[u8] = br#""interrupted""#;
+        let is_false = |at: usize| line[at + FLAG.len()..].starts_with(b":false");
+        memmem::find_iter(line, FLAG).any(|at| !is_false(at))
+            || memmem::find(line, br#""toolDenialKind""#).is_some()
+            || memmem::find(line, br"\u00").is_some()
+    }
+
     /// Reads what concerns all results of an entry.
     pub fn of(entry: &Entry<'_>) -> Self {
         let user = entry.view::<User<'_>>();

@@ -18,8 +18,8 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use crate::chain::NodeIndex;
-use crate::content::Block;
-use crate::entry::view::{Assistant, System, SystemKind, User};
+use crate::content::Content;
+use crate::entry::view::{Assistant, System, SystemKind, Usage, User};
 use crate::entry::{Entry, Flag, Kind};
 use crate::full_view::Step;
 use crate::item::{Item, Part};
@@ -178,13 +178,23 @@ pub struct Tokens {
 impl Tokens {
     /// Reads the numbers in a line of a reply. Only the last line of a reply counts.
     pub fn of(reply: &Assistant<'_>) -> Self {
-        let Some(usage) = reply.usage() else { return Self::default() };
-        Self {
-            input: usage.input_tokens().unwrap_or(0),
-            output: usage.output_tokens().unwrap_or(0),
-            cache_creation: usage.cache_creation_tokens().unwrap_or(0),
-            cache_read: usage.cache_read_tokens().unwrap_or(0),
+        Self::of_usage(reply.usage())
+    }
+
+    /// Reads the numbers from the counters in a line of a reply.
+    pub fn of_usage(usage: Option<Usage<'_>>) -> Self {
+        let mut tokens = Self::default();
+        for (key, value) in usage.into_iter().flat_map(|usage| usage.value().members()) {
+            let number = match &*key.decode() {
+                "input_tokens" => &mut tokens.input,
+                "output_tokens" => &mut tokens.output,
+                "cache_creation_input_tokens" => &mut tokens.cache_creation,
+                "cache_read_input_tokens" => &mut tokens.cache_read,
+                _ => continue,
+            };
+            *number = value.as_u64().unwrap_or(0);
         }
+        tokens
     }
 
     /// Adds other numbers to these.
@@ -207,9 +217,8 @@ pub struct ReplyTokens<I: Hash + Eq, G> {
 }
 
 impl<I: Hash + Eq, G: Copy + PartialEq> ReplyTokens<I, G> {
-    /// Adds the next line of a reply. Returns whether it is the first line of that reply.
-    pub fn add(&mut self, reply: Option<I>, group: G, line: &Assistant<'_>) -> bool {
-        let tokens = Tokens::of(line);
+    /// Adds the tokens of the next line of a reply. Returns whether it is the first line of that reply.
+    pub fn add(&mut self, reply: Option<I>, group: G, tokens: Tokens) -> bool {
         match (reply, self.without_id.last_mut()) {
             (Some(id), _) => return self.replies.insert(id, (group, tokens)).is_none(),
             (None, Some((last, sum))) if *last == group => sum.add(tokens),
@@ -233,7 +242,7 @@ impl<I: Hash + Eq, G> Default for ReplyTokens<I, G> {
 /// The usual length of a pause after which a turn is a [`TurnKind::Resume`]: five minutes.
 pub const PAUSE_MS: i64 = 5 * 60 * 1000;
 
-/// Divides the live entries of a history into turns. `body` reads the bytes of an entry. A turn after a pause of more than
+/// Divides the live entries of a history into turns. `body` reads the bytes of an entry that may start one. A turn after a pause of more than
 /// `pause_ms` is a [`TurnKind::Resume`].
 pub fn turns<E>(
     session: &Session,
@@ -253,7 +262,8 @@ pub fn turns<E>(
         if let Step::Entry { node, live: true } = *step {
             let entry = &session.nodes()[node];
             if entry.kind.is_message() && !entry.has(Flag::Sidechain) {
-                divider.add(node, &Entry::new(&body(entry)?));
+                let body = if may_start_turn(session, entry) { Some(body(entry)?) } else { None };
+                divider.add(node, body.as_deref().map(Entry::new).as_ref());
             }
         }
     }
@@ -284,11 +294,12 @@ struct TurnState {
 }
 
 impl Divider<'_> {
-    fn add(&mut self, index: NodeIndex, entry: &Entry<'_>) {
+    /// Adds an entry; its body is there if it may start a turn.
+    fn add(&mut self, index: NodeIndex, body: Option<&Entry<'_>>) {
         let node = &self.session.nodes()[index];
-        let start = turn_start(entry);
-        let is_work = start.is_some() || is_work(entry);
-        if let Some(start) = start {
+        let start = body.and_then(|entry| Some((turn_start(entry)?, entry)));
+        let is_work = start.is_some() || node.is_work;
+        if let Some((start, entry)) = start {
             let prompt_id = entry.view::<User>().and_then(|user| user.prompt_id()).map(Cow::into_owned);
             // Inputs with the same prompt id before the first reply belong to one turn, but typed text always starts a new
             // one.
@@ -300,13 +311,11 @@ impl Divider<'_> {
             }
             self.state.prompt_id = prompt_id;
         }
-        let answers =
-            self.session.blocks(node).iter().any(|block| matches!(block.kind, BlockKind::ToolResult(_)));
-        if self.turns.is_empty() && (node.kind == Kind::Assistant || answers) {
+        if self.turns.is_empty() && (node.kind == Kind::Assistant || self.session.has_results(node)) {
             // The file begins in the middle of a turn.
             self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
         }
-        self.count(node, entry);
+        self.count(index);
         if is_work {
             if let Some(turn) = self.turns.last_mut() {
                 turn.ended_at = turn.ended_at.max(node.time);
@@ -337,8 +346,9 @@ impl Divider<'_> {
         self.state.replied = false;
     }
 
-    fn count(&mut self, node: &Node, entry: &Entry<'_>) {
+    fn count(&mut self, index: NodeIndex) {
         let Some(turn) = self.turns.last_mut() else { return };
+        let node = &self.session.nodes()[index];
         turn.compacted |= self.session.boundary(node).is_some() || node.has(Flag::CompactSummary);
         if !node.kind.is_prompt_or_reply() {
             return;
@@ -354,9 +364,9 @@ impl Divider<'_> {
                 _ => {}
             }
         }
-        if let Some(reply) = entry.view::<Assistant>() {
+        if node.kind == Kind::Assistant {
             self.state.replied = true;
-            self.replies.add(node.message_id, turn.number, &reply);
+            self.replies.add(node.message_id, turn.number, self.session.tokens(index));
         }
     }
 
@@ -378,19 +388,12 @@ fn prompt_text(start: &Input<'_>) -> String {
 
 /// Returns whether an entry that starts no turn belongs to the work of the turn that is running (CHAIN 11.1). Notices, hooks and
 /// injected entries may follow days later, when nobody has worked since.
-fn is_work(entry: &Entry<'_>) -> bool {
+///
+/// `answered` says whether one of its results is the output of a tool, see [`is_output`]; `None` if it has no results.
+pub(crate) fn is_work(entry: &Entry<'_>, is_synthetic: bool, answered: Option<bool>) -> bool {
     match entry.kind() {
-        Kind::Assistant => {
-            entry.has(Flag::ApiError) || !entry.view::<Assistant>().is_some_and(|reply| reply.is_synthetic())
-        }
-        Kind::User => {
-            let mut results = entry.content().blocks().filter_map(result_text).peekable();
-            if results.peek().is_none() {
-                return !entry.has(Flag::Meta);
-            }
-            // Claude Code writes this result when it resumes the session, for a call that was running when the session ended.
-            results.any(|text| text != Placeholder::Interrupted.text())
-        }
+        Kind::Assistant => entry.has(Flag::ApiError) || !is_synthetic,
+        Kind::User => answered.unwrap_or_else(|| !entry.has(Flag::Meta)),
         Kind::System => {
             entry.view::<System>().is_some_and(|system| matches!(system.kind(), SystemKind::TurnDuration))
         }
@@ -398,10 +401,19 @@ fn is_work(entry: &Entry<'_>) -> bool {
     }
 }
 
-fn result_text(block: Block<'_>) -> Option<Cow<'_, str>> {
-    match block {
-        Block::ToolResult(result) => Some(result.content().text()),
-        _ => None,
+/// Returns whether the content of a result comes from a tool. Claude Code writes another result when it resumes the session, for
+/// a call that was running when the session ended.
+pub(crate) fn is_output(result: Content<'_>) -> bool {
+    !result.is_text(Placeholder::Interrupted.text())
+}
+
+/// Returns whether an entry may start a turn, as far as its blocks tell.
+fn may_start_turn(session: &Session, node: &Node) -> bool {
+    match node.kind {
+        Kind::User => !session.has_results(node),
+        // Only queued prompts have blocks.
+        Kind::Attachment => !session.blocks(node).is_empty(),
+        _ => false,
     }
 }
 
@@ -429,7 +441,7 @@ fn can_start_turn(kind: InputKind) -> bool {
 /// Returns the input with which an entry starts a turn. A person's own text takes precedence over context of the editor.
 fn turn_start<'a>(entry: &Entry<'a>) -> Option<Input<'a>> {
     // A local command in a system entry starts no turn.
-    if entry.kind() == Kind::System {
+    if !matches!(entry.kind(), Kind::User | Kind::Attachment) {
         return None;
     }
     let parts = Item::of(entry).parts;

@@ -128,7 +128,7 @@ impl MessageGroups {
         for step in conversation.steps() {
             let Step::Entry { node: index, live: true } = *step else { continue };
             let node = &session.nodes()[index];
-            if node.has(Flag::Sidechain) || !node.kind.is_message() || is_only_results(session, node) {
+            if node.has(Flag::Sidechain) || !node.kind.is_message() || session.has_only_results(node) {
                 continue;
             }
             if !may_be_conversation(session, node) {
@@ -271,13 +271,6 @@ fn team_message(input: &Input<'_>, cut: bool, timestamp: Option<String>) -> wire
 /// Returns whether an input belongs to the content of its message; `is_typed` says whether a person typed some of the message.
 fn is_content(kind: InputKind, is_typed: bool) -> bool {
     if is_typed { kind.is_typed() } else { !kind.is_editor_context() }
-}
-
-/// Returns whether an entry holds nothing but results, which are shown with their calls.
-fn is_only_results(session: &Session, node: &Node) -> bool {
-    let blocks = session.blocks(node);
-    let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
-    node.kind == Kind::User && !blocks.is_empty() && blocks.iter().all(is_result)
 }
 
 /// Returns whether an entry may be conversation, without reading it. [`Item::visibility`] has the final say.

@@ -168,10 +168,10 @@ impl<'a> ToWire<'a> {
         let other_lines = conversation.duplicates().others(index);
         let mut left = self.longest;
         let record = if has_record_part(node) { self.record_in(conversation, index, &entry)? } else { None };
-        let body = self.entry_body(node, &entry, &item, record, &mut left)?;
+        let body = self.entry_body(node, &entry, &item, record, &mut left);
         let body = wire::EntryBody {
             turn: conversation.turn_of(index).filter(|_| self.has_turns),
-            tool: call.map(|call| self.tool(conversation, call)).transpose()?,
+            tool: call.map(|call| self.tool(conversation, call, index, &entry)).transpose()?,
             line: Some(node.at.line),
             other_lines: other_lines.map(|line| self.node(line).at.line).collect(),
             superseded: self.superseded(conversation, index, &mut left)?,
@@ -188,7 +188,7 @@ impl<'a> ToWire<'a> {
         let item = Item::of(&entry);
         let tool = self.pending_tool(node)?;
         let record = if has_record_part(node) { record::part(&entry) } else { None };
-        let body = self.entry_body(node, &entry, &item, record, &mut { self.longest })?;
+        let body = self.entry_body(node, &entry, &item, record, &mut { self.longest });
         let body = wire::EntryBody { tool, ..body };
         Ok(self.entry_item(node, &entry, &item, body))
     }
@@ -233,13 +233,12 @@ impl<'a> ToWire<'a> {
         item: &Item<'_>,
         record: Option<wire::RecordPart>,
         left: &mut u64,
-    ) -> Result<wire::EntryBody, Error> {
+    ) -> wire::EntryBody {
         let reply = entry.view::<Assistant>();
-        let usage = reply.and_then(|reply| reply.usage()).map(|usage| usage.value());
+        let message = reply.map(|reply| reply.message_fields()).unwrap_or_default();
         let has_inputs = node.length <= self.longest && !entry.has(Flag::Meta);
-        let stop_reason = reply.and_then(|reply| reply.stop_reason()).map(Cow::into_owned);
-        let stop_sequence = reply.filter(|_| stop_reason.as_deref() == Some("stop_sequence"));
-        Ok(wire::EntryBody {
+        let stops_at_sequence = message.stop_reason.as_deref() == Some("stop_sequence");
+        wire::EntryBody {
             role: item.role.map(word::role),
             entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
             subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
@@ -248,26 +247,26 @@ impl<'a> ToWire<'a> {
             turn: None,
             parts: match record {
                 Some(part) => vec![record_part(&part, entry, left)],
-                None => self.parts(node, entry, left)?,
+                None => self.parts(node, entry, left),
             },
             inputs: if has_inputs { inputs(item) } else { Vec::new() },
             tool: None,
-            usage: usage.map(|usage| raw(&utf8::as_text(usage.bytes()))),
-            model: reply.and_then(|reply| reply.model()).map(Cow::into_owned),
+            usage: message.usage.map(|usage| value_as_found(usage.value())),
+            model: message.model.map(Cow::into_owned),
             forked_from: fork_origin(entry),
             compaction: compaction(entry),
             problem: node.problem.map(|problem| problem.to_string()),
             line: None,
             other_lines: Vec::new(),
             superseded: Vec::new(),
-            stop_reason,
-            stop_sequence: stop_sequence.and_then(|reply| reply.stop_sequence()).map(Cow::into_owned),
+            stop_reason: message.stop_reason.map(Cow::into_owned),
+            stop_sequence: message.stop_sequence.filter(|_| stops_at_sequence).map(Cow::into_owned),
             request_id: reply.and(entry.head().request).map(|id| id.decode().into_owned()),
             slug: if mentions(entry, "slug") { entry.slug().map(Cow::into_owned) } else { None },
             level: entry.view::<System>().and_then(|system| system.level()).map(Cow::into_owned),
             is_meta: entry.has(Flag::Meta),
             attribution: reply.filter(|_| mentions(entry, "attribution")).and_then(attribution),
-        })
+        }
     }
 
     /// Returns the kind of item that an entry is.
@@ -298,22 +297,26 @@ impl<'a> ToWire<'a> {
                 line: node.at.line,
                 entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
                 timestamp: node.time.and_then(time_of_ms),
-                parts: self.parts(node, &entry, left)?,
+                parts: self.parts(node, &entry, left),
             });
         }
         Ok(different)
     }
 
     /// Returns the content of an entry: blocks of messages, the text of notices, the payload of attachments.
-    fn parts(&self, node: &Node, entry: &Entry<'_>, left: &mut u64) -> Result<Vec<Box<RawValue>>, Error> {
+    fn parts(&self, node: &Node, entry: &Entry<'_>, left: &mut u64) -> Vec<Box<RawValue>> {
         let blocks = self.session.blocks(node);
         if !blocks.is_empty() {
             let part = |block: &BlockSpan| match left.checked_sub(block.length) {
                 Some(rest) => {
                     *left = rest;
-                    Ok(block_as_found(&self.span(block.offset, block.length)?))
+                    block_as_found(block_bytes(entry, node, block, block.length))
                 }
-                None => self.cut(block),
+                None => cut_value(
+                    block.kind.name(),
+                    block_bytes(entry, node, block, block.length.min(BEGINNING)),
+                    block.length,
+                ),
             };
             return blocks.iter().map(part).collect();
         }
@@ -323,17 +326,22 @@ impl<'a> ToWire<'a> {
             _ => None,
         };
         let value = value.filter(|value| value.is_valid() && value.bytes().len() as u64 <= self.longest);
-        Ok(value.map(|value| block_as_found(value.bytes())).into_iter().collect())
+        value.map(|value| block_as_found(value.bytes())).into_iter().collect()
     }
 
-    /// Returns a placeholder for a part that is too long to be sent.
-    fn cut(&self, block: &BlockSpan) -> Result<Box<RawValue>, Error> {
-        let beginning = self.span(block.offset, block.length.min(BEGINNING))?;
-        Ok(cut_value(block.kind.name(), &beginning, block.length))
-    }
-
-    fn tool(&self, conversation: &Conversation<'_>, call: &Call) -> Result<wire::HistoryTool, Error> {
-        let block = self.span(call.block.offset, call.block.length)?;
+    /// Returns the call of an entry. If several entries repeat it, it is that of the first one.
+    fn tool(
+        &self,
+        conversation: &Conversation<'_>,
+        call: &Call,
+        index: NodeIndex,
+        entry: &Entry<'_>,
+    ) -> Result<wire::HistoryTool, Error> {
+        let block = if call.node == index {
+            Cow::Borrowed(block_bytes(entry, self.node(index), &call.block, call.block.length))
+        } else {
+            self.span(call.block.offset, call.block.length)?
+        };
         Ok(wire::HistoryTool {
             id: call.block.tool.map(|id| self.ids.get(id)),
             name: tool_name(&block),
@@ -419,6 +427,13 @@ impl<'a> ToWire<'a> {
     pub fn uuid(&self, index: NodeIndex) -> Option<String> {
         self.node(index).id.map(|id| self.ids.get(id))
     }
+}
+
+/// Returns the first bytes of a block of an entry.
+fn block_bytes<'a>(entry: &Entry<'a>, node: &Node, block: &BlockSpan, length: u64) -> &'a [u8] {
+    let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    let start = at(block.offset.saturating_sub(node.at.offset));
+    entry.bytes().get(start..start.saturating_add(at(length))).unwrap_or_default()
 }
 
 /// Returns whether an entry is a record whose payload may be a part. Damaged ones have none.
@@ -522,6 +537,9 @@ pub(crate) fn text_input(kind: wire::InputKind, text: String) -> wire::Input {
 }
 
 fn fork_origin(entry: &Entry<'_>) -> Option<wire::ForkOrigin> {
+    if !mentions(entry, "forkedFrom") {
+        return None;
+    }
     let from = entry.body()?.get("forkedFrom")?;
     let (session_id, message_uuid) =
         (from.text("sessionId")?.into_owned(), from.text("messageUuid")?.into_owned());

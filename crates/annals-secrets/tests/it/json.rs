@@ -110,6 +110,41 @@ fn a_private_key_goes_on_through_the_strings_of_an_array() {
     check(&masked, &masked);
 }
 
+#[test]
+fn a_private_key_goes_on_through_objects_and_arrays() {
+    /// Base64 that belongs to no key.
+    const OTHER: &str = "aQ7fZk2mX9rT4w8B3cLs5Vn1Yd6Hj0Gp3Ae8U";
+    let begin = "-----BEGIN RSA PRIVATE KEY-----";
+    let end = "-----END RSA PRIVATE KEY-----";
+    let mask = "[masked: private-key]";
+    // In objects, only what looks like a line of a key is masked.
+    check(
+        &format!(
+            r#"{{"lines":[{{"n":1,"text":"{begin}"}},{{"n":2,"text":"+<base64:64>"}},{{"n":3,"text":"{end}"}}],"c":"d"}}"#
+        ),
+        &format!(
+            r#"{{"lines":[{{"n":1,"text":"{begin}"}},{{"n":2,"text":"+{mask}"}},{{"n":3,"text":"{end}"}}],"c":"d","masked":1}}"#
+        ),
+    );
+    check(
+        &format!(r#"{{"1":"{begin}","2":"<base64:64>","3":"{end}","4":"{OTHER}"}}"#),
+        &format!(r#"{{"1":"{begin}","2":"{mask}","3":"{end}","4":"{OTHER}","masked":1}}"#),
+    );
+    check(
+        &format!(r#"[["{begin}"],["<base64:64>"],["<base64:64>","{end}"],["{OTHER}"]]"#),
+        &format!(r#"[["{begin}"],["{mask}"],["{mask}","{end}"],["{OTHER}"]]"#),
+    );
+    // An array in between has a last line of its own.
+    check(
+        &format!(r#"["{begin}",["a","{end}"],"short","{end}","b"]"#),
+        &format!(r#"["{begin}",["a","{end}"],"{mask}","{end}","b"]"#),
+    );
+    // What a command looks for is no key.
+    let search =
+        format!(r#"{{"pattern":"{begin}","path":"/home/Mia/tea-shop2/src/Main/Kettle/PrivateKeys"}}"#);
+    check(&search, &search);
+}
+
 /// Lines of keys are read in many ways: with their line ends, behind numbers, as a diff with colours.
 #[test]
 fn no_line_of_a_private_key_in_an_array_is_shown() {

@@ -230,6 +230,8 @@ fn rules_of_users_match_around_the_keyword() {
     );
     let value = value.unwrap();
     assert!(value.mask("acmekey=example then acmekey=Zr8Qw41LmX").text.ends_with("acmekey=[masked: acme]"));
+    let text = format!("acmekey=example {} acmekey=Zr8Qw41LmX {}", "a ".repeat(20), "b ".repeat(60));
+    assert_eq!(value.mask(&text).count, 1, "in the first half of a long value that is none");
     let named = rule(r"(?<secret>[^ ]+)\.corp\.tea", "");
     let long = "茶".repeat(300);
     for (text, masked) in [

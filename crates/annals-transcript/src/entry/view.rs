@@ -11,7 +11,8 @@ mod system;
 mod team;
 mod user;
 
-pub use assistant::{Assistant, ServerToolUse, Usage};
+pub(crate) use assistant::SYNTHETIC;
+pub use assistant::{Assistant, MessageFields, ServerToolUse, Usage};
 pub use attachment::{Attachment, AttachmentKind, QueuedCommand};
 pub use progress::Progress;
 pub use record::{

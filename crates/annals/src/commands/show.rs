@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use annals_api::to_wire::ToWire;
 use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, open_regular};
 use annals_proto::RawLine;
+use annals_transcript::chain::Chain;
 use annals_transcript::full_view::Step;
 use annals_transcript::{Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
@@ -32,11 +33,11 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let snapshot = engine.snapshot(file)?;
-    let conversation = snapshot.conversation(args.leaf.as_deref(), args.pause.ms())?;
+    let leaf = args.leaf.as_deref();
     if args.view == View::Full {
-        return full(engine, &conversation, args, global.json);
+        return full(engine, &snapshot.conversation(leaf, args.pause.ms())?, args, global.json);
     }
-    model(&snapshot, &conversation, global.json)?;
+    model(&snapshot, &snapshot.chain(leaf)?, global.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -229,8 +230,7 @@ fn is_selected(conversation: &Conversation<'_>, step: &Step, turns: Option<&Rang
 }
 
 /// Prints what Claude Code would send on resume.
-fn model(snapshot: &Snapshot, conversation: &Conversation<'_>, json: bool) -> Result<(), Failure> {
-    let chain = conversation.chain();
+fn model(snapshot: &Snapshot, chain: &Chain<'_>, json: bool) -> Result<(), Failure> {
     if let Some(obstacle) = chain.obstacle() {
         return Err(Failure::not_resumable(&obstacle.to_string()));
     }

@@ -192,8 +192,6 @@ impl<'a> Printer<'a> {
 
     fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
         let node = self.node(index);
-        let body = self.conversation.transcript().body(node)?;
-        let entry = Entry::new(&body);
         let turns = self.conversation.turns();
         if let Some(turn) = self.conversation.turn_of(index).and_then(|number| turns.get(number - 1))
             && turn.node == index
@@ -204,7 +202,13 @@ impl<'a> Printer<'a> {
             let line = format!("line {}: {problem}", node.at.line);
             self.rule(RED, &line)?;
         }
-        self.content(node, &entry)?;
+        // Results are printed with their calls.
+        let is_printed =
+            node.has(Flag::CompactSummary) || !self.conversation.session().has_only_results(node);
+        if is_printed {
+            let body = self.conversation.transcript().body(node)?;
+            self.content(node, &Entry::new(&body))?;
+        }
         if node.kind.is_message() { self.other_lines(index) } else { Ok(()) }
     }
 

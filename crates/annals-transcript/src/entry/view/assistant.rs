@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use super::view;
 use crate::json::Value;
 
+/// The model of replies that Claude Code wrote itself.
+pub(crate) const SYNTHETIC: &str = "<synthetic>";
+
 view!(entry:
     /// One line of a reply. The lines of one reply share `message.id`.
     Assistant {
@@ -41,6 +44,21 @@ impl<'a> Assistant<'a> {
         self.message()?.text("id")
     }
 
+    /// Reads several fields with one look at the message, which may be long.
+    pub fn message_fields(&self) -> MessageFields<'a> {
+        let mut fields = MessageFields::default();
+        for (key, value) in self.message().into_iter().flat_map(Value::members) {
+            match &*key.decode() {
+                "model" => fields.model = value.as_text(),
+                "usage" => fields.usage = Some(value).filter(|usage| !usage.is_null()).map(Usage),
+                "stop_reason" => fields.stop_reason = value.as_text(),
+                "stop_sequence" => fields.stop_sequence = value.as_text(),
+                _ => {}
+            }
+        }
+        fields
+    }
+
     /// Returns the model's name; `<synthetic>` for replies that Claude Code wrote itself.
     pub fn model(&self) -> Option<Cow<'a, str>> {
         self.message()?.text("model")
@@ -48,7 +66,7 @@ impl<'a> Assistant<'a> {
 
     /// Returns whether Claude Code wrote the reply itself.
     pub fn is_synthetic(&self) -> bool {
-        self.model().is_some_and(|model| model == "<synthetic>")
+        self.model().is_some_and(|model| model == SYNTHETIC)
     }
 
     /// Returns why the reply ended; null on most lines up to 2.1.59.
@@ -69,6 +87,20 @@ impl<'a> Assistant<'a> {
     fn message(&self) -> Option<Value<'a>> {
         self.0.get("message")
     }
+}
+
+/// Fields of the message in a line of a reply; the methods of [`Assistant`] describe them.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MessageFields<'a> {
+    /// See [`Assistant::model`].
+    pub model: Option<Cow<'a, str>>,
+    /// See [`Assistant::usage`].
+    pub usage: Option<Usage<'a>>,
+    /// See [`Assistant::stop_reason`].
+    pub stop_reason: Option<Cow<'a, str>>,
+    /// See [`Assistant::stop_sequence`].
+    pub stop_sequence: Option<Cow<'a, str>>,
 }
 
 view!(part:

@@ -1,0 +1,51 @@
+//! Texts that are made to be slow: the work grows with the length of the text and no faster.
+
+use super::*;
+use crate::rule::SEARCHED;
+
+/// Pieces that, repeated, make some rule start again and again.
+const PIECES: [&str; 20] = [
+    "=",
+    "sk-",
+    "sk-ant-",
+    "-----BEGIN ",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\nAAAABBBBCCCCDDDD",
+    "eyJ",
+    "eyJ.",
+    "eyJabcdefghijk.",
+    "://",
+    "://a:",
+    "://a:b@",
+    "password=",
+    "password: \"",
+    "\\\"password\\\":\\\"",
+    "token=",
+    "\\\\\\\\",
+    "cookie: a=",
+    "bearer ",
+    "-u a:",
+];
+
+/// Counts the bytes that patterns are given. Work that is quadratic would be 256 times as much for a text of sixteen times the
+/// length.
+#[test]
+fn work_is_linear_in_the_length_of_hostile_text() {
+    let masker = Masker::new();
+    let work = |text: &str| {
+        let before = SEARCHED.get();
+        masker.mask(text);
+        SEARCHED.get() - before
+    };
+    let mut all = 0;
+    for piece in PIECES {
+        // With a colour before it, the text is also read without colours.
+        let text = |length: usize| format!("\u{1b}[m{}", piece.repeat(length / piece.len()));
+        let (short, long) = (text(10_000), text(160_000));
+        // Where the short text ends, patterns are given less.
+        let (short, long) = (work(&short) + 16_384, work(&long));
+        assert!(long <= 17 * short, "{piece}: {short}, {long}");
+        all += long;
+    }
+    assert!(all > 160_000, "work is counted");
+}
