@@ -31,6 +31,7 @@ pub mod rpc;
 pub mod to_wire;
 
 pub use age::parse_age;
+pub use annals_secrets::Masked;
 pub use cancel::CancelToken;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{

@@ -56,9 +56,9 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use request::{
-    AgentsParams, ArchiveFilter, EntryRef, FilesParams, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams,
-    ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
-    UnwatchParams, View, WatchParams,
+    AgentsParams, ArchiveFilter, EntryRef, FilesParams, ForkParams, ListParams, LoadParams, NoParams,
+    ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams,
+    ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
 };
 pub use serve::ServerAddress;
 pub use session::{Project, Root, Session, TitleSource};

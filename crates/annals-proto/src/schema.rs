@@ -6,10 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
-    FilesParams, FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
-    ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams,
-    SessionParams, Stats, StatsParams, StatusResult, TagParams, ToolsParams, ToolsResult, TrashResult,
-    TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams, WatchResult, notification,
+    FilesParams, FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method,
+    NoParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
+    RestoreParams, SessionParams, Stats, StatsParams, StatusResult, TagParams, ToolsParams, ToolsResult,
+    TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams, WatchResult,
+    notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its

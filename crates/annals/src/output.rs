@@ -24,7 +24,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::failure::Failure;
 
 pub(crate) use clean::{clean, clean_lines, clean_masked, without_escapes};
-pub(crate) use mask::{masked, masked_json};
+pub(crate) use mask::{masked, masked_json, masked_title};
 pub(crate) use progress::Progress;
 pub(crate) use table::Table;
 
