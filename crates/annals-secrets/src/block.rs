@@ -21,30 +21,24 @@ const FARTHEST_FIRST: usize = 512;
 /// How many bytes may stand between two runs: the end of a line, and what stands before the next.
 const FARTHEST_NEXT: usize = 64;
 
-/// What first and last lines begin with.
-const DASHES: &[u8] = b"-----";
-
 /// Returns where a block ends whose content starts at `start`; it is empty if there is no base64 in it. `first` and `last` are
-/// what follows the dashes in the first and last line of a block.
+/// how the first and the last line of a block begin.
 ///
-/// The work is linear in the distance to the next such line.
+/// The work is linear in the distance to the next first line.
 pub(crate) fn end_of_block(text: &[u8], start: usize, first: &[u8], last: &[u8], form: Form) -> usize {
     let near = &text[start..text.len().min(start + LONGEST)];
-    let line = memmem::find_iter(near, DASHES).map(|dashes| {
-        let name = dashes + near[dashes..].iter().take_while(|byte| **byte == b'-').count();
-        (name - DASHES.len(), &near[name..])
-    });
-    let line = { line }.find(|(_, name)| name.starts_with(first) || name.starts_with(last));
-    let (next, ends) = line.map_or((near.len(), false), |(at, name)| (at, name.starts_with(last)));
+    let near = &near[..memmem::find(near, first).unwrap_or(near.len())];
+    let last = memmem::find(near, last);
+    let next = last.unwrap_or(near.len());
     let string = match form {
         Form::Json => end_of_string(&near[..next], 0),
         Form::Text => next,
     };
     let is_key = |run: &Range<usize>| run.len() >= SHORTEST_RUN_IN_BLOCK;
-    if ends && string >= next && runs(&near[..next]).any(|run| is_key(&run)) {
+    if last.is_some() && string == next && runs(&near[..next]).any(|run| is_key(&run)) {
         return start + next;
     }
-    start + end_of_runs(&near[..string.min(next)])
+    start + end_of_runs(&near[..string])
 }
 
 /// A block with a last line has a run of this length.

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::mark;
+use crate::mark::{self, Mark};
 use crate::masker::Masker;
 use crate::plain::Plain;
 use crate::prefilter::Hit;
@@ -67,6 +67,21 @@ impl Masker {
         (start < cut.len()).then(|| Candidate { matched: secret.clone(), secret, rule })
     }
 
+    /// Returns where the text starts that the rule of a mark leaves readable before it, such as `ghp_`. It is found as in a cut
+    /// text: with a made-up secret behind it, the rule masks all from the mark on.
+    pub(crate) fn start_of_prefix(&self, text: &str, mark: &Mark) -> Option<usize> {
+        let end = mark.range.start;
+        let near = (end.saturating_sub(NEAR)..=end).find(|&at| text.is_char_boundary(at))?;
+        let before = &text[near..end];
+        let mut hits = Vec::new();
+        self.prefilter().for_each_hit(before.as_bytes(), |hit| hits.push(hit));
+        hits.retain(|hit| hit.rule == mark.rule);
+        hits.iter().rev().find_map(|hit| {
+            let found = self.match_continued(before, *hit, |found| found.secret.start == before.len())?;
+            Some(near + found.matched.start)
+        })
+    }
+
     /// Returns whether a match at a keyword may go on to the end of a text.
     fn may_reach_end(&self, text: &str, hit: Hit) -> bool {
         let blanks = || text.as_bytes()[hit.offset..].iter().filter(|byte| byte.is_ascii_whitespace());
@@ -76,13 +91,18 @@ impl Masker {
 
     /// Returns where a secret begins that the rule of a keyword finds in some continuation of a text.
     fn start_of_cut_secret(&self, text: &str, hit: Hit) -> Option<usize> {
+        let is_cut = |found: &Match| found.secret.start < text.len() && found.secret.end > text.len();
+        Some(self.match_continued(text, hit, is_cut)?.secret.start)
+    }
+
+    /// Returns a secret that the rule of a keyword finds in some continuation of a text.
+    fn match_continued(&self, text: &str, hit: Hit, is_meant: impl Fn(&Match) -> bool) -> Option<Match> {
         let mut continued = text.to_owned();
         CONTINUATIONS.iter().find_map(|continuation| {
             continued.truncate(text.len());
             continued.push_str(continuation);
             let found = self.rules[hit.rule].match_keyword_at_cut(&continued, hit.offset)?;
-            let is_cut = found.secret.start < text.len() && found.secret.end > text.len();
-            (found.accepted && is_cut).then_some(found.secret.start)
+            (found.accepted && is_meant(&found)).then_some(found)
         })
     }
 

@@ -155,7 +155,7 @@ impl Masker {
         if let Some(plain) = Plain::of(text, seen.escape, &marks) {
             found.extend(self.candidates_as_read(&plain, form));
         }
-        found.retain_mut(|found| self.leave_prefix(text.as_bytes(), &marks, found));
+        found.retain_mut(|found| self.leave_prefix(text, &marks, found));
         (overlap::resolve(found), seen)
     }
 
@@ -216,18 +216,15 @@ impl Masker {
         (found, seen)
     }
 
-    /// Takes from a secret what a more specific rule left readable before its mark. Returns whether something is left.
-    fn leave_prefix(&self, text: &[u8], marks: &[Mark], found: &mut Candidate) -> bool {
-        let Ok(mark) = marks.binary_search_by_key(&found.secret.end, |mark| mark.range.start) else {
+    /// Takes from a secret what a more specific rule left readable before its mark. Returns whether a secret is left.
+    fn leave_prefix(&self, text: &str, marks: &[Mark], found: &mut Candidate) -> bool {
+        let mark = marks.binary_search_by_key(&found.secret.end, |mark| mark.range.start);
+        let Some(mark) = mark.ok().map(|mark| &marks[mark]).filter(|mark| mark.rule < found.rule) else {
             return true;
         };
-        let mark = &marks[mark];
-        let prefix = (mark.rule < found.rule)
-            .then(|| self.rules[mark.rule].start_of_prefix(text, mark.range.start))
-            .flatten();
-        let Some(prefix) = prefix else { return true };
-        found.secret.end = found.secret.end.min(prefix);
-        found.secret.start < found.secret.end && self.rules[found.rule].accepts(&text[found.secret.clone()])
+        let Some(prefix) = self.start_of_prefix(text, mark) else { return true };
+        found.secret.end = prefix.max(found.secret.start);
+        !found.secret.is_empty() && self.rules[found.rule].accepts(&text.as_bytes()[found.secret.clone()])
     }
 }
 

@@ -192,9 +192,8 @@ impl Rule {
             secret.end = end_of_token(bytes, part.end);
         }
         if let Some(ends) = &self.ends {
-            let first = self.keywords[0].trim_start_matches('-').as_bytes();
-            secret.end =
-                end_of_block(bytes, secret.start, first, ends.trim_start_matches('-').as_bytes(), form);
+            let first = self.keywords[0].as_bytes();
+            secret.end = end_of_block(bytes, secret.start, first, ends.as_bytes(), form);
         }
         let value = whole_escapes(text, secret.clone());
         let mut accepted = self.accepts(&bytes[value.clone()]);
@@ -215,26 +214,6 @@ impl Rule {
         let secret = whole_escapes(text, secret);
         let accepted = accepted && !secret.is_empty() && !self.allows_named(bytes, matched.start..secret.end);
         Match { matched, secret, accepted }
-    }
-
-    /// Returns where the readable beginning starts that this rule leaves before a mark, such as `ghp_`.
-    pub(crate) fn start_of_prefix(&self, text: &[u8], mark: usize) -> Option<usize> {
-        let near = mark.saturating_sub(LONGEST_NAME);
-        let offset = (near..mark).rev().find(|&at| self.has_keyword_at(&text[at..mark]))?;
-        Some(offset.saturating_sub(self.before.1))
-    }
-
-    /// Returns whether a text begins with a keyword of this rule.
-    fn has_keyword_at(&self, text: &[u8]) -> bool {
-        self.keywords.iter().any(|keyword| {
-            text.get(..keyword.len()).is_some_and(|start| {
-                if self.ignore_case {
-                    start.eq_ignore_ascii_case(keyword.as_bytes())
-                } else {
-                    start == keyword.as_bytes()
-                }
-            })
-        })
     }
 
     /// Returns whether a text that the pattern matched is a secret.

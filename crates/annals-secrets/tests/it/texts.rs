@@ -133,6 +133,15 @@ fn a_mark_hides_nothing_beside_it() {
             "password=<alnum:12>[masked: jwt]<alnum:12>".to_owned(),
             "password=[masked: password][masked: jwt][masked: password]".to_owned(),
         ),
+        // Only what the rule of the mark leaves readable is no secret.
+        (
+            "password=<alnum:12>.atlasv1.[masked: terraform-token]".to_owned(),
+            "password=[masked: password][masked: terraform-token]".to_owned(),
+        ),
+        (
+            "password=<alnum:12>ghp_[masked: github-token]".to_owned(),
+            "password=[masked: password][masked: github-token]".to_owned(),
+        ),
         (
             "[masked: jwt] password=<alnum:12>".to_owned(),
             "[masked: jwt] password=[masked: password]".to_owned(),
