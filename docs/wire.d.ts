@@ -300,6 +300,16 @@ export interface FileVersion {
   version: number;
 }
 
+/** Parameters of `history/files`. */
+export interface FilesParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
 /** Result of `history/files`. */
 export interface FilesResult {
   /** Whether older versions or more files were left out, because the answer would be too long. */
@@ -645,6 +655,8 @@ export type RecordPart = { commandUuid?: string | null; content?: Array<unknown>
 
 /** Parameters of `history/rename`. */
 export interface RenameParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Its new title. */
@@ -677,6 +689,8 @@ export interface ReplacedResult {
 export interface RestoreParams {
   /** The entry of the trash, as `history/trash` names it; by default the most recent of the session. */
   entry?: string | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The id of a session in the trash, with or without the prefix `claude:`. */
   sessionId: string;
 }
@@ -882,7 +896,7 @@ export interface Session {
   withoutConversation?: string | null;
 }
 
-/** One session: parameters of `history/delete`, `history/archive`, `history/unarchive` and `history/files`. */
+/** One session: parameters of `history/delete`, `history/archive` and `history/unarchive`. */
 export interface SessionParams {
   /** Whether text is sent without masked secrets; refused unless the server allows it. */
   reveal?: boolean | null;
@@ -989,6 +1003,8 @@ export interface SupersededLine {
 
 /** Parameters of `history/tag`. */
 export interface TagParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
   sessionId: string;
   /** Its new tag; null removes the tag. */
@@ -1256,7 +1272,7 @@ export interface Methods {
   "history/agents": { params: AgentsParams; result: AgentsResult };
   "history/archive": { params: SessionParams; result: ChangeResult };
   "history/delete": { params: SessionParams; result: DeleteResult };
-  "history/files": { params: SessionParams; result: FilesResult };
+  "history/files": { params: FilesParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };

@@ -29,6 +29,7 @@ mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
 
+pub use annals_secrets::Masked;
 pub use cancel::CancelToken;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{

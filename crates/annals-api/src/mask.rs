@@ -1,6 +1,7 @@
 //! Secrets are masked here: everything that is shown or leaves annals passes through a [`Masking`].
 //!
-//! There is one function for each form of output: [`Masking::text`] for text on a terminal, [`Masking::line`] for JSON
+//! There is one function for each form of output: [`Masking::text`] for text on a terminal, [`Masking::listed_text`] for what
+//! a list has cut, [`Masking::line`] for JSON
 //! on the command line, [`Masking::result`] for results and notifications of the history protocol, and
 //! [`Masking::entry`] for a line of a transcript that is converted to something else afterwards. They mask all strings
 //! except those whose keys are listed in this file, so a field that is added somewhere is masked without more code.
@@ -142,6 +143,11 @@ impl Masking {
     /// Masks a whole text.
     pub fn text<'t>(&self, text: &'t str) -> Masked<'t> {
         self.masker().mask(text)
+    }
+
+    /// Masks a title or a prompt of a list, which may have been cut inside a secret.
+    pub fn listed_text<'t>(&self, text: &'t str) -> Masked<'t> {
+        self.masker().mask_cut(text, LONGEST_PROMPT)
     }
 
     /// Returns the secrets of a text, in order.

@@ -11,8 +11,7 @@ use annals_transcript::paths::{ConfigFolder, SessionPaths, agent_meta};
 use annals_transcript::project::is_session_id;
 use annals_transcript::write::{new_id, rewrite};
 
-use crate::catalog::listed_title;
-use crate::catalog::{Title, TitleSource};
+use crate::catalog::{LONGEST_PROMPT, Title, TitleSource, listed_title};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{Selection, TranscriptFile};
@@ -88,8 +87,7 @@ impl Engine {
             self.copy_side_files(original.file(), session, folder)?;
         }
         let entries = self.copy_transcript(original, session, path, last, Some(title))?;
-        let json = format!("{{\"customTitle\":{}}}", quote(title));
-        self.write_beside(&TranscriptFile::at(path), "custom-title.json", &json)?;
+        self.write_title_beside(&TranscriptFile::at(path), title)?;
         index_file::add_copy(self, original.file(), path, session, title)?;
         Ok(entries)
     }
@@ -281,15 +279,32 @@ fn string_length(rest: &[u8]) -> usize {
 
 /// Returns the title of a session, or else the beginning of its first prompt or reply.
 fn name_of(file: &TranscriptFile) -> String {
-    match listed_title(&file.path) {
-        Some(Title { text, source: TitleSource::Prompt | TitleSource::Reply }) => one_line(&text),
+    let name = match listed_title(&file.path) {
+        Some(Title { text, source: TitleSource::Prompt | TitleSource::Reply }) => beginning(&text),
         Some(title) => title.text,
-        None => "Untitled".to_owned(),
-    }
+        None => String::new(),
+    };
+    if name.is_empty() { "Untitled".to_owned() } else { name }
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect()
+/// Returns the beginning of a text as a title of one line, with `…` if there is more.
+///
+/// The title is stored, and whoever shows it later sees no more than it: in a part of a token, nobody recognizes a secret. So
+/// it ends between words; scripts without blanks may be cut anywhere.
+fn beginning(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let is_cut_already = text.chars().count() >= LONGEST_PROMPT;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(end, _)| end);
+    if end == line.len() && !is_cut_already {
+        return line;
+    }
+    let (shown, more) = line.split_at(end);
+    let is_of_word = |character: char| character.is_ascii_graphic();
+    // The word goes on behind a text that was cut before, too.
+    let ends_in_word = more.chars().next().is_none_or(is_of_word);
+    let shown = if ends_in_word { shown.trim_end_matches(is_of_word) } else { shown }.trim_end();
+    if shown.is_empty() { String::new() } else { format!("{shown}…") }
 }
 
 #[cfg(test)]
@@ -307,5 +322,24 @@ mod tests {
             r#"{{"uuid" : "NEW-A","parentUuid":"NEW-B","x":"say \"{a}\"","message":{{"content":"{a}"}},"m":{{"NEW-B":["NEW-A",1.50]}}, "toolUseResult":"{a}" }}"#
         );
         assert_eq!(String::from_utf8(with_new_ids(line.as_bytes(), &ids)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_title_from_a_prompt_has_whole_words() {
+        let token = "ghp_".to_owned() + &"Q7fZk2mX9r".repeat(4);
+        let words = "Please deploy this for me with the usual settings";
+        for (text, title) in [
+            (" deploy\n it ".to_owned(), "deploy it".to_owned()),
+            (format!("{words} {token} now"), format!("{words}…")),
+            (format!("{words} with {}", "茶".repeat(60)), format!("{words} with {}…", "茶".repeat(25))),
+            (format!("{}{token}", "茶".repeat(60)), format!("{}…", "茶".repeat(60))),
+            (format!("{words}: {} {token}", "a".repeat(29)), format!("{words}: {}…", "a".repeat(29))),
+            (token.repeat(3), String::new()),
+            // Lists have cut this prompt already.
+            (format!("{}{}", " ".repeat(LONGEST_PROMPT - 9), "ghp_Q7fZk"), String::new()),
+            (format!("tea{}{}", " ".repeat(LONGEST_PROMPT - 12), "ghp_Q7fZk"), "tea…".to_owned()),
+        ] {
+            assert_eq!(beginning(&text), title, "{text}");
+        }
     }
 }

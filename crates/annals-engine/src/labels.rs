@@ -20,7 +20,7 @@ pub(crate) fn rename(engine: &Engine, file: &TranscriptFile, title: &str) -> Res
     }
     let _session = engine.lock_shared(file)?;
     engine.append_to(file, Draft::title(title))?;
-    engine.write_beside(file, "custom-title.json", &format!("{{\"customTitle\":{}}}", quote(title)))?;
+    engine.write_title_beside(file, title)?;
     index_file::set_title(engine, file, title)
 }
 
@@ -33,7 +33,8 @@ pub(crate) fn set_archived(engine: &Engine, file: &TranscriptFile, archived: boo
     let _session = engine.lock_shared(file)?;
     let now = Timestamp::now();
     let json = format!("{{\"archived\":{archived},\"at\":\"{now:.3}\",\"by\":\"annals\"}}");
-    engine.write_beside(file, "archived.json", &json)
+    let transcript = own_target(file)?.path();
+    engine.write_beside(&transcript, &SessionPaths::of(&transcript).archived(), &json)
 }
 
 impl Engine {
@@ -42,17 +43,23 @@ impl Engine {
         Ok(write::append_records(&**self.disk(), &own_target(file)?, &[draft], &Options::default())?)
     }
 
+    /// Writes the title that the user gave into the session's own folder, where Claude Code looks for it.
+    pub(crate) fn write_title_beside(&self, file: &TranscriptFile, title: &str) -> Result<(), Error> {
+        let transcript = own_target(file)?.path();
+        let json = format!("{{\"customTitle\":{}}}", quote(title));
+        self.write_beside(&transcript, &SessionPaths::of(&transcript).custom_title(), &json)
+    }
+
     /// Writes a small file in the session's own folder. The transcript is locked meanwhile, so that no process with another
     /// `ANNALS_HOME`, whose session locks are other files, moves the folder away.
-    pub(crate) fn write_beside(&self, file: &TranscriptFile, name: &str, json: &str) -> Result<(), Error> {
-        let _transcript = match rewrite::lock_transcript(&**self.disk(), &own_target(file)?.path()) {
+    fn write_beside(&self, transcript: &Path, path: &Path, json: &str) -> Result<(), Error> {
+        let _transcript = match rewrite::lock_transcript(&**self.disk(), transcript) {
             // A read-only transcript cannot be locked, but the file beside it may still be writable.
             Err(error) if error.is_forbidden() => None,
             lock => Some(lock?),
         };
-        let folder = side_folder(file)?;
-        self.make_folder(&folder)?;
-        rewrite::replace(&**self.disk(), &folder.join(name), |out| out.write_all(json.as_bytes()))?;
+        self.make_folder(&SessionPaths::of(transcript).folder())?;
+        rewrite::replace(&**self.disk(), path, |out| out.write_all(json.as_bytes()))?;
         Ok(())
     }
 }

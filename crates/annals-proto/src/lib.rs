@@ -58,9 +58,9 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use request::{
-    AgentsParams, ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, ProjectsParams,
-    ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams, ToolsParams, TurnsParams,
-    UnwatchParams, View, WatchParams,
+    AgentsParams, ArchiveFilter, EntryRef, FilesParams, ForkParams, ListParams, LoadParams, NoParams,
+    ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams,
+    ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
 };
 pub use resume::ResumeCommand;
 pub use search::{

@@ -1,4 +1,5 @@
-//! Parameters of requests. Unknown fields are ignored.
+//! Parameters of requests. Methods that read ignore unknown members. Methods that change files refuse them: a client that asks
+//! for a dry run of a method without one must not find the change made.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,11 +48,24 @@ words! {
     }
 }
 
-/// One session: parameters of `history/delete`, `history/archive`, `history/unarchive` and `history/files`.
+/// One session: parameters of `history/delete`, `history/archive` and `history/unarchive`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionParams {
+    /// The session's id, with or without the prefix `claude:`.
+    pub session_id: String,
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
+    pub workspace_path: Option<String>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
+}
+
+/// Parameters of `history/files`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct SessionParams {
+pub struct FilesParams {
     /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
@@ -218,7 +232,7 @@ pub struct ProjectsParams {
 /// Parameters of `history/rename`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RenameParams {
     /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
@@ -226,12 +240,14 @@ pub struct RenameParams {
     pub workspace_path: Option<String>,
     /// Its new title.
     pub title: String,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/tag`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TagParams {
     /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
@@ -239,12 +255,14 @@ pub struct TagParams {
     pub workspace_path: Option<String>,
     /// Its new tag; null removes the tag.
     pub tag: Option<String>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of `history/fork`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ForkParams {
     /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
@@ -263,12 +281,14 @@ pub struct ForkParams {
 /// Parameters of `history/restore`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RestoreParams {
     /// The id of a session in the trash, with or without the prefix `claude:`.
     pub session_id: String,
     /// The entry of the trash, as `history/trash` names it; by default the most recent of the session.
     pub entry: Option<String>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
 }
 
 /// Parameters of methods that take none.

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
-    FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
-    ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams,
-    SearchParams, SearchResult, SessionParams, Stats, StatsParams, StatusResult, TagParams, ToolsParams,
-    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, WatchParams,
-    WatchResult, notification,
+    FilesParams, FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method,
+    NoParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
+    RestoreParams, SearchParams, SearchResult, SessionParams, Stats, StatsParams, StatusResult, TagParams,
+    ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
+    WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -57,7 +57,7 @@ impl Generators {
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
-            Method::HistoryFiles => self.both::<SessionParams, FilesResult>(),
+            Method::HistoryFiles => self.both::<FilesParams, FilesResult>(),
             Method::HistorySearch => self.both::<SearchParams, SearchResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),

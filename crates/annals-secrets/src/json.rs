@@ -12,9 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr2, memmem};
 
 use crate::boundary::whole_json_escapes;
+use crate::cut::may_be_cut;
 use crate::masker::Masker;
 use crate::prefilter::Seen;
-use crate::rule::Candidate;
+use crate::rule::{Candidate, Form};
 use crate::{entropy, mark};
 
 /// What JSON of some origin consists of.
@@ -62,7 +63,7 @@ impl Masker {
     /// assert_eq!(&*masked.json, br#"{"id":"a","input":{"password":"[masked: password]"},"masked":1}"#);
     /// ```
     pub fn mask_json<'t>(&self, json: &'t str, items: Items) -> MaskedJson<'t> {
-        self.rewrite(json.as_bytes(), self.scan(json), items)
+        self.rewrite(json.as_bytes(), self.scan(json, form_of(json.as_bytes())), items)
     }
 
     /// Does the same as [`Masker::mask_json`] with JSON that may not be UTF-8: such bytes stay as they are.
@@ -80,7 +81,7 @@ impl Masker {
         if found.is_empty() && !seen.hidden {
             return MaskedJson { json: Cow::Borrowed(json), count: 0 };
         }
-        if !matches!(json.trim_ascii_start(), [b'{' | b'[' | b'"', ..]) {
+        if form_of(json) == Form::Text {
             return masked_text(json, self.edits(found));
         }
         let mut rewrite = Rewrite {
@@ -102,12 +103,13 @@ impl Masker {
     /// Does the same as [`Masker::scan`] in bytes that may not be UTF-8.
     fn scan_bytes(&self, bytes: &[u8]) -> (Vec<Candidate>, Seen) {
         if let Ok(text) = std::str::from_utf8(bytes) {
-            return self.scan(text);
+            return self.scan(text, form_of(bytes));
         }
         let (mut found, mut seen) = (Vec::new(), Seen::default());
         let mut offset = 0;
         for chunk in bytes.utf8_chunks() {
-            let (secrets, seen_here) = self.scan(chunk.valid());
+            // Where such a part begins, nobody knows whether it is in a string.
+            let (secrets, seen_here) = self.scan(chunk.valid(), Form::Text);
             let moved = |range: Range<usize>| range.start + offset..range.end + offset;
             found.extend(secrets.into_iter().map(|secret| Candidate {
                 matched: moved(secret.matched),
@@ -134,6 +136,14 @@ impl Masker {
         let mut text = String::new();
         mark::push(&mut text, &self.rules[rule].name);
         text
+    }
+}
+
+/// Returns what a line seems to be.
+fn form_of(line: &[u8]) -> Form {
+    match line.trim_ascii_start() {
+        [b'{' | b'[' | b'"', ..] => Form::Json,
+        _ => Form::Text,
     }
 }
 
@@ -303,12 +313,8 @@ impl Rewrite<'_> {
     }
 
     fn string(&mut self, range: Range<usize>) {
-        let mut found = self.found_in(&range);
         let is_key = self.stack.last().is_some_and(|frame| frame.expects_key);
-        if is_key {
-            // The pattern has run over the end of another string: then values are masked, and names stay.
-            found.retain(|found| found.secret.start >= range.start);
-        }
+        let found = self.found_in(&range, is_key);
         if let Some(frame) = self.stack.last_mut().filter(|_| is_key) {
             (frame.member, frame.expects_key) = (range.clone(), false);
             frame.says_count |= &self.json[range.clone()] == b"masked";
@@ -407,19 +413,29 @@ impl Rewrite<'_> {
         false
     }
 
-    /// Masks a number or a word that a rule found: it becomes a string.
+    /// Masks what a rule found outside of strings, which is no JSON. Numbers and constants stay, because programs need them.
     fn literal(&mut self, range: Range<usize>) {
-        if let Some(secret) = self.found_in(&range).first() {
+        if is_literal(&self.json[range.clone()]) {
+            return;
+        }
+        if let Some(secret) = self.found_in(&range, false).first() {
             let text = format!("\"{}\"", self.masker.mark(secret.rule));
             self.mask(range, text);
         }
     }
 
-    /// Returns what the rules found in a range. What goes on behind the range is found in the next one again.
-    fn found_in(&mut self, range: &Range<usize>) -> Vec<Candidate> {
+    /// Returns what the rules found in a string. What begins in it and goes on behind it is found in no other string, except
+    /// that what begins in a name and goes on is found in the value.
+    fn found_in(&mut self, range: &Range<usize>, is_key: bool) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
-        self.found = &self.found[before..];
-        self.found.iter().take_while(|found| found.secret.start < range.end).cloned().collect()
+        let found = &self.found[before..];
+        let is_here = |found: &&Candidate| {
+            found.secret.start < range.end
+                && (!is_key || range.start <= found.secret.start && found.secret.end <= range.end)
+        };
+        let here: Vec<_> = found.iter().take_while(is_here).cloned().collect();
+        self.found = &found[here.len()..];
+        here
     }
 
     /// Moves the ends of a range in a string so that the string stays one; `from` is the end of what was masked before it.
@@ -476,16 +492,11 @@ impl Rewrite<'_> {
             return;
         };
         let Ok(text) = std::str::from_utf8(&self.json[range.clone()]) else { return };
-        if from == range.end || !may_be_cut(text.as_bytes(), *longest) {
-            return;
-        }
-        let whole = text.trim_end_matches('…');
-        if let Some((secret, rule)) =
-            self.masker.secret_at_cut(whole).filter(|(secret, _)| range.start + secret.start >= from)
-        {
-            let masked = range.start + secret.start..range.start + secret.end;
+        let cut = self.masker.secret_at_cut(text, *longest);
+        if let Some(cut) = cut.filter(|cut| range.start + cut.secret.start >= from) {
+            let masked = range.start + cut.secret.start..range.start + cut.secret.end;
             let masked = self.whole_escapes(&range, from, masked);
-            let text = self.masker.mark(rule);
+            let text = self.masker.mark(cut.rule);
             self.mask(masked, text);
         }
     }
@@ -495,13 +506,6 @@ impl Rewrite<'_> {
 pub(crate) fn may_begin_cut_text(json: &[u8], longest: usize) -> bool {
     let [b'"', text @ ..] = json.trim_ascii_start() else { return false };
     may_be_cut(&text[..end_of_string(text, 0)], longest)
-}
-
-/// Returns whether a text may have been cut after so many characters.
-fn may_be_cut(text: &[u8], longest: usize) -> bool {
-    let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
-    let has_length = || text.len() - text.iter().filter(is_continuation).count() >= longest;
-    text.ends_with("…".as_bytes()) || text.len() >= longest && has_length()
 }
 
 /// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
@@ -579,7 +583,7 @@ fn is_base64(text: &[u8]) -> bool {
 }
 
 /// Returns where the string ends whose content starts at `at`: the offset of its closing quote, or the end of the text.
-fn end_of_string(json: &[u8], mut at: usize) -> usize {
+pub(crate) fn end_of_string(json: &[u8], mut at: usize) -> usize {
     while let Some(found) = memchr2(b'"', b'\\', json.get(at..).unwrap_or_default()) {
         at += found;
         if json[at] == b'"' {
@@ -588,6 +592,12 @@ fn end_of_string(json: &[u8], mut at: usize) -> usize {
         at += 2;
     }
     json.len()
+}
+
+/// Returns whether a token is a number, `true`, `false` or `null`.
+fn is_literal(token: &[u8]) -> bool {
+    let is_number = || token.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
+    matches!(token, b"true" | b"false" | b"null") || is_number()
 }
 
 fn end_of_literal(json: &[u8], at: usize) -> usize {

@@ -26,6 +26,7 @@
 //! A secret that is cut in two is not found. Whoever receives a text in pieces puts them together first, or masks
 //! whole lines and accepts that private keys, which span lines, are found in their first line only.
 
+mod block;
 mod boundary;
 mod cut;
 mod entropy;
@@ -38,6 +39,7 @@ mod plain;
 mod prefilter;
 mod rule;
 mod rules;
+mod strings;
 
 pub use json::{Items, JsonForm, MaskedJson};
 pub use masker::{Finding, Masked, Masker};

@@ -9,7 +9,7 @@ use memchr::memmem;
 
 use crate::rule::Rule;
 
-const OPEN: &str = "[masked: ";
+pub(crate) const OPEN: &str = "[masked: ";
 
 /// No name of a rule is longer.
 pub(crate) const LONGEST_NAME: usize = 64;

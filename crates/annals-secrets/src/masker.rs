@@ -1,7 +1,6 @@
 //! The masker: a prefilter over all keywords, and the rules behind it.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -9,8 +8,9 @@ use crate::json::JsonForm;
 use crate::mark::Mark;
 use crate::plain::Plain;
 use crate::prefilter::{Hit, Prefilter, Seen};
-use crate::rule::{Candidate, Match, Rule};
+use crate::rule::{Candidate, Form, Match, Rule};
 use crate::rules::{self, RuleError};
+use crate::strings::Strings;
 use crate::{mark, overlap};
 
 /// How many secrets that were found last may end where another word starts. Rules look few bytes back.
@@ -96,13 +96,32 @@ impl Masker {
 
     /// Masks the secrets of a whole text. Nothing is allocated if there are none.
     pub fn mask<'t>(&self, text: &'t str) -> Masked<'t> {
-        let secrets = self.secrets(text);
+        self.masked(text, &self.secrets(text))
+    }
+
+    /// Masks the secrets of a text that may have been cut after `longest` characters, or earlier if it ends with `…`: the
+    /// beginning of a secret at its end is masked, too.
+    ///
+    /// ```
+    /// use annals_secrets::Masker;
+    ///
+    /// let masked = Masker::new().mask_cut("Deploy with ghp_Q7fZk2…", 300);
+    /// assert_eq!(masked.text, "Deploy with ghp_[masked: github-token]…");
+    /// ```
+    pub fn mask_cut<'t>(&self, text: &'t str, longest: usize) -> Masked<'t> {
+        let mut secrets = self.secrets(text);
+        let end = secrets.last().map_or(0, |last| last.secret.end);
+        secrets.extend(self.secret_at_cut(text, longest).filter(|cut| cut.secret.start >= end));
+        self.masked(text, &secrets)
+    }
+
+    fn masked<'t>(&self, text: &'t str, secrets: &[Candidate]) -> Masked<'t> {
         if secrets.is_empty() {
             return Masked { text: Cow::Borrowed(text), count: 0 };
         }
         let mut out = String::with_capacity(text.len());
         let mut rest = 0;
-        for secret in &secrets {
+        for secret in secrets {
             out.push_str(&text[rest..secret.secret.start]);
             mark::push(&mut out, &self.rules[secret.rule].name);
             rest = secret.secret.end;
@@ -140,59 +159,90 @@ impl Masker {
 
     /// Finds the secrets of a whole text, in order and without overlaps.
     fn secrets(&self, text: &str) -> Vec<Candidate> {
-        self.scan(text).0
+        self.scan(text, Form::Text).0
     }
 
     /// Finds the secrets of a whole text, in order and without overlaps, and says what else was seen in it.
-    pub(crate) fn scan(&self, text: &str) -> (Vec<Candidate>, Seen) {
-        let (mut found, seen) = self.candidates(text, |_| false);
-        // Both forms count: what a program reads from the text, and what a person sees.
-        if let Some(plain) = Plain::of(text, seen.escape) {
-            let (hidden, _) = self.candidates(plain.text(), |at| plain.is_behind_sequence(at));
-            found.extend(hidden.into_iter().map(|candidate| Candidate {
-                matched: plain.written(candidate.matched),
-                secret: plain.written(candidate.secret),
-                rule: candidate.rule,
-            }));
+    pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Seen) {
+        let (mut found, seen) = self.candidates(text, None, form);
+        let marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
+        if !marks.is_empty() {
+            found = self.candidates_as_read(&Plain::with_marks(text, &marks), form);
         }
+        // Both forms count: what a program reads from the text, and what a person sees.
+        if let Some(plain) = Plain::of(text, seen.escape, &marks) {
+            found.extend(self.candidates_as_read(&plain, form));
+        }
+        found.retain_mut(|found| self.leave_prefix(text, &marks, found));
         (overlap::resolve(found), seen)
     }
 
-    /// Finds all that the rules match in a text, in order of their keywords. A word can also start where `starts_word`
-    /// says so.
-    fn candidates(&self, text: &str, starts_word: impl Fn(usize) -> bool) -> (Vec<Candidate>, Seen) {
+    /// Finds all that the rules match in a text as it is read.
+    fn candidates_as_read(&self, plain: &Plain, form: Form) -> Vec<Candidate> {
+        let (mut found, _) = self.candidates(plain.text(), Some(plain), form);
+        for candidate in &mut found {
+            candidate.matched = plain.written(candidate.matched.clone());
+            candidate.secret = plain.written(candidate.secret.clone());
+        }
+        found
+    }
+
+    /// Finds all that the rules match in a text, in order of their keywords. `plain` is what the text was made by.
+    fn candidates(&self, text: &str, plain: Option<&Plain>, form: Form) -> (Vec<Candidate>, Seen) {
         let mut found: Vec<Candidate> = Vec::new();
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();
-        let marks = OnceCell::new();
-        let seen = self.prefilter().for_each_hit(text.as_bytes(), |Hit { offset, rule }| {
-            if resume.get(rule).is_some_and(|&from| offset < from) {
+        let strings = Strings::of(text);
+        let seen = self.prefilter().for_each_hit(text.as_bytes(), |Hit { offset, rule: index }| {
+            if resume.get(index).is_some_and(|&from| offset < from) {
                 return;
             }
-            let ends_secret = |at| found.iter().rev().take(RECENT).any(|other| other.secret.end == at);
-            let starts_word = |at| starts_word(at) || ends_secret(at);
-            let Some(mut attempt) = self.rules[rule].match_keyword(text, offset, starts_word) else { return };
-            let marks = || marks.get_or_init(|| mark::marks(text.as_bytes(), &self.rules));
-            attempt.accepted = attempt.accepted && !self.is_marked(text, marks(), &attempt, rule);
-            let resume_at = self.rules[rule].resume_after(&attempt);
+            let rule = &self.rules[index];
+            let attempt = if form == Form::Json && rule.is_open_ended {
+                strings.match_keyword(rule, offset)
+            } else {
+                let ends_secret = |at| found.iter().rev().take(RECENT).any(|other| other.secret.end == at);
+                let is_behind_sequence = |at| plain.is_some_and(|plain| plain.is_behind_sequence(at));
+                rule.match_keyword(text, offset, |at| is_behind_sequence(at) || ends_secret(at), form)
+            };
+            let Some(mut attempt) = attempt else { return };
+            let parts = plain.map_or_else(Vec::new, |plain| plain.between_marks(attempt.secret.clone()));
+            if parts.len() > 1 {
+                // Marks are left alone, and what stands beside them is masked if it alone is a secret. A value that begins with a
+                // mark is known to be one.
+                let is_secret = attempt.accepted || parts[0].is_empty();
+                let is_accepted =
+                    |part: &Range<usize>| is_secret && rule.accepts(&text.as_bytes()[part.clone()]);
+                let parts = parts.into_iter().filter(is_accepted);
+                let before = found.len();
+                found.extend(parts.map(|part| Candidate {
+                    matched: part.clone(),
+                    secret: part,
+                    rule: index,
+                }));
+                attempt.accepted = found.len() > before;
+            } else if attempt.accepted {
+                let Match { matched, secret, .. } = attempt.clone();
+                found.push(Candidate { matched, secret, rule: index });
+            }
+            let resume_at = rule.resume_after(&attempt);
             if resume_at > 0 {
                 resume.resize(self.rules.len(), 0);
-                resume[rule] = resume_at;
-            }
-            if attempt.accepted {
-                found.push(Candidate { matched: attempt.matched, secret: attempt.secret, rule });
+                resume[index] = resume_at;
             }
         });
         (found, seen)
     }
 
-    /// Returns whether what a rule found is a mark, or what a more specific rule left readable before its mark.
-    pub(crate) fn is_marked(&self, text: &str, marks: &[Mark], found: &Match, rule: usize) -> bool {
-        let first = marks.partition_point(|mark| mark.range.end <= found.matched.start);
-        let Some(mark) = marks.get(first) else { return false };
-        let is_prefix =
-            || mark.rule < rule && self.rules[mark.rule].has_keyword(&text.as_bytes()[found.secret.clone()]);
-        mark.range.start < found.matched.end || mark.range.start == found.matched.end && is_prefix()
+    /// Takes from a secret what a more specific rule left readable before its mark. Returns whether a secret is left.
+    fn leave_prefix(&self, text: &str, marks: &[Mark], found: &mut Candidate) -> bool {
+        let mark = marks.binary_search_by_key(&found.secret.end, |mark| mark.range.start);
+        let Some(mark) = mark.ok().map(|mark| &marks[mark]).filter(|mark| mark.rule < found.rule) else {
+            return true;
+        };
+        let Some(prefix) = self.start_of_prefix(text, mark) else { return true };
+        found.secret.end = prefix.max(found.secret.start);
+        !found.secret.is_empty() && self.rules[found.rule].accepts(&text.as_bytes()[found.secret.clone()])
     }
 }
 

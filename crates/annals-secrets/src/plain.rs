@@ -1,18 +1,25 @@
-//! Text without what programs put between its characters: terminal colours, and escapes of plain characters.
+//! Text without what programs put between its characters: terminal colours, escapes of plain characters, and marks.
 //!
 //! `grep --color` writes `ESC[01;31mghp_ESC[m…`, and JSON may spell any letter as an escape: `g\u0068p_…`. Whoever
-//! reads the text sees the token, so the rules look at the text as it is read.
+//! reads the text sees the token, so the rules look at the text as it is read. A mark of a text that was masked before is read
+//! as one character, so that a rule finds what stands on both sides of it.
 
+use std::iter;
 use std::ops::Range;
 
-use memchr::{memchr_iter, memmem};
+use memchr::{memchr, memchr_iter, memmem};
+
+use crate::mark::Mark;
+
+/// What is read in place of a mark. It belongs to no word and to no token.
+pub(crate) const MARK: &str = "\u{fffc}";
 
 /// A text as it is read, and where each byte of it is written.
 #[derive(Debug)]
 pub(crate) struct Plain {
     text: String,
     /// Pieces in order: where they start in `text`, and the range that is written. In a piece that is written as it is
-    /// read, both are equally long; otherwise the piece has one byte.
+    /// read, both are equally long; otherwise the piece has one character.
     pieces: Vec<Piece>,
 }
 
@@ -20,7 +27,17 @@ pub(crate) struct Plain {
 struct Piece {
     start: usize,
     written: Range<usize>,
-    is_escape: bool,
+    kind: PieceKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PieceKind {
+    /// Text that is written as it is read.
+    Text,
+    /// One character, and what is written in place of it.
+    Escape,
+    /// One character in place of a mark.
+    Mark,
 }
 
 /// What stands at an offset in place of plain text.
@@ -29,38 +46,72 @@ enum Special {
     Terminal(usize),
     /// An escape of so many bytes, and the character that it stands for.
     Escape(usize, char),
+    /// A mark of so many bytes.
+    Mark(usize),
 }
 
 impl Plain {
-    /// Returns the text as it is read; `None` if that is how it is written. The caller knows whether it has an escape:
-    /// `\u00` somewhere.
-    pub(crate) fn of(text: &str, has_escape: bool) -> Option<Self> {
+    /// Returns the text as it is read; `None` if that is how it is written. The caller knows its marks, and whether it has an
+    /// escape: `\u00` somewhere.
+    pub(crate) fn of(text: &str, has_escape: bool, marks: &[Mark]) -> Option<Self> {
         let bytes = text.as_bytes();
-        if !has_escape && memchr::memchr(0x1b, bytes).is_none() {
+        if !has_escape && memchr(0x1b, bytes).is_none() {
             return None;
         }
+        let specials = specials(bytes, has_escape).into_iter();
+        let mut specials: Vec<_> = specials.filter_map(|at| Some((at, special_at(&bytes[at..])?))).collect();
+        if specials.is_empty() {
+            return None;
+        }
+        specials.extend(marks.iter().map(mark_as_special));
+        specials.sort_by_key(|(at, _)| *at);
+        Some(Self::with_specials(text, specials))
+    }
+
+    /// Returns the text in which each mark is read as one character, and nothing else is different.
+    pub(crate) fn with_marks(text: &str, marks: &[Mark]) -> Self {
+        Self::with_specials(text, marks.iter().map(mark_as_special))
+    }
+
+    /// Returns the content of a JSON string as a program reads it. What is no escape of JSON stays as it is.
+    pub(crate) fn of_json_string(string: &str) -> Self {
+        let bytes = string.as_bytes();
+        let mut at = 0;
+        let escapes = iter::from_fn(|| {
+            let escape = at + memchr(b'\\', &bytes[at..])?;
+            let special = json_escape(&bytes[escape..]);
+            at = escape + special.as_ref().map_or(1, |(length, _)| *length);
+            Some((
+                escape,
+                special.map_or(Special::Escape(1, '\\'), |(length, read)| Special::Escape(length, read)),
+            ))
+        });
+        Self::with_specials(string, escapes)
+    }
+
+    /// Returns a text with some of its bytes read differently; `specials` are in order.
+    fn with_specials(text: &str, specials: impl IntoIterator<Item = (usize, Special)>) -> Self {
         let mut plain = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut rest = 0;
-        for at in specials(bytes, has_escape) {
-            let (length, character) = match special_at(&bytes[at..]) {
-                Some(Special::Terminal(length)) => (length, None),
-                Some(Special::Escape(length, character)) => (length, Some(character)),
-                None => continue,
-            };
+        for (at, special) in specials {
             if at < rest {
                 continue;
             }
             plain.push(&text[rest..at], rest..at);
-            rest = at + length;
-            if let Some(character) = character {
-                plain.push_escape(character, at..rest);
+            rest = at
+                + match special {
+                    Special::Terminal(length) | Special::Escape(length, _) | Special::Mark(length) => length,
+                };
+            match special {
+                Special::Terminal(_) => {}
+                Special::Escape(_, character) => {
+                    plain.push_piece(character.encode_utf8(&mut [0; 4]), at..rest, PieceKind::Escape);
+                }
+                Special::Mark(_) => plain.push_piece(MARK, at..rest, PieceKind::Mark),
             }
         }
-        if rest == 0 {
-            return None;
-        }
         plain.push(&text[rest..], rest..text.len());
-        Some(plain)
+        plain
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -81,11 +132,33 @@ impl Plain {
         before < self.pieces[index].written.start
     }
 
+    /// Returns where the byte is read that is written at an offset; `None` if it is part of something else that is read there.
+    pub(crate) fn read(&self, written: usize) -> Option<usize> {
+        let after = self.pieces.partition_point(|piece| piece.written.start <= written);
+        let piece = &self.pieces[after.checked_sub(1)?];
+        let is_text = piece.kind == PieceKind::Text && written < piece.written.end;
+        is_text.then(|| piece.start + (written - piece.written.start))
+    }
+
+    /// Returns a range of the text without the marks in it: one range more than there are marks.
+    pub(crate) fn between_marks(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        let first = self.pieces.partition_point(|piece| piece.start < range.start);
+        let inside = self.pieces[first..].iter().take_while(|piece| piece.start < range.end);
+        let mut between = Vec::new();
+        let mut start = range.start;
+        for mark in inside.filter(|piece| piece.kind == PieceKind::Mark) {
+            between.push(start..mark.start);
+            start = mark.start + MARK.len();
+        }
+        between.push(start..range.end.max(start));
+        between
+    }
+
     /// Returns where one byte of the text is written.
     fn byte(&self, at: usize) -> Range<usize> {
         let after = self.pieces.partition_point(|piece| piece.start <= at);
         let Some(piece) = after.checked_sub(1).map(|index| &self.pieces[index]) else { return 0..0 };
-        if piece.is_escape {
+        if piece.kind != PieceKind::Text {
             return piece.written.clone();
         }
         let at = piece.written.start + (at - piece.start);
@@ -94,14 +167,42 @@ impl Plain {
 
     fn push(&mut self, text: &str, written: Range<usize>) {
         if !text.is_empty() {
-            self.pieces.push(Piece { start: self.text.len(), written, is_escape: false });
-            self.text.push_str(text);
+            self.push_piece(text, written, PieceKind::Text);
         }
     }
 
-    fn push_escape(&mut self, character: char, written: Range<usize>) {
-        self.pieces.push(Piece { start: self.text.len(), written, is_escape: true });
-        self.text.push(character);
+    fn push_piece(&mut self, text: &str, written: Range<usize>, kind: PieceKind) {
+        self.pieces.push(Piece { start: self.text.len(), written, kind });
+        self.text.push_str(text);
+    }
+}
+
+fn mark_as_special(mark: &Mark) -> (usize, Special) {
+    (mark.range.start, Special::Mark(mark.range.len()))
+}
+
+/// Returns the length of an escape of JSON, and the character that it stands for. Half a character is read as the sign for
+/// text that cannot be read.
+fn json_escape(text: &[u8]) -> Option<(usize, char)> {
+    let unit = |digits: &[u8]| u16::from_str_radix(std::str::from_utf8(digits.get(..4)?).ok()?, 16).ok();
+    let short = |character| Some((2, character));
+    match text {
+        [_, b'n', ..] => short('\n'),
+        [_, b'r', ..] => short('\r'),
+        [_, b't', ..] => short('\t'),
+        [_, b'b', ..] => short('\u{8}'),
+        [_, b'f', ..] => short('\u{c}'),
+        [_, character @ (b'"' | b'\\' | b'/'), ..] => short(char::from(*character)),
+        [_, b'u', digits @ ..] => {
+            let first = unit(digits)?;
+            let second = digits.get(4..).and_then(|rest| unit(rest.strip_prefix(b"\\u")?));
+            let both = [first, second.unwrap_or_default()];
+            match char::decode_utf16(both).next()? {
+                Ok(character) => Some((if character.len_utf16() == 2 { 12 } else { 6 }, character)),
+                Err(_) => Some((6, char::REPLACEMENT_CHARACTER)),
+            }
+        }
+        _ => None,
     }
 }
 
@@ -171,14 +272,33 @@ mod tests {
             (r"a\u0062c\n\\u0064", r"abc\nd", r"a\u0062c"),
             ("\u{1b}(Babc", "abc", "abc"),
         ] {
-            let plain = Plain::of(text, true).unwrap();
+            let plain = Plain::of(text, true, &[]).unwrap();
             assert_eq!(plain.text(), expected, "{text}");
             assert_eq!(&text[plain.written(0..3)], written);
         }
         for text in
             ["", "abc", r"\n\t", r"\u0022\u0027\u005c\u003c", "\u{1b}", "\u{1b}[31", r"\u00", r"\u5bc6"]
         {
-            assert!(Plain::of(text, true).is_none(), "{text}");
+            assert!(Plain::of(text, true, &[]).is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn json_strings_are_read_as_programs_read_them() {
+        for (text, expected) in [
+            (r#"a\nb\tc\"d\\e\/f"#, "a\nb\tc\"d\\e/f"),
+            (r"\u0068\u5bc6\ud83d\udd11!", "h密🔑!"),
+            (r"\ud83d\u0068 \ud83d", "\u{fffd}h \u{fffd}"),
+            (r"\x \u12 \", r"\x \u12 \"),
+        ] {
+            let plain = Plain::of_json_string(text);
+            assert_eq!(plain.text(), expected, "{text}");
+            assert_eq!(plain.written(0..expected.len()), 0..text.len());
+        }
+        let plain = Plain::of_json_string(r"a\nbc");
+        assert_eq!(
+            (plain.read(0), plain.read(1), plain.read(2), plain.read(4)),
+            (Some(0), None, None, Some(3))
+        );
     }
 }

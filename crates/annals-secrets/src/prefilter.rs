@@ -10,6 +10,7 @@
 use std::iter;
 
 use crate::json::{self, JsonForm};
+use crate::mark;
 use crate::rule::Rule;
 
 /// How many bytes of a keyword are hashed; no keyword is shorter.
@@ -58,6 +59,8 @@ enum Meaning {
     Rule(usize),
     /// See [`Seen::escape`].
     Escape,
+    /// See [`Seen::mark`].
+    Mark,
     /// See [`Seen::hidden`].
     Hidden,
     /// The key of a text that may have been cut after this many characters: see [`Seen::hidden`] if it was.
@@ -65,8 +68,12 @@ enum Meaning {
 }
 
 /// Texts that belong to no rule and are found in the same pass.
-const SIGNS: [(&[u8], Meaning); 3] =
-    [(b"\\u00", Meaning::Escape), (json::KEY_BEGINS, Meaning::Hidden), (json::BYTES_MEMBER, Meaning::Hidden)];
+const SIGNS: [(&[u8], Meaning); 4] = [
+    (b"\\u00", Meaning::Escape),
+    (mark::OPEN.as_bytes(), Meaning::Mark),
+    (json::KEY_BEGINS, Meaning::Hidden),
+    (json::BYTES_MEMBER, Meaning::Hidden),
+];
 
 /// A keyword in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +89,8 @@ pub(crate) struct Hit {
 pub(crate) struct Seen {
     /// An escape such as `\u0068`, which may stand for a letter of a keyword or of a secret.
     pub(crate) escape: bool,
+    /// The beginning of a mark.
+    pub(crate) mark: bool,
     /// The beginning of something in JSON that rules do not see: the lines of a private key in strings of their own,
     /// text that is not UTF-8, in base64, or a text that may have been cut.
     pub(crate) hidden: bool,
@@ -91,6 +100,7 @@ impl Seen {
     /// Adds what was seen in another part of the same text.
     pub(crate) fn join(&mut self, other: Self) {
         self.escape |= other.escape;
+        self.mark |= other.mark;
         self.hidden |= other.hidden;
     }
 }
@@ -172,6 +182,7 @@ impl Prefilter {
             match keyword.meaning {
                 Meaning::Rule(rule) => report(Hit { offset, rule }),
                 Meaning::Escape => seen.escape = true,
+                Meaning::Mark => seen.mark = true,
                 Meaning::Hidden => seen.hidden = true,
                 Meaning::CutKey(longest) => {
                     seen.hidden |= json::may_begin_cut_text(&text[keyword.text.len()..], longest);
@@ -318,6 +329,7 @@ mod tests {
         for (sign, escape, hidden) in [
             ("", false, false),
             (r"\u00", true, false),
+            ("[masked: ", false, false),
             ("-----BEGIN ", false, true),
             (r#"{"bytes":""#, false, true),
             (r#""title":"a…""#, false, true),
@@ -331,7 +343,7 @@ mod tests {
             for before in 0..2 * CHUNK {
                 let text = format!("{}{sign} and much more text", " ".repeat(before));
                 let seen = prefilter.for_each_hit(text.as_bytes(), |_| ());
-                assert_eq!(seen, Seen { escape, hidden }, "{text}");
+                assert_eq!(seen, Seen { escape, hidden, mark: sign.starts_with("[masked") }, "{text}");
             }
         }
     }

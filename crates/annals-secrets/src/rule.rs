@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use regex::bytes::Captures;
 
+use crate::block::end_of_block;
 use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::entropy;
 use crate::pattern::{Pattern, Text};
@@ -31,6 +32,8 @@ pub(crate) struct Rule {
     /// How many bytes of a match precede the keyword, at least and at most.
     pub(crate) before: (usize, usize),
     pub(crate) reach: usize,
+    /// What the last line of a block begins with, if the secret is a block.
+    pub(crate) ends: Option<Text>,
     pub(crate) min_length: usize,
     pub(crate) min_entropy: f64,
     /// Whether another secret may begin anywhere in a value: the value of a user's rule may be all of a line.
@@ -39,6 +42,15 @@ pub(crate) struct Rule {
     pub(crate) allow: Vec<Arc<Pattern>>,
     /// Names with values that are no secrets.
     pub(crate) allow_named: Option<Pattern>,
+}
+
+/// What a text is in which rules are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Anything.
+    Text,
+    /// JSON: no secret goes on behind the end of its string.
+    Json,
 }
 
 /// The pattern of a rule, in the forms in which it is tried.
@@ -62,7 +74,7 @@ pub(crate) struct Candidate {
 }
 
 /// What the pattern of a rule matched, whether or not it is a secret.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Match {
     pub(crate) matched: Range<usize>,
     pub(crate) secret: Range<usize>,
@@ -93,14 +105,15 @@ impl Rule {
         text: &str,
         offset: usize,
         also_starts_word: impl Fn(usize) -> bool,
+        form: Form,
     ) -> Option<Match> {
-        self.match_patterns(&self.patterns, text, offset, also_starts_word)
+        self.match_patterns(&self.patterns, text, offset, also_starts_word, form)
     }
 
     /// Does the same as [`match_keyword`](Self::match_keyword) in a text that continues a cut one.
     pub(crate) fn match_keyword_at_cut(&self, text: &str, offset: usize) -> Option<Match> {
         let patterns = self.cut_patterns.as_ref().unwrap_or(&self.patterns);
-        self.match_patterns(patterns, text, offset, |_| false)
+        self.match_patterns(patterns, text, offset, |_| false, Form::Text)
     }
 
     fn match_patterns(
@@ -109,18 +122,20 @@ impl Rule {
         text: &str,
         offset: usize,
         also_starts_word: impl Fn(usize) -> bool,
+        form: Form,
     ) -> Option<Match> {
-        let around = patterns.around.as_ref().and_then(|pattern| self.match_around(pattern, text, offset));
+        let around =
+            patterns.around.as_ref().and_then(|pattern| self.match_around(pattern, text, offset, form));
         if around.as_ref().is_some_and(|found| found.accepted) {
             return around;
         }
         self.starts(text, offset, also_starts_word)
-            .find_map(|start| self.match_at(&patterns.at_start, text, start))
+            .find_map(|start| self.match_at(&patterns.at_start, text, start, form))
             .or(around)
     }
 
     /// Searches the line of the keyword for a match that begins before it and contains it.
-    fn match_around(&self, pattern: &Pattern, text: &str, offset: usize) -> Option<Match> {
+    fn match_around(&self, pattern: &Pattern, text: &str, offset: usize, form: Form) -> Option<Match> {
         let regex = pattern.regex();
         let start = start_of_line(text, offset);
         let end = text.len().min(offset + self.reach);
@@ -130,7 +145,7 @@ impl Rule {
         let mut before = regex.find_iter(near).take_while(|found| found.start() < keyword);
         let found = before.find(|found| found.end() > keyword)?;
         let captures = regex.captures_at(near, found.start())?;
-        Some(self.found(text, start..end, &captures))
+        Some(self.found(text, start..end, &captures, form))
     }
 
     /// Returns where a match can start whose keyword stands at `offset`.
@@ -149,7 +164,7 @@ impl Rule {
             .filter(move |&start| can_start(start))
     }
 
-    fn match_at(&self, pattern: &Pattern, text: &str, start: usize) -> Option<Match> {
+    fn match_at(&self, pattern: &Pattern, text: &str, start: usize, form: Form) -> Option<Match> {
         let bytes = text.as_bytes();
         let end = bytes.len().min(start + self.reach);
         let near = &bytes[start..end];
@@ -163,40 +178,46 @@ impl Rule {
             return Some(Match { secret: matched.clone(), matched, accepted: false });
         }
         let captures = regex.captures(near)?;
-        Some(self.found(text, start..end, &captures))
+        Some(self.found(text, start..end, &captures, form))
     }
 
     /// Returns what was matched in a part of a text.
-    fn found(&self, text: &str, part: Range<usize>, captures: &Captures<'_>) -> Match {
+    fn found(&self, text: &str, part: Range<usize>, captures: &Captures<'_>, form: Form) -> Match {
         let bytes = text.as_bytes();
         let whole = captures.get_match();
-        let secret = captures.name("secret").unwrap_or(whole);
+        let quoted = captures.name("quoted");
+        let secret = quoted.or(captures.name("secret")).unwrap_or(whole);
         let mut secret = part.start + secret.start()..part.start + secret.end();
         if secret.end == part.end {
             secret.end = end_of_token(bytes, part.end);
         }
+        if let Some(ends) = &self.ends {
+            let first = self.keywords[0].as_bytes();
+            secret.end = end_of_block(bytes, secret.start, first, ends.as_bytes(), form);
+        }
+        let value = whole_escapes(text, secret.clone());
+        let mut accepted = self.accepts(&bytes[value.clone()]);
+        if quoted.is_some() {
+            // A value in quotation marks ends with its own one, whatever is in it. That it is a secret is seen from its first part:
+            // `"required|min:8"` and `"a sentence"` begin with words.
+            let first_part = secret.clone();
+            if let Some(end) = end_of_quoted(bytes, secret.start, form) {
+                secret.end = end;
+                let word = bytes[secret.clone()].iter().position(u8::is_ascii_whitespace);
+                let word = &bytes[secret.start..word.map_or(end, |length| secret.start + length)];
+                accepted |= first_part.len() < self.min_length && self.accepts(word);
+            } else {
+                accepted &= !bytes.get(first_part.end).is_some_and(|next| b"([{".contains(next));
+            }
+        }
         let matched = part.start + whole.start()..(part.start + whole.end()).max(secret.end);
         let secret = whole_escapes(text, secret);
-        let accepted =
-            self.accepts(&bytes[secret.clone()]) && !self.allows_named(bytes, matched.start..secret.end);
+        let accepted = accepted && !secret.is_empty() && !self.allows_named(bytes, matched.start..secret.end);
         Match { matched, secret, accepted }
     }
 
-    /// Returns whether a text has a keyword of this rule.
-    pub(crate) fn has_keyword(&self, text: &[u8]) -> bool {
-        self.keywords.iter().any(|keyword| {
-            text.windows(keyword.len()).any(|window| {
-                if self.ignore_case {
-                    window.eq_ignore_ascii_case(keyword.as_bytes())
-                } else {
-                    window == keyword.as_bytes()
-                }
-            })
-        })
-    }
-
     /// Returns whether a text that the pattern matched is a secret.
-    fn accepts(&self, secret: &[u8]) -> bool {
+    pub(crate) fn accepts(&self, secret: &[u8]) -> bool {
         let is_allowed = |allow: &Arc<Pattern>| allow.regex().is_match(secret);
         secret.len() >= self.min_length
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
@@ -244,6 +265,50 @@ fn start_of_line(text: &str, keyword: usize) -> usize {
 
 /// Returns where a token ends that goes on behind the reach of its rule.
 fn end_of_token(text: &[u8], from: usize) -> usize {
-    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.~+/=".contains(byte);
+    // The same bytes as in the part `value`: what is left of a value would else look like one beside its mark.
+    let is_token =
+        |byte: &u8| (0x21..0x7f).contains(byte) && !b"\"'`\\,;&<>(){}[]|".contains(byte) || *byte > 0x7f;
     from + text[from..].iter().take_while(|byte| is_token(byte)).count()
+}
+
+/// Returns where a value ends that starts behind a quotation mark, which may be escaped; `None` if the mark that closes it is
+/// not in the same line.
+fn end_of_quoted(text: &[u8], start: usize, form: Form) -> Option<usize> {
+    /// No value in quotation marks is longer.
+    const LONGEST: usize = 8192;
+    let before = &text[..start];
+    let quote = match before {
+        [.., b'u', b'0', b'0', b'2', b'2' | b'7'] => &before[before.len() - 5..],
+        _ => &before[before.len().checked_sub(1)?..],
+    };
+    let is_string = quote == b"\"" && form == Form::Json && !before.ends_with(b"\\\"");
+    let depth = backslashes_before(text, start - quote.len());
+    let mut at = start;
+    while at < text.len().min(start + LONGEST) {
+        let backslashes = text[at..].iter().take_while(|byte| **byte == b'\\').count();
+        let next = at + backslashes;
+        let rest = &text[next..];
+        if rest.starts_with(quote) {
+            match backslashes {
+                // Outside of other quotation marks, each two backslashes are one.
+                _ if depth == 0 && backslashes % 2 == 0 => return Some(next),
+                _ if backslashes == depth => return Some(at),
+                _ if backslashes < depth => return None,
+                _ => {}
+            }
+        }
+        match rest.first()? {
+            b'\n' | b'\r' => return None,
+            b'n' | b'r' if backslashes > 0 && !is_string => return None,
+            b'"' if form == Form::Json && backslashes % 2 == 0 => return None,
+            _ => {}
+        }
+        at = next + 1;
+    }
+    None
+}
+
+/// Returns how many backslashes stand before an offset.
+fn backslashes_before(text: &[u8], at: usize) -> usize {
+    text[..at].iter().rev().take_while(|byte| **byte == b'\\').count()
 }

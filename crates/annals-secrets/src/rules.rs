@@ -106,6 +106,7 @@ struct RuleText {
     inside_word: bool,
     before: Option<(usize, usize)>,
     reach: usize,
+    ends: Option<Text>,
     min_length: usize,
     min_entropy: f64,
     allow: Vec<Text>,
@@ -138,6 +139,7 @@ struct RuleSource {
     before: Option<(usize, usize)>,
     #[serde(default = "default_reach")]
     reach: usize,
+    ends: Option<String>,
     #[serde(default)]
     min_length: usize,
     #[serde(default)]
@@ -194,6 +196,7 @@ impl RuleSource {
             inside_word: self.inside_word,
             before: self.before,
             reach: self.reach,
+            ends: self.ends.clone().map(Text::from),
             min_length: self.min_length,
             min_entropy: self.min_entropy,
             allow: texts(&self.allow).collect(),
@@ -219,6 +222,7 @@ impl RuleText {
             inside_word: self.inside_word,
             before: self.before.unwrap_or_default(),
             reach: self.reach,
+            ends: self.ends,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
             is_open_ended: author == Author::User,
@@ -327,6 +331,7 @@ mod tests {
             inside_word,
             before,
             reach,
+            ends,
             min_length,
             min_entropy,
             allow,
@@ -335,8 +340,9 @@ mod tests {
         let [keywords, allow, allow_named] = [keywords, allow, allow_named].map(list);
         format!(
             "RuleText {{ name: {name:?}.into(), keywords: {keywords}, pattern: {pattern:?}.into(), ignore_case: {ignore_case}, \
-             inside_word: {inside_word}, before: {before:?}, reach: {reach}, min_length: {min_length}, \
-             min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}"
+             inside_word: {inside_word}, before: {before:?}, reach: {reach}, ends: {}, min_length: {min_length}, \
+             min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}",
+            ends.map_or("None".to_owned(), |ends| format!("Some({ends:?}.into())"))
         )
     }
 

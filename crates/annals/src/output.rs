@@ -33,7 +33,7 @@ use crate::failure::Failure;
 pub(crate) use clean::{clean, clean_lines, clean_masked, without_escapes};
 #[cfg(feature = "search")]
 pub(crate) use hits::matches;
-pub(crate) use mask::{masked, masked_json};
+pub(crate) use mask::{masked, masked_json, masked_title};
 #[cfg(feature = "search")]
 pub(crate) use progress::IndexProgress;
 pub(crate) use progress::Progress;

@@ -104,6 +104,146 @@ fn a_mark_that_somebody_wrote_hides_no_secret() {
     check(masked, masked);
 }
 
+/// Somebody may have pasted the output of annals, or written a mark to hide what stands beside it.
+#[test]
+fn a_mark_hides_nothing_beside_it() {
+    let key = "-----BEGIN PRIVATE KEY-----";
+    for (text, masked) in [
+        (
+            format!("{key}⏎<base64:64>⏎<base64:64>⏎see [masked: jwt]"),
+            format!("{key}[masked: private-key]⏎see [masked: jwt]"),
+        ),
+        (
+            format!("{key}⏎<base64:64>⏎[masked: jwt]⏎<base64:64>⏎-----END PRIVATE KEY-----"),
+            format!("{key}[masked: private-key][masked: jwt][masked: private-key]-----END PRIVATE KEY-----"),
+        ),
+        (
+            "Cookie: sid=<alnum:40>; auth=[masked: jwt]".to_owned(),
+            "Cookie: [masked: cookie][masked: jwt]".to_owned(),
+        ),
+        (
+            "Cookie: sid=<alnum:40>; auth=eyJ[masked: jwt]".to_owned(),
+            "Cookie: [masked: cookie]eyJ[masked: jwt]".to_owned(),
+        ),
+        (
+            "postgres://app:<alnum:20>[masked: jwt]@db".to_owned(),
+            "postgres://app:[masked: url-password][masked: jwt]@db".to_owned(),
+        ),
+        (
+            "password=<alnum:12>[masked: jwt]<alnum:12>".to_owned(),
+            "password=[masked: password][masked: jwt][masked: password]".to_owned(),
+        ),
+        // Only what the rule of the mark leaves readable is no secret.
+        (
+            "password=<alnum:12>.atlasv1.[masked: terraform-token]".to_owned(),
+            "password=[masked: password][masked: terraform-token]".to_owned(),
+        ),
+        (
+            "password=<alnum:12>ghp_[masked: github-token]".to_owned(),
+            "password=[masked: password][masked: github-token]".to_owned(),
+        ),
+        (
+            "[masked: jwt] password=<alnum:12>".to_owned(),
+            "[masked: jwt] password=[masked: password]".to_owned(),
+        ),
+    ] {
+        check(&text, &masked);
+        check(&masked, &masked);
+    }
+}
+
+/// However its lines are written, and however long it is.
+#[test]
+fn no_line_of_a_private_key_is_shown() {
+    let mut rng = Rng::with_seed(5);
+    let base64: Vec<_> = (0..400).map(|_| fill("<base64:64>", &mut rng).text).collect();
+    for count in [4, 400] {
+        let lines = &base64[..count];
+        for (before, between) in [
+            ("", "\n"),
+            ("> ", "\n"),
+            ("< ", "\n"),
+            ("--", "\n"),
+            ("- ", "\n"),
+            ("    12\t", "\n"),
+            ("", "<br>"),
+            ("'", "\\n'\n"),
+            ("`", "`\n"),
+            ("\"", "\\n\" +\n"),
+        ] {
+            for end in [Some("-----END PRIVATE KEY-----"), None] {
+                let all = ["-----BEGIN PRIVATE KEY-----"].into_iter();
+                let all = all.chain(lines.iter().map(String::as_str)).chain(end);
+                let text: String = all.map(|line| format!("{before}{line}{between}")).collect();
+                for (form, write) in crate::invented::FORMS {
+                    let masked = Masker::new().mask(&write(&text)).text.into_owned();
+                    let shown = lines.iter().filter(|line| {
+                        masked.contains(&line.replace('/', r"\/")[20..40]) || masked.contains(&line[20..40])
+                    });
+                    assert_eq!(shown.count(), 0, "{form}, {before:?} {between:?}, {end:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A value in quotation marks ends with its own mark.
+#[test]
+fn a_quoted_password_is_masked_whole() {
+    for password in [
+        "Zr8Qw41LmXk",
+        "Zr8Qw4(1LmXk",
+        "Zr8Qw41[LmXk",
+        "Zr8Qw41{LmXk",
+        "Zr8Qw41&LmXk",
+        "Zr8Qw41,LmXk",
+        "Zr8Qw41;LmXk",
+        "Zr8Qw41 LmXk",
+        "Zr8Qw41<LmXk",
+        "Zr8Qw41'LmXk",
+        "Zr8Qw41|LmXk",
+        "a(Zr8Qw41LmXk",
+        "$Zr8Qw41LmXk",
+        "<Zr8Qw41LmXk",
+        "{Zr8Qw41LmXk",
+        "-Zr8Qw41LmXk",
+        "/Zr8Qw41LmXk",
+        "~Zr8Qw41LmXk",
+        "Zr8Qw41LmXk密",
+        "Zr8Qw41\"LmXk",
+        "Zr8Qw41\\LmXk",
+    ] {
+        let json = serde_json::json!({"a": 1, "password": password}).to_string();
+        let expected = r#"{"a":1,"password":"[masked: password]"}"#;
+        let masked = Masker::new().mask_json(&json, annals_secrets::Items::None);
+        assert_eq!(String::from_utf8_lossy(&masked.json), expected, "{json}");
+        let nested = serde_json::json!({ "input": json }).to_string();
+        let masked = Masker::new().mask_json(&nested, annals_secrets::Items::None);
+        let read: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+        assert_eq!(read["input"], expected, "{nested}");
+        if !password.contains(['"', '\\']) {
+            let text = format!("password = \"{password}\"; a = 1");
+            assert_eq!(Masker::new().mask(&text).text, "password = \"[masked: password]\"; a = 1");
+        }
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_does_not_end_with_the_beginning_of_a_secret() {
+    let masker = Masker::new();
+    let hex = fill("<hex:32>", &mut Rng::with_seed(7)).text;
+    for (text, masked) in [
+        ("use ghp_Q7fZk2…".to_owned(), "use ghp_[masked: github-token]…"),
+        (format!("use {}…", &hex[..12]), "use [masked: mailchimp-api-key]…"),
+        ("Cookie: a=[masked: jwt]; sid=aQ7fZk2mX9…".to_owned(), "Cookie: a=[masked: jwt][masked: cookie]…"),
+        ("use [masked: jwt]…".to_owned(), "use [masked: jwt]…"),
+        ("see the documentation…".to_owned(), "see the documentation…"),
+        ("use ghp_Q7fZk2".to_owned(), "use ghp_Q7fZk2"),
+    ] {
+        assert_eq!(masker.mask_cut(&text, 300).text, masked, "{text}");
+    }
+}
+
 #[test]
 fn secrets_without_anything_between_them_are_all_masked() {
     check("AIza<alnum:35>ghp_<alnum:36>", "AIza[masked: google-api-key]ghp_[masked: github-token]");

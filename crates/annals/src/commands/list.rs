@@ -146,7 +146,10 @@ pub(super) fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(),
         let title = match (&facts.title, facts.kind.reason()) {
             _ if listed.error.is_some() => "(cannot be read)".to_owned(),
             (Some(title), reason) => {
-                let text = output::cut(&output::one_line(&output::without_escapes(&title.text)), MAX_TITLE);
+                let text = output::cut(
+                    &output::one_line(&output::masked_title(&output::without_escapes(&title.text))),
+                    MAX_TITLE,
+                );
                 reason.map_or(text.clone(), |reason| format!("{text} ({reason})"))
             }
             (None, Some(reason)) => format!("({reason})"),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use annals_api::Masking;
+use annals_api::{Masked, Masking};
 
 /// Is `None` if everything is printed as it is.
 static MASKING: OnceLock<Option<Masking>> = OnceLock::new();
@@ -29,8 +29,17 @@ pub(crate) fn masking() -> Option<&'static Masking> {
 
 /// Masks a whole text.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    masked_by(text, Masking::text)
+}
+
+/// Masks a title or a prompt of a list, which may have been cut inside a secret. Every table shows them by this function.
+pub(crate) fn masked_title(text: &str) -> Cow<'_, str> {
+    masked_by(text, Masking::listed_text)
+}
+
+fn masked_by<'t>(text: &'t str, mask: fn(&Masking, &'t str) -> Masked<'t>) -> Cow<'t, str> {
     let Some(masking) = masking() else { return Cow::Borrowed(text) };
-    let masked = masking.text(text);
+    let masked = mask(masking, text);
     if masked.count > 0 {
         remember(masking, text);
     }

@@ -211,6 +211,30 @@ fn the_trash_is_masked_too() {
     }
 }
 
+/// A list keeps 300 characters of a prompt, and a fork takes its title from it: neither shows a part of a token.
+#[test]
+fn titles_that_are_cut_have_no_part_of_a_secret() {
+    let token = ["gh", "p_Q7fZk2mX9rT4w8B3cLs5Vn1Yd6Hj0Gp3Ae8U"].concat();
+    for before in [55, 290] {
+        let home = Home::new();
+        let words = "tea ".repeat(before / 4 + 1)[..before].to_owned() + " ";
+        let line = serde_json::json!({
+            "type": "user", "uuid": "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55", "parentUuid": null, "sessionId": CUT, "isSidechain": false,
+            "cwd": "/home/mia/tea", "version": "2.1.100", "timestamp": "2026-03-01T10:00:00.000Z",
+            "message": {"role": "user", "content": format!("{words}{token} and more")},
+        });
+        rest(&home.write(format!(".claude/projects/-home-mia-tea/{CUT}.jsonl"), format!("{line}\n")));
+        let mut shown = run(&home, &["fork", CUT], &[]).stdout;
+        shown += &run(&home, &["list"], &[]).stdout;
+        shown += &run(&home, &["list"], &["--json"]).stdout;
+        assert_eq!(run(&home, &["delete", CUT], &[]).code, Some(0));
+        let trash = run(&home, &["restore"], &[]).stdout;
+        assert!(trash.contains("ghp_[masked: github-token]"), "{trash}");
+        shown += &trash;
+        assert!(!shown.contains("Q7fZ"), "{shown}");
+    }
+}
+
 #[test]
 fn tail_masks_what_it_follows() {
     let (home, world) = secret_home();

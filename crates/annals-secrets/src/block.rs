@@ -1,0 +1,86 @@
+//! Blocks of many lines, such as private keys: where one ends whose first line was found.
+//!
+//! Lines of a key are shown in many ways: behind `> ` or the number of a line, in quotation marks, joined by `<br>`. So all up
+//! to the last line of the block is masked. If there is no last line, it ends with its last run of random base64.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::entropy;
+use crate::json::end_of_string;
+use crate::plain::MARK;
+use crate::rule::Form;
+
+/// No block is longer. Keys of 16,384 bits have 13 kB, and those of PGP also contain signatures and pictures.
+const LONGEST: usize = 512 * 1024;
+
+/// How many bytes may stand between the first line and the first run: `Proc-Type: 4,ENCRYPTED`, `Comment: …`.
+const FARTHEST_FIRST: usize = 512;
+
+/// How many bytes may stand between two runs: the end of a line, and what stands before the next.
+const FARTHEST_NEXT: usize = 64;
+
+/// Returns where a block ends whose content starts at `start`; it is empty if there is no base64 in it. `first` and `last` are
+/// how the first and the last line of a block begin.
+///
+/// The work is linear in the distance to the next first line.
+pub(crate) fn end_of_block(text: &[u8], start: usize, first: &[u8], last: &[u8], form: Form) -> usize {
+    let near = &text[start..text.len().min(start + LONGEST)];
+    let near = &near[..memmem::find(near, first).unwrap_or(near.len())];
+    let last = memmem::find(near, last);
+    let next = last.unwrap_or(near.len());
+    let string = match form {
+        Form::Json => end_of_string(&near[..next], 0),
+        Form::Text => next,
+    };
+    let is_key = |run: &Range<usize>| run.len() >= SHORTEST_RUN_IN_BLOCK;
+    if last.is_some() && string == next && runs(&near[..next]).any(|run| is_key(&run)) {
+        return start + next;
+    }
+    start + end_of_runs(&near[..string])
+}
+
+/// A block with a last line has a run of this length.
+const SHORTEST_RUN_IN_BLOCK: usize = 16;
+
+/// Returns where the runs of random base64 end with which a text goes on.
+fn end_of_runs(text: &[u8]) -> usize {
+    // What was masked before is the beginning of the block.
+    let mut end = if text.starts_with(MARK.as_bytes()) { MARK.len() } else { 0 };
+    for run in runs(text) {
+        let farthest = if end == 0 { FARTHEST_FIRST } else { FARTHEST_NEXT };
+        if run.start - end > farthest {
+            break;
+        }
+        // The last line of a key is short.
+        if looks_random(&text[run.clone()]) || end > 0 && run.start - end <= FARTHEST_NEXT / 2 {
+            end = run.end;
+        }
+    }
+    end
+}
+
+/// Returns whether a run of base64 looks random: the path of a file does not.
+pub(crate) fn looks_random(run: &[u8]) -> bool {
+    const SHORTEST: usize = 24;
+    const LEAST_ENTROPY: f64 = 4.3;
+    run.len() >= SHORTEST && entropy::bits_per_byte(run) >= LEAST_ENTROPY
+}
+
+/// Returns the runs of base64 that have capitals, small letters and digits. Backslashes belong to a run: JSON writes `\/`.
+fn runs(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let is_of_run = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\\".contains(byte);
+    let mut at = 0;
+    let all = std::iter::from_fn(move || {
+        let start = at + text[at..].iter().position(is_of_run)?;
+        let end = start + text[start..].iter().take_while(|byte| is_of_run(byte)).count();
+        at = end;
+        Some(start..end)
+    });
+    let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
+    all.filter(move |run| {
+        let run = &text[run.clone()];
+        has(run, u8::is_ascii_uppercase) && has(run, u8::is_ascii_lowercase) && has(run, u8::is_ascii_digit)
+    })
+}
