@@ -1,0 +1,1 @@
+//! Session history for agents, over the Model Context Protocol.
