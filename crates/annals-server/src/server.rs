@@ -28,7 +28,7 @@ pub struct Options {
 /// Runs requests on threads that may block, a bounded number at a time, and owns the subscriptions.
 #[derive(Debug)]
 pub struct Server {
-    pub(crate) api: Api,
+    pub(crate) api: Arc<Api>,
     pub(crate) hub: Arc<Hub>,
     /// The command that starts an agent which continues sessions.
     pub(crate) agent: OnceLock<String>,
@@ -61,8 +61,14 @@ impl Server {
         let hub = Hub::new(engine.clone(), options.poll);
         let Options { read_only, allow_reveal, .. } = options;
         let api = Api::new(engine, annals_api::Options { read_only, allow_reveal }).with_masking(masking);
+        let api = Arc::new(api);
         let (agent, queues) = (OnceLock::new(), SessionQueues::default());
         Arc::new(Self { api, hub, agent, permits, permit_count, queues })
+    }
+
+    /// Returns the API, which other protocols share with this server.
+    pub fn api(&self) -> Arc<Api> {
+        self.api.clone()
     }
 
     /// Sets the command line that starts an agent, which continues sessions for clients of the Agent Client Protocol.

@@ -1,5 +1,8 @@
 //! The command line: commands, options and their help.
 
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
+
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -91,7 +94,7 @@ impl Global {
     }
 
     /// Returns the config folders given with `--root`, from the root of the file system.
-    #[cfg(feature = "search")]
+    #[cfg(any(feature = "search", feature = "mcp"))]
     pub(crate) fn given_roots(&self) -> Vec<String> {
         let absolute = |root: &PathBuf| std::path::absolute(root).unwrap_or_else(|_| root.clone());
         self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
@@ -160,6 +163,10 @@ pub(crate) enum Command {
     /// Serve session history to browsers, editors and agents
     #[command(after_help = SERVE_HELP)]
     Serve(Serve),
+    /// Serve session history to agents, over the Model Context Protocol on standard input and output
+    #[cfg(feature = "mcp")]
+    #[command(after_help = mcp::HELP)]
+    Mcp(mcp::Mcp),
     /// Append entries from standard input to a session, so that Claude Code resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),

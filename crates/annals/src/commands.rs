@@ -10,6 +10,8 @@ pub(crate) mod fork;
 pub(crate) mod index;
 pub(crate) mod lineage;
 pub(crate) mod list;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod projects;
 pub(crate) mod prompts;
 pub(crate) mod push;

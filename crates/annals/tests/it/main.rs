@@ -12,6 +12,8 @@ mod entries;
 mod files;
 mod independent_count;
 mod list;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod operations;
 mod oracle;
 mod places;
