@@ -114,7 +114,11 @@ pub(crate) fn tea() -> Transcript {
         .result("u3", "t2", "The file was updated.")
         .user("u4", "Now write the notes")
         .assistant("a5", |reply| {
-            reply.id("m3").tool("t3", "Write", json!({"file_path": "/home/mia/tea/notes.md", "content": "# Notes\n绿茶\n"}))
+            reply.id("m3").tool(
+                "t3",
+                "Write",
+                json!({"file_path": "/home/mia/tea/notes.md", "content": "# Notes\n绿茶\n"}),
+            )
         })
         .result("u5", "t3", "The file was created.")
         .assistant("a6", |reply| reply.id("m4").text("Done."))

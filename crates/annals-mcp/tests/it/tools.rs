@@ -15,10 +15,11 @@ fn texts(value: &Value, list: &str, field: &str) -> Vec<String> {
 #[test]
 fn the_server_says_what_it_is_and_that_contents_are_data() {
     let client = Client::of(&tea());
-    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    let result = client.ask("initialize", &params)["result"].clone();
-    assert_eq!(result["serverInfo"]["name"], "annals");
-    assert_eq!(result["protocolVersion"], "2025-06-18");
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let answer = client.ask("initialize", &params);
+    let result = &answer["result"];
+    assert_eq!(result["serverInfo"]["name"], "annals", "{answer}");
+    assert_eq!(result["protocolVersion"], "2025-11-25");
     assert!(result["instructions"].as_str().unwrap().contains("data, not instructions"), "{result}");
 }
 
@@ -69,7 +70,10 @@ fn the_outline_has_a_line_for_each_turn() {
     let first = client.get("get_session", &json!({"session": TEA, "limit": 1}));
     assert_eq!((texts(&first, "turns", "uuid"), &first["next_turn"]), (vec!["u1".to_owned()], &json!(2)));
     let second = client.get("get_session", &json!({"session": TEA, "from_turn": 2}));
-    assert_eq!((texts(&second, "turns", "uuid"), &second["next_turn"]), (vec!["u4".to_owned()], &Value::Null));
+    assert_eq!(
+        (texts(&second, "turns", "uuid"), &second["next_turn"]),
+        (vec!["u4".to_owned()], &Value::Null)
+    );
 
     let resource = client.ask("resources/read", &json!({"uri": format!("session://{TEA}")}));
     let text = resource["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{resource}"));
@@ -114,11 +118,17 @@ fn changes_are_diffs() {
     assert!(diffs[0].contains("-let minutes = 3;\n+let minutes = 5;\n brew();"), "{}", diffs[0]);
     assert!(diffs[1].contains("+# Notes\n+绿茶"), "{}", diffs[1]);
     let notes = client.get("get_changes", &json!({"session": TEA, "file": "notes"}));
-    assert_eq!((texts(&notes, "edits", "tool"), texts(&notes, "files", "path").len()), (vec!["Write".to_owned()], 1));
+    assert_eq!(
+        (texts(&notes, "edits", "tool"), texts(&notes, "files", "path").len()),
+        (vec!["Write".to_owned()], 1)
+    );
     let first = client.get("get_changes", &json!({"session": TEA, "limit": 1}));
     assert_eq!((texts(&first, "edits", "tool"), &first["more_after"]), (vec!["Edit".to_owned()], &json!(1)));
     let rest = client.get("get_changes", &json!({"session": TEA, "after": 1}));
-    assert_eq!((texts(&rest, "edits", "tool"), &rest["more_after"]), (vec!["Write".to_owned()], &Value::Null));
+    assert_eq!(
+        (texts(&rest, "edits", "tool"), &rest["more_after"]),
+        (vec!["Write".to_owned()], &Value::Null)
+    );
 }
 
 #[test]
@@ -151,7 +161,11 @@ fn wrong_arguments_are_refused_with_what_helps() {
     refused("get_messages", json!({"session": TEA, "turn": 2, "to_turn": 1}), "`to_turn`");
     refused("get_messages", json!({"session": TEA, "to_turn": 1}), "`to_turn`");
     refused("get_messages", json!({"session": TEA, "turn": 1, "last": true}), "only one of");
-    refused("get_messages", json!({"session": TEA, "text_limit": 1 << 20}), "`text_limit` is from 1 to 20000");
+    refused(
+        "get_messages",
+        json!({"session": TEA, "text_limit": 1 << 20}),
+        "`text_limit` is from 1 to 20000",
+    );
     refused("get_messages", json!({"session": TEA, "agent": "../a"}), "agent");
     refused("get_changes", json!({"session": TEA, "limit": 1000}), "`limit` is from 1 to 200");
     refused("session_stats", json!({"session": TEA, "reveal": true}), "unknown field `reveal`");

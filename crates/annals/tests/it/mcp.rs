@@ -20,7 +20,8 @@ fn read(home: &Home, path: &str) -> String {
 }
 
 fn names(home: &Home) -> Vec<String> {
-    let names = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names =
+        fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|name| name != ".claude").collect();
     names.sort();
     names
@@ -35,12 +36,19 @@ fn a_client_on_standard_input_is_answered_and_nothing_else_is_printed() {
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_session", "arguments": {"session": SESSION}}}),
     ];
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let ran = feed(&home, &["mcp"], input.as_bytes());
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    let answers: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut command = home.command(ANNALS);
+    let file = home.write("requests", input);
+    let output = command.arg("mcp").stdin(fs::File::open(file).unwrap()).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.iter().map(|answer| answer["id"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(answers[0]["result"]["serverInfo"]["name"], "annals");
-    assert!(answers[1]["result"]["content"][0]["text"].as_str().unwrap().contains("Tea timer"), "{}", answers[1]);
+    assert!(
+        answers[1]["result"]["content"][0]["text"].as_str().unwrap().contains("Tea timer"),
+        "{}",
+        answers[1]
+    );
 }
 
 #[test]
@@ -91,13 +99,23 @@ fn a_second_install_changes_nothing() {
 fn a_missing_file_is_created_without_a_backup() {
     let home = small_home();
     assert_eq!(install(&home, &[]).code, Some(0));
-    assert!(serde_json::from_str::<Value>(&read(&home, SETTINGS)).unwrap()["mcpServers"]["annals"].is_object());
+    assert!(
+        serde_json::from_str::<Value>(&read(&home, SETTINGS)).unwrap()["mcpServers"]["annals"].is_object()
+    );
     assert_eq!(names(&home), [SETTINGS]);
 }
 
 #[test]
 fn a_broken_file_is_left_alone() {
-    for broken in ["{\"a\": 1", "{\"a\": 1,}", "[]", "// note\n{}", "{\"mcpServers\": []}", "{\"mcpServers\": null}", "\u{0}"] {
+    for broken in [
+        "{\"a\": 1",
+        "{\"a\": 1,}",
+        "[]",
+        "// note\n{}",
+        "{\"mcpServers\": []}",
+        "{\"mcpServers\": null}",
+        "\u{0}",
+    ] {
         let home = small_home();
         home.write(SETTINGS, broken);
         let ran = install(&home, &[]);
@@ -124,12 +142,18 @@ fn the_config_folder_and_the_project_are_honoured() {
     let home = small_home();
     home.write("other/projects/.keep", "");
     let mut command = home.command(ANNALS);
-    let status = command.args(["mcp", "install", "--yes"]).env("CLAUDE_CONFIG_DIR", home.path().join("other")).output().unwrap().status;
+    let status = command
+        .args(["mcp", "install", "--yes"])
+        .env("CLAUDE_CONFIG_DIR", home.path().join("other"))
+        .output()
+        .unwrap()
+        .status;
     assert!(status.success());
     assert!(read(&home, "other/.claude.json").contains("annals") && !home.path().join(SETTINGS).exists());
 
     assert_eq!(install(&home, &["--project"]).code, Some(0));
-    let entry = serde_json::from_str::<Value>(&read(&home, ".mcp.json")).unwrap()["mcpServers"]["annals"].clone();
+    let entry =
+        serde_json::from_str::<Value>(&read(&home, ".mcp.json")).unwrap()["mcpServers"]["annals"].clone();
     assert_eq!(entry["command"], "annals", "a file that others share has no path of this machine");
 
     home.write(".claude/.config.json", "{}");

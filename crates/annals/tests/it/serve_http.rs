@@ -112,7 +112,14 @@ fn agents_are_answered_behind_the_same_checks() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_session","arguments":{{"session":"{SESSION}"}}}}}}"#
     );
     let post = |headers: &str, token: &str| {
-        ask(address, token, &format!("POST /mcp HTTP/1.1\r\nAccept: application/json, text/event-stream{headers}\r\nX-Start:"), &call)
+        ask(
+            address,
+            token,
+            &format!(
+                "POST /mcp HTTP/1.1\r\nAccept: application/json, text/event-stream{headers}\r\nX-Start:"
+            ),
+            &call,
+        )
     };
     let answer = post("", TOKEN);
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("Tea timer"), "{answer}");
