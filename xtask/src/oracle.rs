@@ -12,6 +12,7 @@ mod drafts;
 mod followed;
 mod listed;
 mod lists;
+mod mcp;
 mod mutate;
 mod recorded;
 mod served;
@@ -105,6 +106,7 @@ fn scenarios() -> Vec<Scenario> {
         lists::SCENARIOS,
         followed::SCENARIOS,
         served::SCENARIOS,
+        mcp::SCENARIOS,
     ]
     .concat()
 }
