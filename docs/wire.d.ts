@@ -120,6 +120,14 @@ export interface Attribution {
 /** What is left of a version of a file. */
 export type BackupState = "kept" | "no_file" | "missing" | "refused";
 
+/** How much of the transcripts is not indexed. */
+export interface Behind {
+  /** How many of their bytes are not indexed. */
+  bytes: number;
+  /** How many transcripts are new, longer, changed or gone. */
+  files: number;
+}
+
 /** The result of an operation that changes a session, or would change it. */
 export interface ChangeResult {
   /** What was done. */
@@ -245,6 +253,14 @@ export interface Compaction {
   preserved: number;
   /** What caused it, as Claude Code wrote it: `auto` or `manual`. */
   trigger: string | null;
+}
+
+/** A word of a query that no message has. */
+export interface Correction {
+  /** Words that may be meant, the best first. */
+  corrections: Array<string>;
+  /** The word, in lower case and without accents. */
+  word: string;
 }
 
 /** Result of `history/delete`. */
@@ -668,6 +684,146 @@ export interface RestoreParams {
 /** Who speaks. */
 export type Role = "user" | "assistant";
 
+/** A part of a conversation. */
+export type SearchField = "prompt" | "reply" | "thinking" | "tool" | "input" | "output" | "title" | "summary" | "notification";
+
+/** A part of a message that matches: also a line of `annals search --json`. */
+export interface SearchHit {
+  /** The agent, if it is a message of one. */
+  agentId?: string | null;
+  /** In how many other transcripts the same message stands: copies and forks; absent if in none. */
+  copies?: number;
+  /** Whether it is an error; absent if not. */
+  error?: boolean;
+  /** What it is in the conversation. */
+  field: SearchField;
+  /** How many matches of the session were ranked. */
+  inSession: number;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
+  /** What matches in `snippet`: pairs of the first character and the one behind the last, counted in Unicode characters. */
+  matches: Array<Array<unknown>>;
+  /** The working directory of the session, or else of the message. */
+  projectPath: string | null;
+  /** Who wrote it. */
+  role: SearchRole;
+  /** How good the hit is: larger is better. It has no meaning beyond this answer. */
+  score: number;
+  /** The session. */
+  session: string | null;
+  /** A line of the text. */
+  snippet: string;
+  /** When it was written. */
+  timestamp: string | null;
+  /** The title of the session. */
+  title: string | null;
+  /** The tool that was called. */
+  tool?: string | null;
+  /** The number of its turn; null if that was not asked for, or if it belongs to none. */
+  turn: number | null;
+  /** The message, by its uuid; titles have none. */
+  uuid: string | null;
+}
+
+/** A limit that cut an answer. */
+export type SearchLimit = "time" | "bytes";
+
+/** How a query is read. */
+export type SearchMatch = "words" | "regex" | "fixed";
+
+/** Parameters of `history/search`. Filters all hold. */
+export interface SearchParams {
+  /** Only messages on this branch. */
+  branch?: string | null;
+  /** The `nextCursor` of the previous page. */
+  cursor?: string | null;
+  /** Only messages of this time or later: RFC 3339, or a day in UTC. */
+  dateFrom?: string | null;
+  /** Only messages before this time: RFC 3339, or a day in UTC, which is included. */
+  dateTo?: string | null;
+  /** Whether to find only errors: results of calls that failed, and requests that failed. */
+  errors?: boolean | null;
+  /** Only calls that touched this file or folder, and their results. */
+  filePath?: string | null;
+  /** Whether hits are one list; otherwise those of a session stand together. */
+  flat?: boolean | null;
+  /** Only these parts of messages. */
+  in?: Array<SearchField> | null;
+  /** The most sessions, or hits in one list: 20 by default, at most 200. */
+  limit?: number | null;
+  /** How `query` is read; by default `words`. */
+  match?: SearchMatch | null;
+  /** The most bytes of transcripts that are read. */
+  maxBytes?: number | null;
+  /** The longest time that the search takes, in milliseconds. */
+  maxTimeMs?: number | null;
+  /** Only replies of models whose name contains this text. */
+  model?: string | null;
+  /** The most hits of a session, unless they are one list: 3 by default, at most 20. */
+  perSession?: number | null;
+  /**
+   * What to find: words, `"phrases"`, `-not`, `OR`, `prefix*`, and filters such as `tool:Bash`; or a pattern, see `match`.
+   * It may be empty if there are filters.
+   */
+  query?: string;
+  /**
+   * Whether text is sent without masked secrets; refused unless the server allows it. What is found does not depend on it,
+   * unless `query` is a pattern.
+   */
+  reveal?: boolean | null;
+  /** Only messages of this role. */
+  role?: SearchRole | null;
+  /** Only messages of these sessions: their ids, or the beginnings of ids. */
+  sessions?: Array<string> | null;
+  /** How wide snippets are, in columns of a terminal: 160 by default, at most 500. */
+  snippetWidth?: number | null;
+  /** The order of hits; by default `relevance`, and `time` for patterns. */
+  sort?: SearchSort | null;
+  /** Only calls of this tool, and their results. */
+  toolName?: string | null;
+  /** Whether hits have the number of their turn, which takes longer: the transcripts of the hits are read as a whole. */
+  turns?: boolean | null;
+  /** Whether to first index what is new, if that is little; by default true. */
+  update?: boolean | null;
+  /** Only messages of this working directory, the folders in it and its worktrees; an absolute path. */
+  workspacePath?: string | null;
+}
+
+/** Which matches were ranked. */
+export type SearchRanking = "all" | "newest";
+
+/** Result of `history/search`. */
+export interface SearchResult {
+  /** What is not indexed yet, and so was not searched; absent if nothing is, or if the transcripts themselves were searched. */
+  behind?: Behind | null;
+  /** Words of the query that no message has, with those that may be meant; only if nothing was found. */
+  corrections?: Array<Correction>;
+  /** The limit that cut the answer: there may be more hits, and the numbers may be too small. Absent if none did. */
+  cut?: SearchLimit | null;
+  /** The hits of this page, the best first. Those of one session follow each other, unless they are one list. */
+  hits: Array<SearchHit>;
+  /** Cursor of the next page; absent on the last. */
+  nextCursor?: string | null;
+  /** Whether there is no index yet, so that nothing was searched; absent if there is one. */
+  noIndex?: boolean;
+  /** What was guessed or ignored in the query; absent if nothing was. */
+  notices?: Array<string>;
+  /** What could not be read; absent if everything could. */
+  problems?: Array<string>;
+  /** Which matches were ranked. */
+  ranking: SearchRanking;
+  /** How many sessions have them, as far as they were ranked. */
+  sessions: number;
+  /** How many parts of messages match. */
+  total: number;
+}
+
+/** Whose messages are searched. */
+export type SearchRole = "user" | "assistant" | "system";
+
+/** The order of hits. */
+export type SearchSort = "relevance" | "time";
+
 /** A session: a line of `annals list --json`. */
 export interface Session {
   /** Whether it is in the archive of Claude Code. */
@@ -1021,6 +1177,8 @@ export interface Turn {
   turn: number;
   /** Tokens of its replies, each reply counted once. */
   usage: Tokens;
+  /** The uuid of the entry that started it; absent if the entry has none. */
+  uuid?: string | null;
 }
 
 /** How a turn relates to the turn before. */
@@ -1108,6 +1266,8 @@ export interface Methods {
   "history/read": { params: ReadParams; result: ReadResult };
   "history/rename": { params: RenameParams; result: ChangeResult };
   "history/restore": { params: RestoreParams; result: ChangeResult };
+  "history/search": { params: SearchParams; result: SearchResult };
+  "history/session": { params: SessionParams; result: Session };
   "history/stats": { params: StatsParams; result: Stats };
   "history/status": { params: NoParams; result: StatusResult };
   "history/tag": { params: TagParams; result: ChangeResult };
