@@ -1193,6 +1193,8 @@ export interface Turn {
   turn: number;
   /** Tokens of its replies, each reply counted once. */
   usage: Tokens;
+  /** The uuid of the entry that started it; absent if the entry has none. */
+  uuid?: string | null;
 }
 
 /** How a turn relates to the turn before. */
@@ -1281,6 +1283,7 @@ export interface Methods {
   "history/rename": { params: RenameParams; result: ChangeResult };
   "history/restore": { params: RestoreParams; result: ChangeResult };
   "history/search": { params: SearchParams; result: SearchResult };
+  "history/session": { params: SessionParams; result: Session };
   "history/stats": { params: StatsParams; result: Stats };
   "history/status": { params: NoParams; result: StatusResult };
   "history/tag": { params: TagParams; result: ChangeResult };

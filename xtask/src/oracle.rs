@@ -12,6 +12,7 @@ mod drafts;
 mod followed;
 mod listed;
 mod lists;
+mod mcp;
 mod mutate;
 mod recorded;
 mod resumed;
@@ -107,6 +108,7 @@ fn scenarios() -> Vec<Scenario> {
         lists::SCENARIOS,
         followed::SCENARIOS,
         served::SCENARIOS,
+        mcp::SCENARIOS,
     ]
     .concat()
 }

@@ -4,6 +4,7 @@ mod acp;
 mod browser;
 mod curl;
 mod http;
+mod mcp;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,8 @@ impl<E: std::fmt::Display> From<E> for Trouble {
 }
 
 /// The clients, and how each is tested.
-const CHECKS: &[(&str, Check)] = &[("acp", acp::check), ("curl", curl::check), ("browser", browser::check)];
+const CHECKS: &[(&str, Check)] =
+    &[("acp", acp::check), ("mcp", mcp::check), ("curl", curl::check), ("browser", browser::check)];
 
 /// Returns the names of all checks.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

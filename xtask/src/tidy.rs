@@ -75,7 +75,7 @@ fn cases_without_a_readme() -> Result<Vec<String>, Box<dyn std::error::Error>> {
 }
 
 /// The crates that each crate may depend on.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("annals-transcript", &[]),
     ("annals-proto", &[]),
     ("annals-secrets", &[]),
@@ -85,6 +85,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
         "annals-api",
         &["annals-transcript", "annals-proto", "annals-engine", "annals-search", "annals-secrets"],
     ),
+    ("annals-mcp", &["annals-proto", "annals-api"]),
     ("annals-server", &["annals-transcript", "annals-proto", "annals-engine", "annals-api"]),
     (
         "annals",
@@ -94,6 +95,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
             "annals-engine",
             "annals-search",
             "annals-api",
+            "annals-mcp",
             "annals-server",
         ],
     ),

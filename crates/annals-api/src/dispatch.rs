@@ -133,6 +133,9 @@ impl Api {
             Method::HistoryList => {
                 self.list(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }
+            Method::HistorySession => {
+                self.describe_session(&params.read()?).and_then(|result| serialize(&result))
+            }
             Method::HistoryLoad => {
                 self.load(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }

@@ -49,6 +49,16 @@ impl Roots {
         config.map(PathBuf::from).or_else(|| Some(home?.join(".claude")))
     }
 
+    /// Returns the file in which Claude Code keeps settings of the user, the MCP servers among them: `.claude.json` in
+    /// `$CLAUDE_CONFIG_DIR`, or else in the home folder. An old `.config.json` in the config folder comes first, as in Claude Code.
+    pub fn user_settings() -> Option<PathBuf> {
+        #[expect(clippy::disallowed_methods, reason = "this is the place")]
+        let home = env::home_dir();
+        let config = env::var_os("CLAUDE_CONFIG_DIR").filter(|config| !config.is_empty()).map(PathBuf::from);
+        let old = config.clone().or_else(|| Some(home.as_ref()?.join(".claude")))?.join(".config.json");
+        if old.is_file() { Some(old) } else { Some(config.or(home)?.join(".claude.json")) }
+    }
+
     fn from_values(config: Option<OsString>, home: Option<PathBuf>) -> Self {
         let folders = match (config.filter(|config| !config.is_empty()), home) {
             (Some(config), _) => vec![PathBuf::from(config)],

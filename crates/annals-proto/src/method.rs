@@ -56,6 +56,8 @@ pub(crate) use methods;
 methods! {
     /// Lists sessions, most recently active first.
     HistoryList "history/list" reads,
+    /// Describes one session, as `history/list` does.
+    HistorySession "history/session" reads,
     /// Loads the messages of a session.
     HistoryLoad "history/load" reads_session,
     /// Reads the whole history of a session, item by item, starting at any entry.

@@ -8,8 +8,8 @@ use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
     FilesParams, FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method,
     NoParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
-    RestoreParams, SearchParams, SearchResult, SessionParams, Stats, StatsParams, StatusResult, TagParams,
-    ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
+    RestoreParams, SearchParams, SearchResult, Session, SessionParams, Stats, StatsParams, StatusResult,
+    TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
     WatchParams, WatchResult, notification,
 };
 
@@ -50,6 +50,7 @@ impl Generators {
     fn method(&mut self, method: Method) -> Value {
         let (params, result) = match method {
             Method::HistoryList => self.both::<ListParams, ListResult>(),
+            Method::HistorySession => self.both::<SessionParams, Session>(),
             Method::HistoryLoad => self.both::<LoadParams, LoadResult>(),
             Method::HistoryRead => self.both::<ReadParams, ReadResult>(),
             Method::HistoryProjects => self.both::<ProjectsParams, ProjectsResult>(),

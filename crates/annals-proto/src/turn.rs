@@ -10,6 +10,9 @@ use crate::word::{is_zero, words};
 pub struct Turn {
     /// Its number, from 1.
     pub turn: usize,
+    /// The uuid of the entry that started it; absent if the entry has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uuid: Option<String>,
     /// How it relates to the turn before.
     pub kind: TurnKind,
     /// What started it.

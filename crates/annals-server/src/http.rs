@@ -9,15 +9,18 @@ mod page;
 mod requests;
 mod sockets;
 
+use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use tokio::sync::{Semaphore, watch};
 
 use crate::budget::ByteBudget;
@@ -103,6 +106,22 @@ pub struct Http {
     guard: Arc<Guard>,
     server: Arc<Server>,
     limits: Limits,
+    mounted: Vec<Mounted>,
+}
+
+/// A path that another crate answers, behind the same checks.
+struct Mounted {
+    path: &'static str,
+    answer: Arc<Answer>,
+}
+
+type Answer = dyn Fn(Request) -> BoxFuture<Response> + Send + Sync;
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl std::fmt::Debug for Mounted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mounted").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// What all HTTP requests share.
@@ -137,7 +156,23 @@ impl Http {
             return Err(HttpError::NoToken);
         }
         let guard = Arc::new(Guard::new(&bind, address.port(), token)?);
-        Ok(Self { listener, address, guard, server, limits })
+        Ok(Self { listener, address, guard, server, limits, mounted: Vec::new() })
+    }
+
+    /// Answers requests for a path with `answer`, which gets requests that passed the same checks as all others, with bodies of the
+    /// same bounded size.
+    #[must_use]
+    pub fn mount<F, R>(mut self, path: &'static str, answer: F) -> Self
+    where
+        F: Fn(Request) -> R + Send + Sync + 'static,
+        R: Future<Output: IntoResponse> + Send + 'static,
+    {
+        let answer = Arc::new(move |request: Request| -> BoxFuture<Response> {
+            let answered = answer(request);
+            Box::pin(async move { answered.await.into_response() })
+        });
+        self.mounted.push(Mounted { path, answer });
+        self
     }
 
     /// Returns the address on which it listens.
@@ -180,7 +215,7 @@ impl Http {
 
     /// Serves until `stop` returns. Then requests get a bounded time to finish, which a second `stop` ends.
     pub async fn run(self, stop: impl AsyncFnMut() -> StopReason) -> io::Result<StopReason> {
-        let Self { listener, guard, server, limits, .. } = self;
+        let Self { listener, guard, server, limits, mounted, .. } = self;
         let (stopping, is_stopping) = watch::channel(false);
         let state = HttpState {
             server,
@@ -194,13 +229,20 @@ impl Http {
         };
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let event_budget = state.event_budget.clone();
-        Ok(sockets::serve(listener, router(state), &limits, event_budget, &stopping, stop).await)
+        Ok(sockets::serve(listener, router(state, mounted), &limits, event_budget, &stopping, stop).await)
     }
 }
 
-fn router(state: HttpState) -> Router {
+fn router(state: HttpState, mounted: Vec<Mounted>) -> Router {
     let state = Arc::new(state);
-    Router::new()
+    let mut router = Router::new();
+    for Mounted { path, answer } in mounted {
+        router = router.route(
+            path,
+            any(async move |state, request| requests::hand_over(state, request, &*answer).await),
+        );
+    }
+    router
         .route("/rpc", post(requests::answer))
         .route("/events", get(events::stream))
         .route("/healthz", get(async || "ok\n"))

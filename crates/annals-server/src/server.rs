@@ -28,7 +28,7 @@ pub struct Options {
 /// Runs requests on threads that may block, a bounded number at a time, and owns the subscriptions.
 #[derive(Debug)]
 pub struct Server {
-    pub(crate) api: Api,
+    pub(crate) api: Arc<Api>,
     pub(crate) hub: Arc<Hub>,
     /// The command that starts an agent which continues sessions.
     pub(crate) agent: OnceLock<String>,
@@ -63,6 +63,7 @@ impl Server {
         let hub = Hub::new(engine.clone(), options.poll);
         let Options { read_only, allow_reveal, .. } = options;
         let api = Api::new(engine, annals_api::Options { read_only, allow_reveal }).with_masking(masking);
+        let api = Arc::new(api);
         let (agent, queues) = (OnceLock::new(), SessionQueues::default());
         Arc::new(Self {
             api,
@@ -81,6 +82,11 @@ impl Server {
     pub fn keep_index(&self) -> std::io::Result<crate::indexer::IndexKeeper> {
         let masking = self.api.masking(None).ok().flatten().unwrap_or_default();
         crate::indexer::IndexKeeper::start(self.api.engine().clone(), masking, self.poll)
+    }
+
+    /// Returns the API, which other protocols share with this server.
+    pub fn api(&self) -> Arc<Api> {
+        self.api.clone()
     }
 
     /// Sets the command line that starts an agent, which continues sessions for clients of the Agent Client Protocol.

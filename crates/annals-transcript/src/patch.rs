@@ -40,6 +40,39 @@ pub fn set(line: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Error> {
     Ok([&line[..from], label.as_bytes(), value.as_bytes(), &line[to..]].concat())
 }
 
+/// Returns a JSON document with the member at the end of a path of keys set to `value`, which is JSON. Every other byte stays. Objects on
+/// the path that are missing are added; the document may span lines.
+///
+/// ```
+/// let settings = b"{\n  \"servers\": {\"a\": 1}\n}\n";
+/// let changed = annals_transcript::patch::set_in_document(settings, &["servers", "b"], "2")?;
+/// assert_eq!(changed, b"{\n  \"servers\": {\"a\": 1,\"b\":2}\n}\n");
+/// # Ok::<(), annals_transcript::patch::Error>(())
+/// ```
+pub fn set_in_document(document: &[u8], path: &[&str], value: &str) -> Result<Vec<u8>, Error> {
+    let is_json = |bytes: &[u8]| Value::new(bytes).is_some_and(Value::is_valid);
+    if !is_json(value.as_bytes()) {
+        return Err(Error::Value);
+    }
+    let text = document.strip_prefix("\u{feff}".as_bytes()).unwrap_or(document).trim_ascii();
+    if !is_json(text) {
+        return Err(Error::NoObject);
+    }
+    let mut from = text.as_ptr().addr() - document.as_ptr().addr();
+    let mut to = from + text.len();
+    for (depth, key) in path.iter().enumerate() {
+        let splice = Splice::find(&document[from..to], key).ok_or(Error::NoObject)?;
+        (from, to) = (from + splice.from, from + splice.to);
+        if !splice.found {
+            let nested = path[depth + 1..].iter().rev();
+            let added = nested.fold(value.to_owned(), |value, key| format!("{{{}:{value}}}", quote(key)));
+            let added = format!("{}{}:{added}", splice.comma, quote(key));
+            return Ok([&document[..from], added.as_bytes(), &document[to..]].concat());
+        }
+    }
+    Ok([&document[..from], value.as_bytes(), &document[to..]].concat())
+}
+
 /// Why a line could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -111,6 +144,39 @@ mod tests {
         check("{}", "a", "1", r#"{"a":1}"#);
         check("{ }\n", "a", "1", "{\"a\":1 }\n");
         check(r#"{"b":2 }"#, "a \"quoted\" key", "1", r#"{"b":2,"a \"quoted\" key":1 }"#);
+    }
+
+    #[test]
+    fn documents_keep_every_other_byte() {
+        let check = |document: &str, path: &[&str], expected: &str| {
+            let changed = set_in_document(document.as_bytes(), path, "7").unwrap();
+            assert_eq!(String::from_utf8(changed).unwrap(), expected);
+        };
+        let pretty = "{\n\t\"a\": {\n\t\t\"b\": 1.0,\n\t\t\"c\": \"\\u00e9\"\n\t},\r\n\t\"z\": [ ]\n}\n\n";
+        check(pretty, &["a", "b"], &pretty.replace("1.0", "7"));
+        check(pretty, &["a", "d"], &pretty.replace("\"\\u00e9\"", "\"\\u00e9\",\"d\":7"));
+        check(pretty, &["y", "d"], &pretty.replace("[ ]", "[ ],\"y\":{\"d\":7}"));
+        check("\u{feff} {}\n", &["a", "b"], "\u{feff} {\"a\":{\"b\":7}}\n");
+        check(r#"{"a":{"b":1},"a":{"b":2}}"#, &["a", "b"], r#"{"a":{"b":1},"a":{"b":7}}"#);
+    }
+
+    #[test]
+    fn documents_that_are_no_objects_are_refused() {
+        let refused = |document: &[u8]| set_in_document(document, &["a", "b"], "7").unwrap_err();
+        for document in [
+            "",
+            "[]",
+            "{",
+            "{\"a\":1,}",
+            "{}{}",
+            "// no\n{}",
+            "{\"a\":null}",
+            "{\"a\":[1]}",
+            "{\"a\":\"{}\"}",
+        ] {
+            assert_eq!(refused(document.as_bytes()), Error::NoObject, "{document}");
+        }
+        assert_eq!(set_in_document(b"{}", &["a"], "{"), Err(Error::Value));
     }
 
     #[test]

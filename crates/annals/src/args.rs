@@ -9,6 +9,8 @@ mod hydrate;
 #[cfg(feature = "search")]
 mod index;
 mod list;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 mod moment;
 mod prompts;
 mod push;
@@ -176,7 +178,7 @@ impl Global {
     }
 
     /// Returns the config folders given with `--root`, from the root of the file system.
-    #[cfg(feature = "search")]
+    #[cfg(any(feature = "search", feature = "mcp"))]
     pub(crate) fn given_roots(&self) -> Vec<String> {
         let absolute = |root: &PathBuf| std::path::absolute(root).unwrap_or_else(|_| root.clone());
         self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
@@ -268,6 +270,10 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Continue a session in Claude Code, in its folder
     Resume(Resume),
+    /// Serve session history to agents, over the Model Context Protocol on standard input and output
+    #[cfg(feature = "mcp")]
+    #[command(after_help = mcp::HELP)]
+    Mcp(mcp::Mcp),
     /// Append entries from standard input to a session, so that Claude Code resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),

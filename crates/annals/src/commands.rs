@@ -13,6 +13,8 @@ pub(crate) mod index;
 pub(crate) mod lineage;
 pub(crate) mod list;
 pub(crate) mod man;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod projects;
 pub(crate) mod prompts;
 pub(crate) mod push;

@@ -56,6 +56,11 @@ fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
             "a server masks keys, tokens and passwords unless a request asks for them; it has no `--reveal`",
             "`annals serve --allow-reveal` lets requests ask, with the parameter `reveal`",
         )),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(_) if args.global.reveal => Err(Failure::usage(
+            "agents never see keys, tokens and passwords; `annals mcp` has no `--reveal`",
+            "`annals show --reveal` prints them for you",
+        )),
         command if args.global.reveal || command.prints_as_is() => Ok(None),
         command if command.only_writes() => Ok(Some(Masking::default())),
         _ => Masking::with_rules_in(engine.home().path())
@@ -95,6 +100,8 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(mcp) => commands::mcp::run(engine, mcp, &args.global),
         Command::Serve(serve) => commands::serve::run(engine, serve, &args.global),
         Command::Resume(resume) => commands::resume::run(&engine, resume, &args.global),
         Command::Record(record) => commands::record::run(&engine, record),

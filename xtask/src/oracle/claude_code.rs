@@ -85,6 +85,16 @@ impl ClaudeCode {
         Err(format!("{}: {}{}", output.status, text(&output.stdout), text(&output.stderr)).into())
     }
 
+    /// Adds a script that the mock follows: the turns of the model. The mock reads the scripts for each request.
+    pub(crate) fn add_script(&self, name: &str, turns: Json) -> Result<()> {
+        let path = self.scratch.join("scripts.json");
+        let mut scripts: Json = serde_json::from_slice(&fs::read(&path)?)?;
+        scripts[name] = turns;
+        let new = path.with_extension("new");
+        fs::write(&new, scripts.to_string())?;
+        Ok(fs::rename(new, path)?)
+    }
+
     /// Returns a position in the mock's index: requests that come later stand behind it.
     pub(crate) fn index_length(&self) -> u64 {
         fs::metadata(self.index_file()).map_or(0, |index| index.len())

@@ -59,6 +59,12 @@ impl Api {
         })
     }
 
+    /// Describes one session as lists do.
+    pub(super) fn describe_session(&self, params: &wire::SessionParams) -> Result<wire::Session, Error> {
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        Ok(to_wire::session(self.engine.session_row(&file)?))
+    }
+
     pub(super) fn projects(&self, params: &wire::ProjectsParams) -> Result<wire::ProjectsResult, Error> {
         let limit = limit(params.limit, PROJECTS.0, PROJECTS.1)?;
         let (projects, errors) =

@@ -392,7 +392,7 @@ impl<'a> ToWire<'a> {
 
     /// Returns a turn, with its whole prompt.
     pub fn turn(&self, turn: &Turn) -> Result<wire::Turn, Error> {
-        let mut wire = wire_turn(turn);
+        let mut wire = wire::Turn { uuid: self.uuid(turn.node), ..wire_turn(turn) };
         if turn.prompt_is_cut {
             let node = self.node(turn.node);
             let body = self.span(node.at.offset, node.length)?;
@@ -484,6 +484,7 @@ fn tool_name(block: &[u8]) -> Option<String> {
 fn wire_turn(turn: &Turn) -> wire::Turn {
     wire::Turn {
         turn: turn.number,
+        uuid: None,
         kind: word::turn_kind(turn.kind),
         started_by: word::started_by(turn.started_by),
         prompt: turn.prompt.clone(),

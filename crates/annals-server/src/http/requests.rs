@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use tokio::time::timeout;
 
-use super::{HttpState, Limits, json, plain};
+use super::{Answer, HttpState, Limits, json, plain};
 use crate::budget::{BudgetedText, ByteBudget, Reservation};
 use annals_api::CancelToken;
 use annals_api::rpc::{self, Incoming, LONGEST_FRAME, Outcome};
@@ -27,23 +28,9 @@ pub(super) async fn answer(State(state): State<Arc<HttpState>>, request: Request
     if !is_json(request.headers()) {
         return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a request is sent as application/json");
     }
-    let declared = request.headers().get(header::CONTENT_LENGTH);
-    let length: Option<usize> = declared.and_then(|length| length.to_str().ok()?.parse().ok());
-    let length = length.unwrap_or(LONGEST_FRAME);
-    if length > LONGEST_FRAME {
-        return too_large();
-    }
-    let _reservation = match reserve(&state.request_budget, length, &state.limits).await {
-        Ok(reservation) => reservation,
-        Err(busy) => return busy,
-    };
-    let body = match timeout(state.limits.body, to_bytes(request.into_body(), LONGEST_FRAME)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(error)) if is_transport_error(&error) => {
-            return plain(StatusCode::BAD_REQUEST, "the request broke off");
-        }
-        Ok(Err(_)) => return too_large(),
-        Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive"),
+    let (_, body, _reservation) = match receive(&state, request).await {
+        Ok(received) => received,
+        Err(refusal) => return refusal,
     };
     match Incoming::read(&body) {
         Err((id, error)) => send(&state, rpc::answer(&id, &Err(error))).await,
@@ -57,6 +44,41 @@ pub(super) async fn answer(State(state): State<Arc<HttpState>>, request: Request
                 state.server.clone().work(request.method, request.params, cancelled).await;
             send(&state, rpc::answer(&id, &outcome)).await
         }
+    }
+}
+
+/// Passes a request on once its body has arrived.
+pub(super) async fn hand_over(
+    State(state): State<Arc<HttpState>>,
+    request: Request,
+    answer: &Answer,
+) -> Response {
+    match receive(&state, request).await {
+        Ok((head, body, _reservation)) => answer(Request::from_parts(head, Body::from(body))).await,
+        Err(refusal) => refusal,
+    }
+}
+
+/// Receives the body of a request, in bounded time and with a bounded size.
+async fn receive(
+    state: &HttpState,
+    request: Request,
+) -> Result<(Parts, Bytes, Option<Reservation>), Response> {
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let length: Option<usize> = declared.and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = length.unwrap_or(LONGEST_FRAME);
+    if length > LONGEST_FRAME {
+        return Err(too_large());
+    }
+    let reservation = reserve(&state.request_budget, length, &state.limits).await?;
+    let (head, body) = request.into_parts();
+    match timeout(state.limits.body, to_bytes(body, LONGEST_FRAME)).await {
+        Ok(Ok(body)) => Ok((head, body, reservation)),
+        Ok(Err(error)) if is_transport_error(&error) => {
+            Err(plain(StatusCode::BAD_REQUEST, "the request broke off"))
+        }
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => Err(plain(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive")),
     }
 }
 

@@ -62,6 +62,16 @@ const ADDITIONS: &[Addition] = &[
         reason: "calls have their arguments",
     },
     Addition {
+        method: "history/turns",
+        spellings: &[r#","uuid":"u1""#],
+        reason: "turns name the entry that started them",
+    },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/session","#],
+        reason: "one session can be described without listing all",
+    },
+    Addition {
         method: "history/status",
         spellings: &[r#""history/agents","#],
         reason: "the agents of a session are listed",

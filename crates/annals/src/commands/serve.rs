@@ -5,6 +5,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use annals_engine::Engine;
+#[cfg(feature = "mcp")]
+use annals_mcp::{HttpService, McpServer};
 use annals_proto::ServerAddress;
 use annals_server::{Http, HttpOptions, Options, Server, StopReason};
 
@@ -36,8 +38,15 @@ pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitC
             token: token(args)?,
             ..HttpOptions::default()
         };
+        #[cfg(feature = "mcp")]
+        let api = server.api();
         let http =
             Http::bind(server, options).map_err(|error| Failure::listening(&error, &args.bind, args.port))?;
+        #[cfg(feature = "mcp")]
+        let http = {
+            let service = HttpService::new(McpServer::new(api));
+            http.mount("/mcp", move |request| service.clone().answer(request))
+        };
         announce(&http, &folders, args, global)?;
         http.serve()
     };

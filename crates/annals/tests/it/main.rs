@@ -15,6 +15,8 @@ mod independent_count;
 #[cfg(target_os = "linux")]
 mod layout;
 mod list;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod operations;
 mod oracle;
 mod places;

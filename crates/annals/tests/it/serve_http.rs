@@ -100,6 +100,35 @@ fn json_says_all_that_a_program_needs() {
     assert_eq!(served.end("-TERM"), (Some(0), String::new()), "it says nothing that is not asked for");
 }
 
+/// The checks of `/rpc` hold for `/mcp`: token, `Host` and `Origin`.
+#[cfg(feature = "mcp")]
+#[test]
+fn agents_are_answered_behind_the_same_checks() {
+    let home = small_home();
+    let served = Served::start(&home, &["--json", "--token", TOKEN]);
+    let said: Value = serde_json::from_str(&served.line).unwrap();
+    let address = said["address"].as_str().unwrap();
+    let call = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"get_session","arguments":{{"session":"{SESSION}"}}}}}}"#
+    );
+    let post = |headers: &str, token: &str| {
+        ask(
+            address,
+            token,
+            &format!(
+                "POST /mcp HTTP/1.1\r\nAccept: application/json, text/event-stream{headers}\r\nX-Start:"
+            ),
+            &call,
+        )
+    };
+    let answer = post("", TOKEN);
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("Tea timer"), "{answer}");
+    assert!(answer.contains("\r\ncache-control: no-store\r\n"), "{answer}");
+    assert!(post("", "wrong-wrong-wrong").starts_with("HTTP/1.1 401 "));
+    assert!(post("\r\nOrigin: http://evil.example", TOKEN).starts_with("HTTP/1.1 403 "));
+    assert!(post("\r\nHost: evil.example", TOKEN).starts_with("HTTP/1.1 400 "), "a second Host");
+}
+
 #[test]
 fn beyond_this_machine_it_says_what_it_exposes() {
     let home = small_home();

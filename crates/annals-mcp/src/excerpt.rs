@@ -1,0 +1,156 @@
+//! Text that fits: every answer has a bounded size, and says what was left out.
+
+use std::borrow::Cow;
+
+use annals_api::{has_harmful, judged};
+use serde::Serialize;
+
+/// The most bytes of an answer. That is about 10,000 tokens of English, or 15,000 of Chinese; Claude Code refuses answers of more
+/// than 25,000.
+pub(crate) const LONGEST_ANSWER: usize = 40_000;
+
+/// The longest id that is repeated. Those of Claude Code have 36 characters.
+const LONGEST_ID: usize = 200;
+
+/// A part of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Excerpt {
+    pub(crate) text: String,
+    /// Where the rest begins, in bytes of the whole text; `None` if there is no rest.
+    pub(crate) continues_at: Option<usize>,
+    /// How many bytes the rest has.
+    pub(crate) left_out: usize,
+}
+
+/// Returns the part of a text that begins at a byte and takes at most `room` bytes as JSON; with four there is room for every character. Characters that are invisible or
+/// control a terminal become U+FFFD: instructions could be hidden in them.
+pub(crate) fn excerpt(text: &str, offset: usize, room: usize) -> Excerpt {
+    let start = text.floor_char_boundary(offset.min(text.len()));
+    let text = &text[start..];
+    let mut size = 0;
+    let mut taken = 0;
+    for character in text.chars() {
+        size += json_size(character);
+        if size > room {
+            break;
+        }
+        taken += character.len_utf8();
+    }
+    let left_out = text.len() - taken;
+    Excerpt {
+        text: clean(&text[..taken]).into_owned(),
+        continues_at: (left_out > 0).then_some(start + taken),
+        left_out,
+    }
+}
+
+/// Returns the beginning of a text on one line, with an ellipsis if there is more.
+pub(crate) fn line(text: &str, room: usize) -> String {
+    // White space is what a line has most of besides text: so much of it is looked at, and no more.
+    let start = &text[..text.floor_char_boundary(room.saturating_mul(4).min(text.len()))];
+    let words: Vec<_> = start.split_whitespace().collect();
+    let Excerpt { text: mut line, left_out, .. } = excerpt(&words.join(" "), 0, room);
+    if left_out > 0 || start.len() < text.len() {
+        line.push('…');
+    }
+    line
+}
+
+/// Returns an id as it is, unless it is none of Claude Code's and very long.
+pub(crate) fn id(id: &str) -> String {
+    excerpt(id, 0, LONGEST_ID).text
+}
+
+/// What is left of the size of an answer.
+#[derive(Debug)]
+pub(crate) struct Room(usize);
+
+impl Room {
+    /// An empty answer, without so many bytes that are kept for what stands around its items.
+    pub(crate) fn new(kept: usize) -> Self {
+        Self(LONGEST_ANSWER.saturating_sub(kept))
+    }
+
+    /// Takes the room that an item needs. Returns whether there was enough.
+    pub(crate) fn take(&mut self, item: &impl Serialize) -> bool {
+        let size = serde_json::to_string(item).map_or(usize::MAX, |json| json.len() + 1);
+        let fits = size <= self.0;
+        if fits {
+            self.0 -= size;
+        }
+        fits
+    }
+}
+
+fn clean(text: &str) -> Cow<'_, str> {
+    if !has_harmful(text) {
+        return Cow::Borrowed(text);
+    }
+    let clean = |(character, is_harmful)| match character {
+        '\n' | '\t' => Some(character),
+        '\r' => None,
+        _ if is_harmful => Some(char::REPLACEMENT_CHARACTER),
+        _ => Some(character),
+    };
+    judged(text).filter_map(clean).collect()
+}
+
+/// Returns how many bytes a character takes in a JSON string, at most: harmful ones are replaced by one of three bytes.
+fn json_size(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\t' => 2,
+        _ => character.len_utf8().max(if character.is_ascii_graphic() || character == ' ' { 1 } else { 3 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_says_where_it_goes_on() {
+        let whole = "天气 is\n\"nice\"";
+        let first = excerpt(whole, 0, 9);
+        assert_eq!((first.text.as_str(), first.continues_at, first.left_out), ("天气 is", Some(9), 7));
+        let rest = excerpt(whole, 9, 100);
+        assert_eq!((rest.text.as_str(), rest.continues_at, rest.left_out), ("\n\"nice\"", None, 0));
+        assert_eq!(excerpt(whole, 1, 100).text, whole, "an offset inside a character begins with it");
+        assert_eq!(excerpt(whole, 1000, 100).text, "");
+    }
+
+    #[test]
+    fn the_parts_of_a_text_together_are_the_text() {
+        proptest::proptest!(|(text: String, room in 4usize..40)| {
+            let mut parts = String::new();
+            let mut at = Some(0);
+            while let Some(offset) = at {
+                let part = excerpt(&text, offset, room);
+                assert!(serde_json::to_string(&part.text).unwrap().len() <= room + 2, "{part:?}");
+                assert!(part.continues_at.is_none_or(|next| next > offset), "{part:?}");
+                parts.push_str(&part.text);
+                at = part.continues_at;
+            }
+            // A character may be harmful beside another one only, so that parts may be cleaner than the whole.
+            if !has_harmful(&text) {
+                assert_eq!(parts, text);
+            }
+        });
+    }
+
+    #[test]
+    fn hidden_text_is_replaced() {
+        let hidden: String = "do it".chars().map(|c| char::from_u32(0xE0000 + c as u32).unwrap()).collect();
+        assert_eq!(
+            excerpt(&format!("a\u{1b}[1m\r\n{hidden}"), 0, 1000).text,
+            format!("a\u{FFFD}[1m\n{}", "\u{FFFD}".repeat(5))
+        );
+    }
+
+    #[test]
+    fn a_line_has_no_line_ends_and_is_bounded() {
+        assert_eq!(line(" a\n\n b\t天气 ", 100), "a b 天气");
+        assert_eq!(line("one two three", 7), "one two…");
+        assert_eq!(line(&"x".repeat(1 << 20), 10), format!("{}…", "x".repeat(10)));
+        assert_eq!(line(&format!("a{}b", " ".repeat(1 << 20)), 10), "a…");
+    }
+}

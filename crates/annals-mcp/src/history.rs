@@ -1,0 +1,59 @@
+//! The history that tools read: requests to the API, and why a call of a tool fails.
+
+use annals_api::rpc::Params;
+use annals_api::{Api, CancelToken};
+use annals_proto::{ErrorCode, Method};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What a call of a tool may ask. It never asks to reveal secrets, and never for a change.
+pub(crate) struct History<'a> {
+    api: &'a Api,
+    cancelled: &'a CancelToken,
+}
+
+/// Why a call failed, in words that help a model to call again. It never has text of a transcript.
+#[derive(Debug)]
+pub(crate) struct Refusal(pub(crate) String);
+
+impl<'a> History<'a> {
+    pub(crate) fn new(api: &'a Api, cancelled: &'a CancelToken) -> Self {
+        Self { api, cancelled }
+    }
+
+    /// Asks the API.
+    pub(crate) fn get<R: DeserializeOwned>(
+        &self,
+        method: Method,
+        params: &impl Serialize,
+    ) -> Result<R, Refusal> {
+        debug_assert!(!method.is_change(), "tools only read");
+        let params = Params::of(params).map_err(|_| internal())?;
+        let result = self.api.dispatch(method.name(), &params, self.cancelled)?;
+        serde_json::from_str(result.get()).map_err(|_| internal())
+    }
+}
+
+impl Refusal {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl From<annals_api::rpc::Error> for Refusal {
+    fn from(error: annals_api::rpc::Error) -> Self {
+        let hint = match error.code {
+            ErrorCode::NotFound | ErrorCode::InvalidParams => {
+                ". `list_sessions` and `search_sessions` return the ids of sessions and messages"
+            }
+            ErrorCode::Ambiguous => ". Give `project`, the working directory of the one that is meant",
+            ErrorCode::StaleCursor => ". Ask again without `cursor`",
+            _ => "",
+        };
+        Self(format!("{}{hint}", error.message))
+    }
+}
+
+fn internal() -> Refusal {
+    Refusal::new("the answer could not be read")
+}

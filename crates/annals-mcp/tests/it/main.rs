@@ -1,0 +1,5 @@
+//! The server as a client sees it: messages in, messages out.
+
+mod client;
+mod limits;
+mod tools;

@@ -1,0 +1,34 @@
+//! The arguments of `annals mcp`.
+
+use clap::Subcommand;
+
+pub(crate) const HELP: &str = "\
+Agents search and read past sessions with the tools search_sessions, list_sessions, get_session, get_messages, get_changes and \
+session_stats. They change nothing, and keys, tokens and passwords are masked. `annals serve` offers the same at the path /mcp.
+
+Examples:
+  annals mcp install            Claude Code starts `annals mcp` in every project
+  annals mcp install --project  in this folder only: writes .mcp.json
+  claude mcp list               shows whether Claude Code can start it";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Mcp {
+    #[command(subcommand)]
+    pub(crate) action: Option<McpAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpAction {
+    /// Add `annals mcp` to the settings of Claude Code; shows the change first
+    Install(McpInstall),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct McpInstall {
+    /// Write `.mcp.json` in the current folder, which the people of a project share, and not the settings of the user
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Write without asking
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
