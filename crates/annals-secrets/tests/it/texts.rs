@@ -174,7 +174,7 @@ fn no_line_of_a_private_key_is_shown() {
             for end in [Some("-----END PRIVATE KEY-----"), None] {
                 let all = ["-----BEGIN PRIVATE KEY-----"].into_iter();
                 let all = all.chain(lines.iter().map(String::as_str)).chain(end);
-                let text: String = all.map(|line| format!("{before}{line}{between}")).collect();
+                let text = all.map(|line| format!("{before}{line}{between}")).collect::<Vec<_>>().concat();
                 for (form, write) in crate::invented::FORMS {
                     let masked = Masker::new().mask(&write(&text)).text.into_owned();
                     let shown = lines.iter().filter(|line| {
