@@ -25,7 +25,7 @@ pub(crate) struct Excerpt {
 /// Returns the part of a text that begins at a byte and takes at most `room` bytes as JSON; with four there is room for every character. Characters that are invisible or
 /// control a terminal become U+FFFD: instructions could be hidden in them.
 pub(crate) fn excerpt(text: &str, offset: usize, room: usize) -> Excerpt {
-    let start = text.floor_char_boundary(offset.min(text.len()));
+    let start = character_start(text, offset);
     let text = &text[start..];
     let mut size = 0;
     let mut taken = 0;
@@ -47,7 +47,7 @@ pub(crate) fn excerpt(text: &str, offset: usize, room: usize) -> Excerpt {
 /// Returns the beginning of a text on one line, with an ellipsis if there is more.
 pub(crate) fn line(text: &str, room: usize) -> String {
     // White space is what a line has most of besides text: so much of it is looked at, and no more.
-    let start = &text[..text.floor_char_boundary(room.saturating_mul(4).min(text.len()))];
+    let start = &text[..character_start(text, room.saturating_mul(4))];
     let words: Vec<_> = start.split_whitespace().collect();
     let Excerpt { text: mut line, left_out, .. } = excerpt(&words.join(" "), 0, room);
     if left_out > 0 || start.len() < text.len() {
@@ -80,6 +80,11 @@ impl Room {
         }
         fits
     }
+}
+
+/// Returns the start of the character that a byte is in; the end of the text for bytes behind it.
+fn character_start(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
 fn clean(text: &str) -> Cow<'_, str> {

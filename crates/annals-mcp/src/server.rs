@@ -130,9 +130,9 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let content = self.work(context, move |history| resources::read(history, &request.uri)).await;
-        match content {
-            Ok(content) => Ok(ReadResourceResult::new(vec![content]).into()),
+        let read = self.work(context, move |history| resources::read(history, &request.uri)).await;
+        match read {
+            Ok(resource) => Ok(ReadResourceResult::new(vec![resource]).into()),
             Err(Refusal(reason)) => Err(ErrorData::resource_not_found(reason, None)),
         }
     }

@@ -10,7 +10,7 @@ use crate::McpServer;
 /// Serves one client until it closes our input.
 pub fn serve_stdio(server: McpServer) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build()?;
-    let served = runtime.block_on(async {
+    let ended = runtime.block_on(async {
         match serve_server(server, stdio()).await {
             Ok(running) => running.waiting().await.map(|_| ()).map_err(io::Error::other),
             // The client went away before it said anything.
@@ -20,5 +20,5 @@ pub fn serve_stdio(server: McpServer) -> io::Result<()> {
     });
     // The thread that reads standard input cannot be interrupted; it ends with the process.
     runtime.shutdown_background();
-    served
+    ended
 }

@@ -91,6 +91,7 @@ struct Edit {
     continue_at: Option<usize>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "every tool is called in this form")]
 pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Changes, Refusal> {
     let limit = match arguments.limit {
         Some(0) => 0,
@@ -236,7 +237,15 @@ fn diff(old: &str, new: &str) -> String {
             .missing_newline_hint(false)
             .to_string();
     }
-    let lines =
-        |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
-    lines('-', old) + &lines('+', new)
+    let add = |sign: char, text: &str, diff: &mut String| {
+        for line in text.lines() {
+            diff.push(sign);
+            diff.push_str(line);
+            diff.push('\n');
+        }
+    };
+    let mut diff = String::new();
+    add('-', old, &mut diff);
+    add('+', new, &mut diff);
+    diff
 }

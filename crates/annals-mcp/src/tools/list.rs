@@ -20,7 +20,7 @@ const PROBLEMS: (usize, usize) = (5, 200);
 pub(crate) struct Arguments {
     /// Only sessions of this working directory; an absolute path.
     project: Option<String>,
-    /// Only sessions with this text in their title or first prompt, in any case. To search contents, use search_sessions.
+    /// Only sessions with this text in their title or first prompt, in any case. To search contents, use `search_sessions`.
     query: Option<String>,
     /// Only sessions that called this tool, such as `Bash`.
     tool: Option<String>,

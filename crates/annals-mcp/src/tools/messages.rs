@@ -150,6 +150,7 @@ struct Stream {
     taken: Option<String>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "every tool is called in this form")]
 pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window, Refusal> {
     let limit = limit(arguments.limit, MESSAGES.0, MESSAGES.1)?;
     let selection = Selection::of(&arguments)?;
@@ -201,14 +202,14 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window,
             match next {
                 Next::End => *open = false,
                 Next::More => {
-                    left[usize::from(stream.is_back)] = stream.taken.clone();
+                    left[usize::from(stream.is_back)].clone_from(&stream.taken);
                     *open = false;
                 }
                 Next::Message(message) if messages.len() < limit && room.take(&message) => {
                     if stream.is_back {
-                        messages.push_front(message)
+                        messages.push_front(message);
                     } else {
-                        messages.push_back(message)
+                        messages.push_back(message);
                     }
                 }
                 Next::Message(_) => {

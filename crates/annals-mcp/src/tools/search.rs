@@ -246,7 +246,7 @@ fn notes(result: &SearchResult, left_out: usize) -> Vec<String> {
     }
     match result.cut {
         Some(SearchLimit::Time) => {
-            notes.push("the search took too long and ended early; narrow it with filters".to_owned())
+            notes.push("the search took too long and ended early; narrow it with filters".to_owned());
         }
         Some(_) => notes.push("the search ended early".to_owned()),
         None => {}
