@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::chain::Chain;
@@ -22,7 +22,15 @@ use crate::symlink_guard::SymlinkGuard;
 pub struct Snapshot {
     file: TranscriptFile,
     session: Session,
-    source: RefCell<File>,
+    source: RefCell<Source>,
+    is_whole: bool,
+}
+
+/// Where the bytes of a transcript are.
+#[derive(Debug)]
+enum Source {
+    Disk(File),
+    Memory(Cursor<Vec<u8>>),
 }
 
 /// The conversation of a session on disk.
@@ -52,7 +60,11 @@ impl Snapshot {
         guard: &SymlinkGuard,
     ) -> Result<Self, Error> {
         let snapshot = Self::take_part(file, length, |_, _| {})?;
-        if guard.allows_opened(snapshot.path(), &snapshot.source.borrow()) {
+        let is_allowed = match &*snapshot.source.borrow() {
+            Source::Disk(source) => guard.allows_opened(snapshot.path(), source),
+            Source::Memory(_) => true,
+        };
+        if is_allowed {
             return Ok(snapshot);
         }
         let session = snapshot.file.session.clone().unwrap_or_default();
@@ -78,7 +90,22 @@ impl Snapshot {
         if file.agent.is_some() {
             session.follow_sidechain();
         }
-        Ok(Self { file, session, source: RefCell::new(source) })
+        Ok(Self { file, session, source: RefCell::new(Source::Disk(source)), is_whole: true })
+    }
+
+    /// Returns some lines of a transcript as if they were all of it: what was appended, for whoever follows it. Offsets and
+    /// line numbers are those among these lines.
+    pub fn of_lines(file: TranscriptFile, lines: Vec<u8>) -> Self {
+        let mut session = Session::read(&lines[..]).expect("reading from memory does not fail");
+        if file.agent.is_some() {
+            session.follow_sidechain();
+        }
+        Self { file, session, source: RefCell::new(Source::Memory(Cursor::new(lines))), is_whole: false }
+    }
+
+    /// Returns whether all lines of the transcript are there.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns the path of the transcript.
@@ -157,8 +184,11 @@ impl Snapshot {
     }
 
     fn read_span(&self, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
-        read_span(&mut *self.source.borrow_mut(), offset, length)
-            .map_err(|source| Error::read(self.path(), source))
+        let bytes = match &mut *self.source.borrow_mut() {
+            Source::Disk(file) => read_span(file, offset, length),
+            Source::Memory(bytes) => read_span(bytes, offset, length),
+        };
+        bytes.map_err(|source| Error::read(self.path(), source))
     }
 }
 

@@ -1,13 +1,16 @@
 //! `annals tail`: follows sessions as they grow.
 
+use std::collections::HashMap;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use annals_engine::{
-    Conversation, Engine, Event, FollowOptions, Follower, TranscriptFile, TrashChange, open_regular,
+    Conversation, Engine, Event, FollowOptions, Follower, Snapshot, TranscriptFile, TrashChange, open_regular,
 };
 use annals_proto::{TailEvent, TailEventKind};
+use annals_transcript::tool::State;
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
 
@@ -25,11 +28,18 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
         ensure_readable(file)?;
     }
     let mut follower = engine.follow(&FollowOptions { only: only.clone(), poll: args.poll });
-    let mut printer =
-        Printer { out: output::stdout(), json: global.json, all: only.is_none(), last: None, printed: 0 };
+    let mut printer = Printer {
+        out: output::stdout(),
+        json: global.json,
+        all: only.is_none(),
+        last: None,
+        printed: 0,
+        appended: None,
+        pending: HashMap::new(),
+    };
     if let Some(file) = only.as_ref().filter(|_| !global.json) {
         // The follower was started before, so that nothing is missed in between.
-        printer.printed = print_last_turns(engine, file, args.turns, &mut printer.out)?;
+        printer.print_last_turns(engine, file, args.turns)?;
     }
     if !global.json {
         let all = || format!("all sessions in {}", super::project_folders(engine));
@@ -49,36 +59,31 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the last turns of a session as `show` does; returns the length of what was read of the file.
-fn print_last_turns(
-    engine: &Engine,
-    file: &TranscriptFile,
-    turns: usize,
-    out: &mut impl Write,
-) -> Result<u64, Failure> {
-    let snapshot = engine.snapshot(file.clone())?;
-    let conversation = Conversation::of(&snapshot)?;
-    let count = conversation.turns().len();
-    let last = Selected::Turns(count.saturating_sub(turns) + 1..=count);
-    let detail = Detail {
+/// Returns how `tail` prints a conversation.
+fn detail() -> Detail {
+    Detail {
         subagents: false,
         expand: false,
         thinking: true,
         tools: Tools::Short,
         ids: false,
         columns: output::prose_columns(),
-    };
-    let mut steps = conversation::Printer::new(out, &conversation, detail);
-    for (place, step) in conversation.steps_once().iter().enumerate() {
-        if last.includes(&conversation, place, step) {
-            steps.step(step)?;
+    }
+}
+
+/// Returns the lines with calls that wait for their results.
+fn pending_lines(conversation: &Conversation<'_>) -> Result<Vec<u8>, Failure> {
+    let mut lines = Vec::new();
+    let mut last = None;
+    for call in conversation.calls() {
+        if last != Some(call.node) && conversation.state(call)? == State::Pending {
+            last = Some(call.node);
+            let node = &conversation.session().nodes()[call.node];
+            lines.extend(conversation.transcript().body(node)?.trim_ascii_end());
+            lines.push(b'\n');
         }
     }
-    steps.queued()?;
-    steps.finish()?;
-    out.flush()?;
-    let end = conversation.session().nodes().last().map_or(0, |node| node.at.offset + node.length);
-    Ok(end)
+    Ok(lines)
 }
 
 /// Fails now if the transcript cannot be opened; the follower would wait for it forever.
@@ -100,9 +105,75 @@ struct Printer<W> {
     last: Option<TranscriptFile>,
     /// The offset up to which the file was already printed.
     printed: u64,
+    /// What was appended to a transcript and is not printed yet.
+    appended: Option<Appended>,
+    /// The lines of each transcript with calls that wait for their results.
+    pending: HashMap<PathBuf, Vec<u8>>,
 }
 
+/// Consecutive lines that were appended to a transcript. They are printed together, as `show` prints them.
+struct Appended {
+    file: TranscriptFile,
+    lines: Vec<u8>,
+}
+
+/// The most bytes that are collected before they are printed, unless one line is longer.
+const MOST_APPENDED: usize = 1 << 20;
+
 impl<W: Write> Printer<W> {
+    /// Prints the last turns of a session as `show` does, and remembers how far the file was read.
+    fn print_last_turns(
+        &mut self,
+        engine: &Engine,
+        file: &TranscriptFile,
+        turns: usize,
+    ) -> Result<(), Failure> {
+        let snapshot = engine.snapshot(file.clone())?;
+        let conversation = Conversation::of(&snapshot)?;
+        let count = conversation.turns().len();
+        let last = Selected::Turns(count.saturating_sub(turns) + 1..=count);
+        let mut steps = conversation::Printer::new(&mut self.out, &conversation, detail());
+        for (place, step) in conversation.steps_once().iter().enumerate() {
+            if last.includes(&conversation, place, step) {
+                steps.step(step)?;
+            }
+        }
+        steps.queued()?;
+        steps.finish()?;
+        self.out.flush()?;
+        self.printed = conversation.session().nodes().last().map_or(0, |node| node.at.offset + node.length);
+        self.pending.insert(file.path.clone(), pending_lines(&conversation)?);
+        Ok(())
+    }
+
+    /// Prints what was appended to a transcript, by the rules of `show`.
+    fn print_appended(&mut self) -> Result<(), Failure> {
+        let Some(Appended { file, lines }) = self.appended.take() else { return Ok(()) };
+        let mut all = self.pending.remove(&file.path).unwrap_or_default();
+        let start = all.len() as u64;
+        all.extend(lines);
+        let snapshot = Snapshot::of_lines(file, all);
+        let conversation = Conversation::of(&snapshot)?;
+        let first = conversation.session().nodes().partition_point(|node| node.at.offset < start);
+        let mut text = Vec::new();
+        let mut entries = conversation::Printer::new(&mut text, &conversation, detail());
+        entries.appended(first)?;
+        entries.finish()?;
+        let pending = pending_lines(&conversation)?;
+        if !pending.is_empty() {
+            self.pending.insert(snapshot.path().to_owned(), pending);
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        if self.all && self.last.as_ref() != Some(snapshot.file()) {
+            self.remark(&name_of(snapshot.file()))?;
+            self.last = Some(snapshot.file().clone());
+        }
+        self.out.write_all(&text)?;
+        Ok(())
+    }
+
     fn wait(&mut self, follower: &mut Follower, deadline: Option<Instant>) -> Result<(), Failure> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let longest = left.map_or(MAX_WAIT, |left| left.min(MAX_WAIT));
@@ -113,6 +184,7 @@ impl<W: Write> Printer<W> {
             }
         });
         result?;
+        self.print_appended()?;
         self.out.flush()?;
         Ok(())
     }
@@ -122,6 +194,14 @@ impl<W: Write> Printer<W> {
             return output::json_line(&mut self.out, &to_wire(file, happening));
         }
         let name = name_of(file);
+        let is_next = |appended: &Appended| {
+            matches!(happening, Event::Entry { .. })
+                && appended.file == *file
+                && appended.lines.len() < MOST_APPENDED
+        };
+        if !self.appended.as_ref().is_some_and(is_next) {
+            self.print_appended()?;
+        }
         match happening {
             Event::Created => self.remark(&format!("new: {name}"))?,
             Event::Title { title: "" } => self.remark(&format!("{name} has no title any more"))?,
@@ -131,9 +211,13 @@ impl<W: Write> Printer<W> {
             }
             Event::Replaced => {
                 self.printed = 0;
+                self.pending.remove(&file.path);
                 self.remark(&format!("replaced: {name}"))?;
             }
-            Event::Removed => self.remark(&format!("removed: {name}"))?,
+            Event::Removed => {
+                self.pending.remove(&file.path);
+                self.remark(&format!("removed: {name}"))?;
+            }
             Event::Archived { is_archived: true } => self.remark(&format!("archived: {name}"))?,
             Event::Archived { is_archived: false } => self.remark(&format!("unarchived: {name}"))?,
             Event::Opened => self.remark(&format!("opened in Claude Code: {name}"))?,
@@ -148,18 +232,15 @@ impl<W: Write> Printer<W> {
             }
             Event::Entry { offset, .. } if *offset < self.printed => {}
             Event::Entry { bytes, .. } => {
-                let entry = Entry::new(bytes);
-                if entry.kind() == Kind::Noise && !bytes.trim_ascii().is_empty() {
-                    self.remark(&format!("{name}: a line that cannot be read"))?;
-                }
-                if !output::messages::is_shown(&entry) {
+                if Entry::new(bytes).kind() == Kind::Noise {
+                    if !bytes.trim_ascii().is_empty() {
+                        self.print_appended()?;
+                        self.remark(&format!("{name}: a line that cannot be read"))?;
+                    }
                     return Ok(());
                 }
-                if self.all && self.last.as_ref() != Some(file) {
-                    self.remark(&name)?;
-                    self.last = Some(file.clone());
-                }
-                output::messages::print_entry(&mut self.out, &entry, output::prose_columns())?;
+                let start = || Appended { file: file.clone(), lines: Vec::new() };
+                self.appended.get_or_insert_with(start).lines.extend_from_slice(bytes);
             }
         }
         Ok(())

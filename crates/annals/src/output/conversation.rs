@@ -14,7 +14,7 @@ use annals_transcript::prompt::{Input, InputKind, in_text};
 use annals_transcript::second_root::RootKind;
 use annals_transcript::session::{Id, IdTexts, Node};
 use annals_transcript::turn::Turn;
-use annals_transcript::{Entry, Flag, Kind};
+use annals_transcript::{Entry, Flag, Kind, tool};
 use unicode_width::UnicodeWidthStr;
 
 use super::{
@@ -222,6 +222,27 @@ impl<'a> Printer<'a> {
 
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.flush_context()
+    }
+
+    /// Prints the entries from a place in the file on, as they were appended. A call from before that they answer is printed
+    /// again, with how it ended.
+    pub(crate) fn appended(&mut self, first: NodeIndex) -> Result<(), Failure> {
+        let session = self.conversation.session();
+        for (index, node) in session.nodes().iter().enumerate().skip(first) {
+            for block in session.blocks(node) {
+                let call = block.tool.and_then(|id| self.conversation.call(id)).copied();
+                let Some(call) = call.filter(|call| call.node < first) else { continue };
+                if call.result.is_some_and(|(result, span)| result == index && span == *block) {
+                    let bytes = self.conversation.transcript().span(call.block.offset, call.block.length)?;
+                    if let Some(read) = tool::read(&bytes) {
+                        self.call(&read, Some(&call.block))?;
+                    }
+                }
+            }
+            let body = self.conversation.transcript().body(node)?;
+            self.content(node, &Entry::new(&body))?;
+        }
+        Ok(())
     }
 
     fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
@@ -447,6 +468,9 @@ impl<'a> Printer<'a> {
         let file =
             result.file.as_ref().map(|(path, bytes)| format!("{} in {}", size(*bytes), path.display()));
         let places: Vec<_> = [line, file].into_iter().flatten().collect();
+        if places.is_empty() && !self.conversation.transcript().is_whole() {
+            return name;
+        }
         if places.is_empty() {
             return format!("{name}: the original is not in the session");
         }

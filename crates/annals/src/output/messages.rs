@@ -1,11 +1,11 @@
-//! Messages for people: those of the model view, and entries that `tail` reports.
+//! Messages of the model view for people.
 
 use std::io::Write;
 
 use annals_proto::ModelMessage;
-use annals_transcript::content::{Block, Content, ToolResult};
+use annals_transcript::content::{Block, ToolResult};
 use annals_transcript::json::Value;
-use annals_transcript::{Entry, Flag, Kind, tool};
+use annals_transcript::tool;
 use unicode_width::UnicodeWidthStr;
 
 use super::conversation::{NARROWEST, SUBJECT, placeholder, subject_line};
@@ -24,28 +24,6 @@ pub(crate) fn print(
         if let Some(value) = Value::new(part.get().as_bytes()) {
             block(out, value, columns)?;
         }
-    }
-    Ok(())
-}
-
-/// Returns whether `tail` prints an entry: a message that Claude Code did not add itself.
-pub(crate) fn is_shown(entry: &Entry<'_>) -> bool {
-    entry.kind().is_prompt_or_reply() && !entry.has(Flag::Meta)
-}
-
-/// Prints the message of an entry.
-pub(crate) fn print_entry(
-    out: &mut impl Write,
-    entry: &Entry<'_>,
-    columns: Option<usize>,
-) -> Result<(), Failure> {
-    let message = entry.body().and_then(|body| body.get("message"));
-    let Some(content) = message.and_then(|message| message.get("content")) else { return Ok(()) };
-    let mark = if entry.kind() == Kind::User { "❯" } else { "●" };
-    let columns = columns.map(|columns| columns.saturating_sub(2).max(NARROWEST));
-    writeln!(out, "{BOLD}{mark}{BOLD:#}")?;
-    for found in Content::new(Some(content)).blocks() {
-        block(out, found.value(), columns)?;
     }
     Ok(())
 }

@@ -68,7 +68,56 @@ fn a_session_is_shown_as_it_grows() {
     home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "{\"type\":\"mode\"}\n");
     let mut tail = Tail::start(&home, &[SESSION]);
     record(&home, "Hello 你好 \u{1b}[31mred");
-    assert_eq!([tail.line(), tail.line()], ["❯", "  Hello 你好 red"]);
+    assert_eq!(tail.line(), "❯ Hello 你好 red");
+}
+
+/// Entries that are appended are printed as `show` prints them, whatever the transcript.
+#[test]
+fn what_is_appended_is_shown_as_by_show() {
+    let cases = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus")).unwrap();
+    let cases = cases.map(|case| case.unwrap().path());
+    let mut compared = 0;
+    for case in cases.filter(|case| case.file_name().unwrap().to_string_lossy().starts_with("item-")) {
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        // Whether a prompt still waits in the queue is known at the end only, and a replaced result is found in the whole file.
+        if ["item-queue", "item-content-replacement"].contains(&&*name) {
+            continue;
+        }
+        let transcript = std::fs::read_to_string(case.join("session.jsonl")).unwrap();
+        let home = Home::new();
+        let path = home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "{\"type\":\"mode\"}\n");
+        let mut tail = Tail::start(&home, &[SESSION, "--poll"]);
+        let end = r#"{"type":"user","message":{"content":"The end"}}"#;
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(format!("{}\n{end}\n", transcript.trim_end()).as_bytes()).unwrap();
+        let mut appended = Vec::new();
+        while appended.last().is_none_or(|line| line != "❯ The end") {
+            appended.push(tail.line());
+            assert!(appended.len() < 1000, "{name}: {appended:#?}");
+        }
+        let shown = annals(&home, &["show", SESSION, "--no-pager"]);
+        let is_entry = |line: &&str| !line.is_empty() && !line.starts_with("── ");
+        let body = shown.stdout.split_once("\n\n").map_or("", |(_, body)| body);
+        let shown: Vec<_> = body.lines().filter(is_entry).map(str::trim_end).collect();
+        let appended: Vec<_> = appended.iter().filter(|line| !line.is_empty()).map(|line| &**line).collect();
+        assert_eq!(appended, shown, "{name}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+#[test]
+fn a_call_is_shown_again_with_how_it_ended() {
+    let home = Home::new();
+    let call = r#"{"type":"assistant","uuid":"a","timestamp":"2026-01-01T00:00:01Z","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"steep 茶"}}]}}"#;
+    let result = r#"{"type":"user","uuid":"b","parentUuid":"a","timestamp":"2026-01-01T00:00:03Z","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"cold"}]}}"#;
+    let path = home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "{\"type\":\"mode\"}\n");
+    let mut tail = Tail::start(&home, &[SESSION]);
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    writeln!(file, "{call}").unwrap();
+    assert_eq!(tail.line(), "  ▸ Bash steep 茶 → pending");
+    writeln!(file, "{result}").unwrap();
+    assert_eq!(tail.line(), "  ▸ Bash steep 茶 → error 2.0 s");
 }
 
 #[test]
@@ -78,7 +127,7 @@ fn an_end_that_is_too_far_away_for_the_clock_is_no_end() {
         home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), "{\"type\":\"mode\"}\n");
         let mut tail = Tail::start(&home, &[SESSION, "--seconds", &seconds.to_string()]);
         record(&home, "Hello");
-        assert_eq!([tail.line(), tail.line()], ["❯", "  Hello"], "{seconds}");
+        assert_eq!(tail.line(), "❯ Hello", "{seconds}");
     }
 }
 
@@ -118,7 +167,7 @@ fn sessions_of_a_client_that_has_not_run_yet_are_shown_once_it_does() {
     let home = Home::new();
     let mut tail = Tail::start(&home, &["--all"]);
     record(&home, "The first of all");
-    assert_eq!(tail.lines(), ["── new: 3e11a6b4…", "── 3e11a6b4…", "❯", "  The first of all"]);
+    assert_eq!(tail.lines(), ["── new: 3e11a6b4…", "── 3e11a6b4…", "❯ The first of all"]);
 }
 
 #[cfg(unix)]
@@ -141,18 +190,18 @@ fn what_cannot_be_read_for_a_while_is_neither_gone_nor_new() {
     let mut tail = Tail::start_as(crate::without_privileges(&home), &["--all"]);
     allow(&file, 0o644);
     writer.write_all(said("one").as_bytes()).unwrap();
-    assert_eq!(tail.lines(), ["── 3e11a6b4…", "❯", "  one"]);
+    assert_eq!(tail.lines(), ["── 3e11a6b4…", "❯ one"]);
     allow(folder, 0o755);
-    assert_eq!(tail.lines(), ["── new: 0b0b0b0b…", "── 0b0b0b0b…", "❯", "  old"]);
+    assert_eq!(tail.lines(), ["── new: 0b0b0b0b…", "── 0b0b0b0b…", "❯ old"]);
     allow(folder, 0o000);
     allow(&file, 0o000);
     for (writer, text) in [(&mut writer_beside, "unseen"), (&mut writer, "two")] {
         writer.write_all(said(text).as_bytes()).unwrap();
     }
     allow(&file, 0o644);
-    assert_eq!(tail.lines(), ["── 3e11a6b4…", "❯", "  two"]);
+    assert_eq!(tail.lines(), ["── 3e11a6b4…", "❯ two"]);
     allow(folder, 0o755);
-    assert_eq!(tail.lines(), ["── 0b0b0b0b…", "❯", "  unseen"]);
+    assert_eq!(tail.lines(), ["── 0b0b0b0b…", "❯ unseen"]);
 }
 
 /// Waits until all sessions are followed: only what happens from then on is told.
