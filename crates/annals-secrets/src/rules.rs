@@ -212,10 +212,10 @@ fn texts(texts: &[Spanned<String>]) -> impl Iterator<Item = Text> {
 
 impl RuleText {
     fn build(self, parts: &Arc<Parts>, shared_allow: &Arc<Pattern>, author: Author) -> Rule {
-        let cut_patterns = without_word_end(&self.pattern).map(|open| self.patterns(open, parts, author));
+        let cut_patterns = without_word_end(&self.pattern).map(|open| self.patterns(&open, parts, author));
         let own_allow = (!self.allow.is_empty()).then(|| Arc::new(any_of(self.allow.clone(), parts)));
         Rule {
-            patterns: self.patterns(self.pattern.clone(), parts, author),
+            patterns: self.patterns(&self.pattern, parts, author),
             cut_patterns,
             name: self.name,
             keywords: self.keywords,
@@ -232,7 +232,7 @@ impl RuleText {
         }
     }
 
-    fn patterns(&self, pattern: Text, parts: &Arc<Parts>, author: Author) -> Patterns {
+    fn patterns(&self, pattern: &Text, parts: &Arc<Parts>, author: Author) -> Patterns {
         let at = |place| Pattern::new(vec![pattern.clone()], place, self.ignore_case, parts);
         let is_searched = author == Author::User && self.before.is_none();
         Patterns { at_start: at(Place::Start), around: is_searched.then(|| at(Place::Anywhere)) }
@@ -307,12 +307,10 @@ mod tests {
             let texts: Vec<_> = texts.iter().map(|text| format!("{text:?}.into()")).collect();
             format!("vec![{}]", texts.join(", "))
         };
-        let parts: String = file
-            .parts()
-            .map(|(name, part)| format!("        ({name:?}.into(), {part:?}.into()),\n"))
-            .collect();
-        let rules: String =
-            file.rules.iter().map(|rule| format!("        {},\n", constant(rule.text(), &list))).collect();
+        let part = |(name, part): (Text, Text)| format!("        ({name:?}.into(), {part:?}.into()),\n");
+        let parts = file.parts().map(part).collect::<Vec<_>>().concat();
+        let rule = |rule: &RuleSource| format!("        {},\n", constant(rule.text(), &list));
+        let rules = file.rules.iter().map(rule).collect::<Vec<_>>().concat();
         format!(
             "//! The built-in rules. This file is made from `rules.toml` by a test of `rules.rs`.\n\n\
              use super::{{RuleText, Text}};\n\n\

@@ -51,7 +51,7 @@ impl Failure {
     }
 
     /// Claude Code has the session open already.
-    pub(crate) fn open_elsewhere(writer: &LiveWriter, session: &str) -> Self {
+    pub(crate) fn open_elsewhere(writer: LiveWriter, session: &str) -> Self {
         let hint = format!(
             "continue there, or in a copy with `annals resume {session} --fork`; `--force` continues anyway, and then two \
              programs write to the session"

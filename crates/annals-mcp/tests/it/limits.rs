@@ -39,7 +39,7 @@ fn no_tool_shows_a_secret() {
 
 #[test]
 fn a_long_text_is_returned_piece_by_piece() {
-    let long: String = (0..20_000).map(|number| format!("{number} \"天气\"\n")).collect();
+    let long = (0..20_000).map(|number| format!("{number} \"天气\"\n")).collect::<Vec<_>>().concat();
     let client = Client::of(&Transcript::session(TEA).user("u1", long.as_str()));
     let mut pieces = String::new();
     let mut offset = Some(0);

@@ -419,7 +419,7 @@ mod tests {
     fn assert_or_left_to_serde(text: &[u8]) {
         let is_valid = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
         let accepted = value_end(text, 0) == Some(text.len());
-        let has_space = text.iter().any(|byte| byte.is_ascii_whitespace());
+        let has_space = text.iter().any(u8::is_ascii_whitespace);
         assert!(accepted == is_valid || is_valid && has_space, "{}", String::from_utf8_lossy(text));
     }
 

@@ -18,7 +18,7 @@ pub(crate) enum Shell {
     Zsh,
     Fish,
     #[value(name = "powershell", alias = "pwsh")]
-    PowerShell,
+    Power,
 }
 
 impl Shell {
@@ -28,7 +28,7 @@ impl Shell {
             Shell::Bash => "bash",
             Shell::Zsh => "zsh",
             Shell::Fish => "fish",
-            Shell::PowerShell => "powershell",
+            Shell::Power => "powershell",
         }
     }
 }

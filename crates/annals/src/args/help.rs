@@ -113,7 +113,9 @@ fn groups(command: &Command, columns: usize) -> String {
         }
         text.push_str(title);
         text.push_str(":\n");
-        members.iter().for_each(|member| text += &entry(member, columns));
+        for member in members {
+            text += &entry(member, columns);
+        }
         text.push('\n');
     }
     text

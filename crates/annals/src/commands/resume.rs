@@ -62,7 +62,7 @@ fn ensure_possible<'a>(resumption: &'a Resumption, args: &Resume) -> Result<&'a 
         )));
     }
     if let Some(writer) = resumption.open_in.as_ref().filter(|_| !args.fork && !args.force) {
-        return Err(Failure::open_elsewhere(writer, session));
+        return Err(Failure::open_elsewhere(*writer, session));
     }
     match &resumption.folder {
         None => Err(Failure::no_folder(session)),

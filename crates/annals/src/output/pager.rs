@@ -62,7 +62,7 @@ impl Write for Stdout {
             Stdout::Paged(pager) => pager.input()?.write(bytes),
             Stdout::Held { text, lines, rows } => {
                 text.extend_from_slice(bytes);
-                *lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+                *lines += bytes.split(|byte| *byte == b'\n').count() - 1;
                 if *lines >= *rows {
                     self.release()?;
                 }

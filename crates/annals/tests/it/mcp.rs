@@ -35,7 +35,7 @@ fn a_client_on_standard_input_is_answered_and_nothing_else_is_printed() {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_session", "arguments": {"session": SESSION}}}),
     ];
-    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let input = lines.map(|line| line.to_string() + "\n").concat();
     let mut command = home.command(ANNALS);
     let file = home.write("requests", input);
     let output = command.arg("mcp").stdin(fs::File::open(file).unwrap()).output().unwrap();
