@@ -171,13 +171,13 @@ pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Er
             copied_contents.extend(contents(index)?);
         }
     }
-    let mut copied = HashSet::new();
+    let mut found = HashSet::new();
     for index in originals {
         if contents(index)?.iter().all(|content| copied_contents.contains(content)) {
-            copied.insert(index);
+            found.insert(index);
         }
     }
-    Ok(copied)
+    Ok(found)
 }
 
 /// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.

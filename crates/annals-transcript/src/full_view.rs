@@ -86,7 +86,7 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
 
 /// Returns the steps without the entries that a copy of the whole conversation in the same file has again (see
 /// [`copied`](crate::duplicate::copied)), and without the branches that have no other ones.
-pub fn without_copied(steps: &[Step], copied: &HashSet<NodeIndex>) -> Vec<Step> {
+pub(crate) fn without_copied(steps: &[Step], copied: &HashSet<NodeIndex>) -> Vec<Step> {
     if copied.is_empty() {
         return steps.to_vec();
     }
