@@ -180,7 +180,7 @@ mod tests {
         let lines: Vec<_> = table.lines(Some(41)).map(|line| line.trim_end().to_owned()).collect();
         assert_eq!(lines[1], "/home/mia/tea/src/kettle.rs  a remark th…");
         let lines: Vec<_> = table.lines(Some(26)).map(|line| line.trim_end().to_owned()).collect();
-        assert_eq!(&lines[1..], ["…ea/src/kettle.rs  a remar…", "cargo test --pac…"]);
+        assert_eq!(&lines[1..], ["…c/kettle.rs  a remark th…", "cargo test …"]);
     }
 
     #[test]
