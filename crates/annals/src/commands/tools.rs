@@ -74,7 +74,9 @@ fn table(rows: &[[String; 6]]) -> Table {
     let has_files = rows.iter().any(|[.., files]| !files.is_empty());
     let shown = if has_files { titles.len() } else { titles.len() - 1 };
     let mut table = Table::new(&titles[..shown]);
-    rows.iter().for_each(|row| table.row(&row[..shown]));
+    for row in rows {
+        table.row(&row[..shown]);
+    }
     table
 }
 

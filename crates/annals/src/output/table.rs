@@ -24,6 +24,7 @@ pub(crate) struct Table {
 }
 
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark before a title")]
 struct Column {
     is_right: bool,
     /// Whether it is cut if the terminal is too narrow.
