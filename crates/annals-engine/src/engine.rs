@@ -741,6 +741,12 @@ impl Engine {
         trash::in_trash(self, selector, entry)
     }
 
+    /// Returns whether the files of a session are being moved to the trash or from it, or are no longer there: then what is
+    /// beside the transcript says nothing about the session.
+    pub fn is_moving(&self, file: &TranscriptFile) -> bool {
+        trash::is_moving(self, file)
+    }
+
     /// Returns whether a session in the trash was deleted from one of these config folders.
     pub fn is_from_roots(&self, trashed: &TrashEntry) -> bool {
         trash::is_from_roots(self, trashed)

@@ -27,6 +27,8 @@ pub struct ReplacedResult<'a> {
     pub tool: Option<String>,
     /// The original in the transcript: the index of its entry, and its block.
     pub original: Option<(usize, BlockSpan)>,
+    /// The size of the original in the transcript: of its text or, if it has none, of its block.
+    pub original_bytes: Option<u64>,
     /// The file with the original and its size, if the original was too long for the transcript.
     pub file: Option<(PathBuf, u64)>,
 }
@@ -54,7 +56,15 @@ fn find<'a>(
         None => None,
     };
     let file = spilled_file(conversation, replacement, original.map(|(_, block)| block))?;
-    Ok(ReplacedResult { replacement, tool, original, file })
+    let original_bytes = original.map(|(_, block)| size(conversation, block)).transpose()?;
+    Ok(ReplacedResult { replacement, tool, original, original_bytes, file })
+}
+
+/// Returns the size of the text of a result or, if it has none, of its block.
+fn size(conversation: &Conversation<'_>, block: BlockSpan) -> Result<u64, Error> {
+    let bytes = conversation.transcript().span(block.offset, block.length)?;
+    let text = tool::read_result(&bytes).map_or(0, |result| result.content().text().len() as u64);
+    Ok(if text == 0 { block.length } else { text })
 }
 
 /// Finds the file with the original: the one that the result or its replacement names, or the one named after the call.

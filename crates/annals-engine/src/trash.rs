@@ -22,15 +22,17 @@ mod transfer;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use annals_transcript::paths::ConfigFolder;
 use annals_transcript::project::resolve;
+use annals_transcript::write::{Access, lock_file};
 use jiff::Timestamp;
 
 use crate::belongings::size;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
-use crate::files::children;
+use crate::files::{TranscriptFile, children};
 use entry::{EntryFolder, MANIFEST, Name, Stage};
 
 pub(crate) use delete::{delete, purge};
@@ -142,6 +144,20 @@ pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> 
             Err(Error::ambiguous(selector, sessions.into_iter()))
         }
     }
+}
+
+/// Returns whether the files of a session are being moved to the trash or from it, or are no longer there.
+pub(crate) fn is_moving(engine: &Engine, file: &TranscriptFile) -> bool {
+    let Some(session) = &file.session else { return false };
+    let is_of_move = |name: Name| name.stage == Stage::Moving && name.session == *session;
+    // Whoever moves files holds the lock of the session; an interrupted move leaves its entry behind, but not its lock.
+    let is_locked = || {
+        let lock = engine.session_lock(session);
+        lock_file(&**engine.disk(), &lock, Access::Shared, Duration::ZERO).is_err()
+    };
+    let is_moving = entry::names(&engine.home().trash()).any(is_of_move) && is_locked();
+    // Asked last: a move that has just ended has taken the transcript with it.
+    is_moving || !file.path.exists()
 }
 
 pub(crate) fn is_from_roots(engine: &Engine, trashed: &TrashEntry) -> bool {

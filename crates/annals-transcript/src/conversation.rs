@@ -153,8 +153,8 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 
     /// Returns the full view for people: if the whole conversation was copied into the same file, what the copy has again is
     /// shown there only.
-    pub fn steps_once(&self) -> Vec<Step> {
-        full_view::without_copied(self.session(), &self.steps)
+    pub fn steps_once(&self) -> Result<Vec<Step>, T::Error> {
+        Ok(full_view::without_copied(&self.steps, &duplicate::copied(self.transcript)?))
     }
 
     /// Returns which entries stand in several lines: each of them is one step.
@@ -263,7 +263,7 @@ fn states_of_blocks(body: &[u8], node: &Node, blocks: &[BlockSpan]) -> Vec<State
 }
 
 /// Returns the bytes of a block in the body of its entry.
-fn block_bytes<'a>(body: &'a [u8], node: &Node, block: &BlockSpan) -> Option<&'a [u8]> {
+pub(crate) fn block_bytes<'a>(body: &'a [u8], node: &Node, block: &BlockSpan) -> Option<&'a [u8]> {
     let start = usize::try_from(block.offset.checked_sub(node.at.offset)?).ok()?;
     body.get(start..)?.get(..usize::try_from(block.length).ok()?)
 }

@@ -7,12 +7,14 @@
 //! of the original need not be shown twice.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 
 use crate::chain::NodeIndex;
+use crate::conversation::{Transcript, block_bytes};
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
-use crate::session::{Node, Session};
+use crate::session::{BlockSpan, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// The entries of a session that have several lines.
@@ -125,33 +127,57 @@ pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
 }
 
 /// Returns the entries that were written again when their whole conversation was copied into the same file: those before the
-/// copy of the first prompt that have the kind, the time and the blocks of an entry behind it (CHAIN.md 10.4).
+/// copy of the first prompt that have the kind, the time and the blocks of an entry behind it, byte for byte (CHAIN.md 10.4).
 ///
 /// ```
+/// use annals_transcript::conversation::TranscriptBytes;
 /// use annals_transcript::duplicate::copied;
-/// use annals_transcript::session::Session;
 ///
-/// let file = br#"{"type":"user","uuid":"a","timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}
+/// let file = r#"{"type":"user","uuid":"a","timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}
 /// {"type":"assistant","uuid":"b","parentUuid":"a","timestamp":"2026-01-02T03:04:06.000Z","message":{"content":"Only here"}}
 /// {"type":"user","uuid":"c","timestamp":"2026-01-02T03:04:05.000Z","message":{"content":"Hi"}}"#;
-/// assert_eq!(copied(&Session::read(&file[..])?).into_iter().collect::<Vec<_>>(), [0]);
-/// # Ok::<(), std::io::Error>(())
+/// assert_eq!(copied(&TranscriptBytes::new(file))?.into_iter().collect::<Vec<_>>(), [0]);
+/// # Ok::<(), std::convert::Infallible>(())
 /// ```
-pub fn copied(session: &Session) -> HashSet<NodeIndex> {
-    let Some(start) = copy_of_first_prompt(session) else { return HashSet::new() };
+pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Error> {
+    let session = transcript.session();
+    let Some(start) = copy_of_first_prompt(session) else { return Ok(HashSet::new()) };
     let blocks = |index: NodeIndex| {
         let node = &session.nodes()[index];
         let is_message = node.kind.is_prompt_or_reply() && node.time.is_some();
         let blocks = session.blocks(node).iter().filter(move |_| is_message);
         blocks.map(|block| (node.kind, node.time, block.kind, block.length))
     };
-    // A copy has a line for each block, where the original may have several blocks in a line.
+    // Only what may be the same by its kind, time and length is read. A copy has a line for each block, where the original may
+    // have several blocks in a line.
     let copies: HashSet<_> = (start..session.nodes().len()).flat_map(blocks).collect();
-    let is_copied = |&index: &NodeIndex| {
+    let may_be_copied = |&index: &NodeIndex| {
         let mut own = blocks(index).peekable();
         own.peek().is_some() && own.all(|block| copies.contains(&block))
     };
-    (0..start).filter(is_copied).collect()
+    let originals: Vec<_> = (0..start).filter(may_be_copied).collect();
+    let wanted: HashSet<_> = originals.iter().copied().flat_map(blocks).collect();
+    // A transcript cannot be written so that contents collide: the hashes have a random key.
+    let hashes = RandomState::new();
+    let contents = |index: NodeIndex| -> Result<Vec<_>, T::Error> {
+        let node = &session.nodes()[index];
+        let body = transcript.body(node)?;
+        let hash = |block: &BlockSpan| hashes.hash_one(block_bytes(&body, node, block));
+        Ok(session.blocks(node).iter().map(|block| (node.kind, node.time, block.kind, hash(block))).collect())
+    };
+    let mut copied_contents = HashSet::new();
+    for index in start..session.nodes().len() {
+        if blocks(index).any(|block| wanted.contains(&block)) {
+            copied_contents.extend(contents(index)?);
+        }
+    }
+    let mut found = HashSet::new();
+    for index in originals {
+        if contents(index)?.iter().all(|content| copied_contents.contains(content)) {
+            found.insert(index);
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.
@@ -167,6 +193,7 @@ fn copy_of_first_prompt(session: &Session) -> Option<NodeIndex> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::TranscriptBytes;
 
     #[test]
     fn only_what_a_copy_has_again_is_copied() {
@@ -176,8 +203,8 @@ mod tests {
             )
         };
         let copied = |lines: &[String]| {
-            let mut found: Vec<_> =
-                copied(&Session::read(lines.join("\n").as_bytes()).unwrap()).into_iter().collect();
+            let transcript = TranscriptBytes::new(lines.join("\n"));
+            let mut found: Vec<_> = copied(&transcript).unwrap().into_iter().collect();
             found.sort_unstable();
             found
         };
@@ -194,6 +221,12 @@ mod tests {
         );
         let changed = copy.clone().map(|line| line.replace("Ho", "Other words"));
         assert_eq!(copied(&[&original[..], &changed].concat()), [0]);
+        let as_long = copy.clone().map(|line| line.replace("Ho", "No"));
+        assert_eq!(
+            copied(&[&original[..], &as_long].concat()),
+            [0],
+            "other words of the same length are not a copy"
+        );
     }
 
     #[test]

@@ -22,8 +22,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+use std::collections::HashSet;
+
 use crate::chain::{Chain, NodeIndex};
-use crate::duplicate;
 use crate::entry::{Flag, Kind};
 use crate::links::Links;
 use crate::second_root::{self, RootKind, SecondRoot};
@@ -83,12 +84,9 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     Emitter::new(session, &graph, &path).run(&path)
 }
 
-/// Returns the steps without the entries that a copy of the whole conversation in the same file has again (see [`duplicate`]), and
-/// without the branches that have no other ones.
-///
-/// [`duplicate`]: crate::duplicate
-pub fn without_copied(session: &Session, steps: &[Step]) -> Vec<Step> {
-    let copied = duplicate::copied(session);
+/// Returns the steps without the entries that a copy of the whole conversation in the same file has again (see
+/// [`copied`](crate::duplicate::copied)), and without the branches that have no other ones.
+pub(crate) fn without_copied(steps: &[Step], copied: &HashSet<NodeIndex>) -> Vec<Step> {
     if copied.is_empty() {
         return steps.to_vec();
     }
@@ -322,6 +320,8 @@ impl<'a> Emitter<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conversation::{Transcript, TranscriptBytes};
+    use crate::duplicate;
 
     /// Spells a full view: live entries by uuid, others in parentheses, `|` before a branch, `?` before a gap.
     fn spelled(lines: &[&str]) -> String {
@@ -458,8 +458,9 @@ mod tests {
             at(4, line("user", "c3", "c2", "")),
             at(5, line("user", "new", "c3", "")),
         ];
-        let session = Session::read(lines.join("\n").as_bytes()).unwrap();
-        let steps = without_copied(&session, &of(&Chain::build(&session)));
+        let transcript = TranscriptBytes::new(lines.join("\n"));
+        let session = transcript.session();
+        let steps = without_copied(&of(&Chain::build(session)), &duplicate::copied(&transcript).unwrap());
         let ids = session.id_texts();
         let shown: Vec<_> = steps
             .iter()
@@ -470,9 +471,9 @@ mod tests {
             })
             .collect();
         assert_eq!(shown, ["lost", "c1", "c2", "c3", "new"]);
-        let original = Session::read(lines[..4].join("\n").as_bytes()).unwrap();
-        let steps = of(&Chain::build(&original));
-        assert_eq!(without_copied(&original, &steps), steps);
+        let original = TranscriptBytes::new(lines[..4].join("\n"));
+        let steps = of(&Chain::build(original.session()));
+        assert_eq!(without_copied(&steps, &duplicate::copied(&original).unwrap()), steps);
     }
 
     #[test]

@@ -259,6 +259,9 @@ fn joined<'t, 'a>(pieces: Vec<Piece<'t>>, text: impl Fn(&'t str) -> Cow<'a, str>
     let mut inputs: Vec<Input<'a>> = Vec::new();
     for Piece { kind, inner, tag, attributes } in pieces {
         if kind != InputKind::Command {
+            // The tags of these stand on lines of their own.
+            let is_block = matches!(kind, InputKind::Teammate | InputKind::TaskNotification);
+            let inner = if is_block { inner.trim() } else { inner };
             inputs.push(Input { attributes: text(attributes), ..Input::new(kind, text(inner)) });
             continue;
         }
@@ -454,6 +457,16 @@ mod tests {
         assert_eq!(texts(" 茶 \n"), [(InputKind::Queued, " 茶 \n".to_owned())]);
         let both = texts("<system-reminder>x</system-reminder> 茶 ");
         assert_eq!(both[1], (InputKind::Queued, "茶".to_owned()));
+    }
+
+    #[test]
+    fn messages_of_agents_and_tasks_have_no_blank_ends() {
+        for text in [
+            "<teammate-message teammate_id=\"a\">\n\n 茶 \n</teammate-message>",
+            "<task-notification>\n茶\n</task-notification>",
+        ] {
+            assert_eq!(in_text(text)[0].text, "茶", "{text}");
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl ToWire<'_> {
             tool: found.tool.clone(),
             line: found.original.map(|(index, _)| self.node(index).at.line),
             uuid: found.original.and_then(|(index, _)| self.uuid(index)),
-            bytes: found.original.map(|(_, block)| block.length),
+            bytes: found.original_bytes,
             file,
             file_bytes,
             replacement: value_as_found(found.replacement.value()),

@@ -120,7 +120,7 @@ impl Http {
     fn get(&self, uri: &Uri, first: &Uri) -> io::Result<Response<Body>> {
         let request = self.agent.get(uri);
         let request = if origin(uri) == origin(first) { self.prepare(request, uri)? } else { request };
-        request.call().map_err(io::Error::other)
+        request.call().map_err(|error| io::Error::other(reason(&error)))
     }
 
     fn send(&self, address: &str, entry: &PutEntry<'_>) -> Result<Response<Body>, PutAnswer> {
@@ -138,9 +138,18 @@ impl Http {
         }
         request.config().timeout_global(Some(PUT)).build().send(entry.body).map_err(|error| match error {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => refused(error.to_string()),
-            _ => PutAnswer::Unavailable { reason: error.to_string(), retry_after: None },
+            _ => PutAnswer::Unavailable { reason: reason(&error), retry_after: None },
         })
     }
+}
+
+/// Returns why a request failed, without the words of the library and the number that the system gives the error.
+fn reason(error: &ureq::Error) -> String {
+    let text = match error {
+        ureq::Error::Io(error) => error.to_string(),
+        error => error.to_string(),
+    };
+    text.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
 impl Remote for Http {

@@ -52,6 +52,8 @@ pub(super) enum Change {
 pub(super) struct Remainder {
     pending: Changes,
     unannounced: Vec<PathBuf>,
+    /// Sessions that are being moved to the trash or from it. What is beside them is known after the move, which is a change, too.
+    moving: Vec<PathBuf>,
 }
 
 impl PendingChanges {
@@ -111,6 +113,9 @@ impl PendingChanges {
         for (change, entry) in since.trash.into_values() {
             self.record_trash(change, &entry);
         }
+        for path in remainder.moving {
+            self.pending.sessions.entry(path).or_insert(Change::Updated);
+        }
         has_more
     }
 }
@@ -157,19 +162,23 @@ pub(super) fn build_notice(
             remainder.pending.sessions.append(&mut changes.sessions);
             break;
         }
-        if builder.add(&path, change) == Announcement::Postponed {
-            remainder.unannounced.push(path);
+        match builder.add(&path, change) {
+            Announcement::Done => {}
+            Announcement::NoConversation => remainder.unannounced.push(path),
+            Announcement::Moving => remainder.moving.push(path),
         }
     }
     (builder.finish(), remainder)
 }
 
-/// Whether a new session was reported.
+/// Whether a change was reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Announcement {
     Done,
-    /// It has no conversation yet.
-    Postponed,
+    /// The session is new, and has no conversation yet.
+    NoConversation,
+    /// The files of the session are being moved.
+    Moving,
 }
 
 struct NoticeBuilder<'a> {
@@ -192,7 +201,11 @@ impl NoticeBuilder<'_> {
         // A session that cannot be read now is reported when it changes again.
         let Some(row) = session_row(self.engine, &file, &mut self.guard) else { return Announcement::Done };
         if row.facts.kind != TranscriptKind::Conversation {
-            return if change == Change::Added { Announcement::Postponed } else { Announcement::Done };
+            return if change == Change::Added { Announcement::NoConversation } else { Announcement::Done };
+        }
+        // Asked after the row was read, because the move may have begun meanwhile.
+        if change == Change::Updated && self.engine.is_moving(&file) {
+            return Announcement::Moving;
         }
         self.add_row(row, change);
         Announcement::Done
@@ -340,5 +353,42 @@ mod tests {
             let session = PathBuf::from(format!("/p/{SESSION}.jsonl"));
             assert_eq!(changes.take().sessions.get(&session), Some(&Change::Updated), "{agent}");
         }
+    }
+
+    #[test]
+    fn a_session_that_is_being_deleted_is_not_reported_without_its_title() {
+        let home = tempfile::tempdir().unwrap();
+        let project = home.path().join(".claude/projects/-p");
+        let trash = home.path().join("annals/trash");
+        let moving = trash.join(format!("{SESSION}.20260102T030405006.moving"));
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::create_dir_all(&moving).unwrap();
+        let path = project.join(format!("{SESSION}.jsonl"));
+        let line = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"content":"Brew"}}"#;
+        std::fs::write(&path, format!("{line}\n")).unwrap();
+        let roots = annals_engine::Roots::given(vec![home.path().join(".claude")]).unwrap();
+        let engine = Engine::open(roots, annals_engine::Home::at(home.path().join("annals")));
+        let locks = home.path().join("annals/locks");
+        std::fs::create_dir_all(&locks).unwrap();
+        let lock = std::fs::File::create(locks.join(format!("{SESSION}.lock"))).unwrap();
+        lock.lock().unwrap();
+        let agent = TranscriptFile {
+            session: Some(SESSION.to_owned()),
+            ..TranscriptFile::at(&project.join(format!("{SESSION}/subagents/agent-a1.jsonl")))
+        };
+        let mut changes = PendingChanges::default();
+        // The folder of the session is moved before its transcript.
+        changes.record(&agent, FileEvent::Removed);
+        let (notice, remainder) = build_notice(&engine, String::new(), changes.take(), None);
+        assert!(notice.is_none(), "{notice:?}");
+        assert!(!changes.put_back(remainder), "the end of the move is waited for");
+        lock.unlock().unwrap();
+        let (notice, _) = build_notice(&engine, String::new(), changes.take(), None);
+        assert_eq!(notice.unwrap().updated.len(), 1, "an interrupted move is not waited for");
+        std::fs::rename(&path, moving.join("transcript")).unwrap();
+        changes.record(&TranscriptFile::at(&path), FileEvent::Removed);
+        let (notice, _) = build_notice(&engine, String::new(), changes.take(), None);
+        let notice = notice.unwrap();
+        assert_eq!((notice.updated.len(), &notice.removed[..]), (0, &[SESSION.to_owned()][..]));
     }
 }

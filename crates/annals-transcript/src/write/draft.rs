@@ -630,12 +630,12 @@ fn check_block(block: Value<'_>) -> Result<(), DraftError> {
 
 /// Returns the error for bytes that are not JSON, with the offset of the problem. Callers add the line number.
 pub(super) fn not_json(error: &serde_json::Error) -> DraftError {
-    let (text, column) = (error.to_string(), error.column());
-    let position = format!(" at line 1 column {column}");
-    DraftError::NotAnObject(match text.strip_suffix(&position) {
-        Some(problem) => format!("{problem}, at byte {column}"),
-        None => text,
-    })
+    let place = match (error.line(), error.column()) {
+        (0 | 1, column) => format!("at byte {column}"),
+        (line, column) => format!("at line {line}, byte {column}"),
+    };
+    let problem = if error.is_eof() { "it ends too early" } else { "syntax error" };
+    DraftError::NotAnObject(format!("{problem} {place}"))
 }
 
 /// Returns JSON without line breaks. In valid JSON they occur only between tokens, where they have no meaning.

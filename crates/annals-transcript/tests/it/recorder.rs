@@ -424,9 +424,9 @@ fn a_content_replacement_names_its_agent() {
 #[test]
 fn drafts_that_the_client_could_not_read_are_refused() {
     for (json, problem) in [
-        (r"not json", "not a JSON object: expected ident, at byte 2"),
+        (r"not json", "not a JSON object: syntax error at byte 2"),
         (r"[1]", "not a JSON object: it is a value of another kind"),
-        (r#"{"type":"user"} {}"#, "not a JSON object: trailing characters, at byte 17"),
+        (r#"{"type":"user"} {}"#, "not a JSON object: syntax error at byte 17"),
         (r#"{"message":{}}"#, "`type` is missing"),
         (r#"{"type":7}"#, "`type` must be a name"),
         (r#"{"type":"user"}"#, "`message` is missing"),

@@ -18,7 +18,7 @@ prints the UUIDs of all messages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Files {
     /// A session
-    #[arg(value_name = "SESSION", required_unless_present = "file")]
+    #[arg(value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
     /// List the versions of this file in SESSION, or without SESSION the sessions that changed it; a path that is not from the
     /// root may be the end of a longer one

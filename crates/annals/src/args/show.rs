@@ -90,8 +90,12 @@ pub(crate) struct Turns {
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Pause {
     /// A turn that starts more than MINUTES after the previous one ended counts as a resumption
-    #[arg(long, value_name = "MINUTES", default_value_t = 5)]
+    #[arg(long, value_name = "MINUTES", default_value_t = 5, value_parser = minutes)]
     pause: u32,
+}
+
+fn minutes(text: &str) -> Result<u32, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number of minutes")
 }
 
 impl Pause {

@@ -30,7 +30,7 @@ pub(crate) struct Restore {
     /// A session in the trash: its id or at least 4 characters of it, or its title [default: list all entries]
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// The trash entry to restore; every deletion creates one [default: the most recent]
+    /// The trash entry to restore; every deletion creates one [default: the most recent; required with `--replace`]
     #[arg(long, value_name = "ID", requires = "session")]
     pub(crate) entry: Option<String>,
     /// Swap the transcript on disk for one that `hydrate` replaced; the current one goes to the trash

@@ -110,7 +110,10 @@ pub(crate) fn archive(
         yes: args.yes,
     };
     bulk::run(engine, &plan, global, |file| {
-        let text = if args.dry_run {
+        let is_done = engine.session_row(file).is_ok_and(|row| row.is_archived == archived);
+        let text = if is_done {
+            format!("{} {} archived", name(file), if archived { "is already" } else { "is not" })
+        } else if args.dry_run {
             format!("would {would} {}", name(file))
         } else {
             engine.set_archived(file, archived)?;

@@ -2,8 +2,9 @@
 //!
 //! A script asks annals itself at every completion, so it never has to be installed again.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use annals_api::Masking;
@@ -36,7 +37,11 @@ pub(crate) fn run(args: &Completions) -> Result<ExitCode, Failure> {
 /// Returns the sessions whose id or title begins with a text, most recent first: titles if the text can be no id.
 pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
-    let engine = Engine::open(Roots::from_environment(), Home::from_environment());
+    let words: Vec<_> = std::env::args_os().collect();
+    let given = given_roots(&words);
+    let roots = if given.is_empty() { Some(Roots::from_environment()) } else { Roots::given(given).ok() };
+    let Some(roots) = roots else { return Vec::new() };
+    let engine = Engine::open(roots, Home::from_environment());
     // Rules that are wrong mask nothing, so no titles are shown.
     let masking = Masking::with_rules_in(engine.home().path()).ok();
     output::mask::set_up(Some(masking.clone().unwrap_or_default()));
@@ -58,4 +63,11 @@ pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
         .filter_map(&title)
         .filter(|title| !current.is_empty() && title.to_lowercase().starts_with(&lower));
     ids.chain(titles.map(CompletionCandidate::new)).take(MOST).collect()
+}
+
+/// Returns the config folders that `--root` names among the words of a command line.
+fn given_roots(words: &[OsString]) -> Vec<PathBuf> {
+    let next = words.windows(2).filter(|pair| pair[0] == "--root").map(|pair| PathBuf::from(&pair[1]));
+    let joined = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--root=")).map(PathBuf::from);
+    next.chain(joined).collect()
 }

@@ -16,8 +16,13 @@ use crate::failure::{FAILED, Failure};
 use crate::output::{self, Table, clean, clean_lines, diff};
 
 pub(crate) fn run(engine: &Engine, args: &Files, global: &Global) -> Result<ExitCode, Failure> {
-    let Some(session) = &args.session else {
-        return sessions(engine, args.file.as_deref().unwrap_or_default(), global);
+    let session = match (&args.session, &args.file) {
+        (Some(session), _) => session,
+        (None, Some(file)) => return sessions(engine, file, global),
+        (None, None) => {
+            let hint = "name a session, or give `--file PATH` to list the sessions that changed a file";
+            return Err(Failure::usage("whose files should be listed?", hint));
+        }
     };
     let history = engine.file_history(&super::choose::session(engine, session, global)?)?;
     match (&args.at, &args.restore, &args.file) {

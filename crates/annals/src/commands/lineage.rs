@@ -28,7 +28,7 @@ pub(crate) fn run(engine: &Engine, args: &Lineage, global: &Global) -> Result<Ex
 }
 
 fn print(out: &mut impl Write, relations: &[Relation]) -> Result<(), Failure> {
-    let mut table = Table::new(&["session", "~relation", "?>shared entries", "??~last shared entry"]);
+    let mut table = Table::new(&["~/session", "relation", "?>shared entries", "??~last shared entry"]);
     for relation in relations {
         let meaning = match relation.kinship {
             Kinship::Origin => "original of this session",
@@ -38,11 +38,10 @@ fn print(out: &mut impl Write, relations: &[Relation]) -> Result<(), Failure> {
             Kinship::TitleKeeper => "contains a title of this session",
         };
         table.row(&[
-            relation
-                .other
-                .session
-                .clone()
-                .unwrap_or_else(|| relation.other.path.to_string_lossy().into_owned()),
+            match &relation.other.session {
+                Some(session) => session.chars().take(8).collect(),
+                None => relation.other.path.to_string_lossy().into_owned(),
+            },
             meaning.to_owned(),
             output::number(relation.shared as u64),
             relation.last_shared.clone().unwrap_or_default(),

@@ -18,7 +18,7 @@ pub(crate) fn run(engine: &Engine, global: &Global) -> Result<ExitCode, Failure>
     }
     let now = Timestamp::now();
     let mut out = output::stdout();
-    let mut table = Table::new(&["~/project", ">sessions", "???>size", "?active", "??~notes"]);
+    let mut table = Table::new(&["~/project", ">sessions", "???>size", "?active", "??~~notes"]);
     for project in &projects {
         if global.json {
             output::json_line(&mut out, &to_wire::project(project))?;

@@ -37,6 +37,9 @@ pub(crate) fn run(engine: &Engine, args: &Search, global: &Global) -> Result<Exi
     }
     print(&found, args, global)?;
     note(result, args);
+    if !result.hits.is_empty() && !global.json {
+        output::suggest("`annals resume SESSION` continues a session in Claude Code");
+    }
     Ok(match (result.problems.is_empty(), result.hits.is_empty()) {
         (false, _) => ExitCode::from(FAILED),
         (true, true) => ExitCode::from(FOUND_NOTHING),

@@ -25,6 +25,12 @@ pub(crate) fn run(engine: &Engine, args: &Show, global: &Global) -> Result<ExitC
     if args.view != View::Full && (args.turn.is_some() || args.at.is_some()) {
         return Err(Failure::usage("only the full view has turns", "leave out `--turn`, `--at` or `--view`"));
     }
+    if args.view != View::Full && args.subagents {
+        return Err(Failure::usage(
+            "only the full view has subagents",
+            "leave out `--subagents` or `--view`",
+        ));
+    }
     if args.view == View::Raw {
         if global.json {
             raw_json(&file.path)?;
@@ -229,7 +235,7 @@ impl History<'_> {
         let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.printed_with);
         // The copy may have the message that is opened.
         let is_whole = self.json || self.args.expand || at.is_some();
-        let steps = if is_whole { conversation.steps().to_vec() } else { conversation.steps_once() };
+        let steps = if is_whole { conversation.steps().to_vec() } else { conversation.steps_once()? };
         let steps = steps.iter().enumerate();
         for (_, step) in steps.filter(|(place, step)| selected.includes(conversation, *place, step)) {
             if self.json {

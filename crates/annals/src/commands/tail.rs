@@ -133,7 +133,7 @@ impl<W: Write> Printer<W> {
         let count = conversation.turns().len();
         let last = Selected::Turns(count.saturating_sub(turns) + 1..=count);
         let mut steps = conversation::Printer::new(&mut self.out, &conversation, detail());
-        for (place, step) in conversation.steps_once().iter().enumerate() {
+        for (place, step) in conversation.steps_once()?.iter().enumerate() {
             if last.includes(&conversation, place, step) {
                 steps.step(step)?;
             }

@@ -10,7 +10,7 @@ use annals_proto::ToolCall;
 use crate::args::{Global, Tools};
 use crate::commands::select;
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
-use crate::output::conversation::one_line;
+use crate::output::conversation::{one_line, subject_line};
 use crate::output::{self, Table};
 
 /// The most columns that the subject of a call takes.
@@ -19,7 +19,7 @@ const SUBJECT: usize = 200;
 pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref(), global)?;
     let mut out = output::stdout_for(global.json);
-    let mut table = Table::new(&["session", "tool", "~subject", "state", "?>time", "???~other files"]);
+    let mut rows = Vec::new();
     let (mut found, mut failed) = (false, unread.is_some());
     for file in files {
         let Some(snapshot) = readable(engine.snapshot(file), &mut failed) else { continue };
@@ -37,12 +37,12 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
             if global.json {
                 output::json_line(&mut out, &call)?;
             } else {
-                table.row(&row(&call));
+                rows.push(row(&call));
             }
         }
     }
     if found && !global.json {
-        table.print(&mut out)?;
+        table(&rows).print(&mut out)?;
     } else if !found && !failed {
         output::note("no matching tool calls");
     }
@@ -68,12 +68,24 @@ fn is_named(call: &ToolCall, tool: &str) -> bool {
     call.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(tool))
 }
 
+/// Returns the table of calls. Other files than the subjects have a column only if there are some.
+fn table(rows: &[[String; 6]]) -> Table {
+    let titles = ["session", "tool", "~:subject", "state", "?>time", "???~other files"];
+    let has_files = rows.iter().any(|[.., files]| !files.is_empty());
+    let shown = if has_files { titles.len() } else { titles.len() - 1 };
+    let mut table = Table::new(&titles[..shown]);
+    for row in rows {
+        table.row(&row[..shown]);
+    }
+    table
+}
+
 fn row(call: &ToolCall) -> [String; 6] {
     let session: String = call.session.as_deref().unwrap_or("-").chars().take(8).collect();
     [
         session,
         call.name.clone().unwrap_or_default(),
-        one_line(&call.subject, SUBJECT),
+        subject_line(&call.subject, SUBJECT),
         call.state.to_string(),
         call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
         // The subject of a tool that touches files is most often one of them.

@@ -196,7 +196,7 @@ impl<'a> Printer<'a> {
         }
         self.flush_context()?;
         self.out.prefix = "";
-        self.rule(YELLOW, &format!("queued, not yet sent: {}", count(queued.len(), "prompt")))?;
+        self.rule(YELLOW, &format!("queued, not yet sent: {}", count(queued.len(), "message")))?;
         for &index in queued {
             let body = self.conversation.transcript().body(self.node(index))?;
             if let Some(operation) = Entry::new(&body).view::<QueueOperation>() {
@@ -464,7 +464,8 @@ impl<'a> Printer<'a> {
             if name.is_empty() { "a result without an id".to_owned() } else { one_line(&name, SUBJECT) };
         let line = result
             .original
-            .map(|(index, block)| format!("{} on line {}", size(block.length), self.node(index).at.line));
+            .zip(result.original_bytes)
+            .map(|((index, _), bytes)| format!("{} on line {}", size(bytes), self.node(index).at.line));
         let file =
             result.file.as_ref().map(|(path, bytes)| format!("{} in {}", size(*bytes), path.display()));
         let places: Vec<_> = [line, file].into_iter().flatten().collect();
@@ -672,10 +673,14 @@ pub(crate) fn one_line(text: &str, longest: usize) -> String {
     cut(&flat(text), longest)
 }
 
+/// Returns whether a text looks like a path, of which the end tells most.
+pub(super) fn is_like_path(text: &str) -> bool {
+    !text.contains(char::is_whitespace) && text.contains(['/', '\\'])
+}
+
 /// Returns what a call is about on one line: of a path, its end.
-pub(super) fn subject_line(subject: &str, longest: usize) -> String {
-    let is_path = !subject.contains(char::is_whitespace) && subject.contains(['/', '\\']);
-    if is_path { cut_start(&flat(subject), longest) } else { one_line(subject, longest) }
+pub(crate) fn subject_line(subject: &str, longest: usize) -> String {
+    if is_like_path(subject) { cut_start(&flat(subject), longest) } else { one_line(subject, longest) }
 }
 
 fn flat(text: &str) -> String {

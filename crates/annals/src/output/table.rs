@@ -6,6 +6,7 @@ use std::io::Write;
 use comfy_table::{Cell, CellAlignment, Table as Grid, presets};
 use unicode_width::UnicodeWidthStr;
 
+use super::conversation::is_like_path;
 use super::{BOLD, clean, columns, cut, cut_start};
 use crate::failure::Failure;
 
@@ -23,12 +24,17 @@ pub(crate) struct Table {
 }
 
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark before a title")]
 struct Column {
     is_right: bool,
     /// Whether it is cut if the terminal is too narrow.
     is_flexible: bool,
     /// Whether it is cut at the beginning, because paths differ most at their ends.
     is_path: bool,
+    /// Whether those of its cells that look like paths are cut at the beginning.
+    may_be_path: bool,
+    /// Whether it is cut before other columns.
+    is_cut_first: bool,
     /// The order in which columns are left out if cutting is not enough: the highest first, and zero never.
     leave_out: usize,
 }
@@ -41,6 +47,8 @@ impl Column {
             is_right: marked.starts_with('>'),
             is_flexible: marked.starts_with('~'),
             is_path: marked.starts_with("~/"),
+            may_be_path: marked.starts_with("~:"),
+            is_cut_first: marked.starts_with("~~"),
             leave_out: title.len() - marked.len(),
         }
     }
@@ -48,11 +56,14 @@ impl Column {
 
 impl Table {
     /// Returns a table with these columns. The marks before a title say how it is shown: `>` aligns it to the right, `~` lets
-    /// it be cut, `~/` lets it be cut at the beginning. With `?` before these it may be left out: the more of them, the
+    /// it be cut, `~/` lets it be cut at the beginning, `~:` at the beginning where it looks like a path, and `~~` before other
+    /// columns. With `?` before these it may be left out: the more of them, the
     /// sooner.
     pub(crate) fn new(titles: &[&str]) -> Self {
-        let header =
-            titles.iter().map(|title| title.trim_start_matches(['?', '>', '~', '/']).to_owned()).collect();
+        let header = titles
+            .iter()
+            .map(|title| title.trim_start_matches(['?', '>', '~', '/', ':']).to_owned())
+            .collect();
         Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: vec![header] }
     }
 
@@ -85,7 +96,8 @@ impl Table {
             let cells = fitting.iter().map(|&(column, width)| {
                 let is_right = self.columns[column].is_right;
                 let alignment = if is_right { CellAlignment::Right } else { CellAlignment::Left };
-                let is_path = self.columns[column].is_path && number > 0;
+                let Column { is_path, may_be_path, .. } = self.columns[column];
+                let is_path = number > 0 && (is_path || may_be_path && is_like_path(&row[column]));
                 let cut = if is_path { cut_start } else { cut };
                 Cell::new(cut(&row[column], width)).set_alignment(alignment)
             });
@@ -119,8 +131,10 @@ impl Table {
             let column = |column: usize| self.columns[column];
             let may_be_cut =
                 |&&mut (number, width): &&mut (usize, usize)| column(number).is_flexible && width > narrowest;
-            let share = |&&mut (number, width): &&mut (usize, usize)| {
-                if column(number).is_path { 2 * width } else { width }
+            let share = |&&mut (number, width): &&mut (usize, usize)| match column(number) {
+                Column { is_cut_first: true, .. } => 8 * width,
+                Column { is_path: true, .. } => 2 * width,
+                _ => width,
             };
             match columns.iter_mut().filter(may_be_cut).max_by_key(share) {
                 Some((_, widest)) => *widest -= 1,
@@ -156,6 +170,18 @@ mod tests {
         assert_eq!(print(None)[1], "a     为什么这里会超时？ and then some     12");
         assert_eq!(print(Some(30)), ["name  prompt             calls", "a     为什么这里会超时…     12"]);
         assert_eq!(print(Some(3)), ["name  pro…  calls", "a     为…      12"]);
+    }
+
+    #[test]
+    fn paths_keep_their_ends_and_remarks_give_way_first() {
+        let mut table = Table::new(&["~:subject", "~~notes"]);
+        let long = "a remark that is as long as this one is";
+        table.row(&["/home/mia/tea/src/kettle.rs".to_owned(), long.to_owned()]);
+        table.row(&["cargo test --package kettle".to_owned(), String::new()]);
+        let lines: Vec<_> = table.lines(Some(41)).map(|line| line.trim_end().to_owned()).collect();
+        assert_eq!(lines[1], "/home/mia/tea/src/kettle.rs  a remark th…");
+        let lines: Vec<_> = table.lines(Some(26)).map(|line| line.trim_end().to_owned()).collect();
+        assert_eq!(&lines[1..], ["…c/kettle.rs  a remark th…", "cargo test …"]);
     }
 
     #[test]

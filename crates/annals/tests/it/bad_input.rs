@@ -278,3 +278,30 @@ fn the_version_names_the_commit_where_there_is_one() {
     });
     assert!(rest.is_empty() || is_commit, "{version}");
 }
+
+#[test]
+fn messages_name_what_is_expected() {
+    let home = small_home();
+    for (args, expected) in [
+        (&["turns", crate::SESSION, "--pause", "x"][..], "it must be a whole number of minutes"),
+        (&["show", crate::SESSION, "--view", "raw", "--subagents"], "only the full view has subagents"),
+        (&["files"], "`--file PATH`"),
+    ] {
+        let ran = annals(&home, args);
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    }
+    let unarchived = annals(&home, &["unarchive", crate::SESSION]);
+    assert_eq!(unarchived.stdout, format!("{} is not archived\n", crate::SESSION));
+    assert_eq!(annals(&home, &["archive", crate::SESSION]).stdout, format!("archived {}\n", crate::SESSION));
+    let again = annals(&home, &["archive", crate::SESSION]);
+    assert_eq!(again.stdout, format!("{} is already archived\n", crate::SESSION));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_has_no_summary() {
+    let ran = annals(&small_home(), &["check", "/dev/zero"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(!ran.stderr.contains("no problems"), "{}", ran.stderr);
+}

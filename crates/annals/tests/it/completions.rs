@@ -30,6 +30,20 @@ fn ids_and_titles_of_sessions_are_completed() {
 }
 
 #[test]
+fn sessions_of_another_root_are_completed() {
+    let home = small_home();
+    home.write(
+        "other/projects/-q/0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl",
+        "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"message\":{\"content\":\"Hi\"}}\n",
+    );
+    let other = "0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55";
+    for words in [&["--root", "other", "show", ""][..], &["--root=other", "show", "0b"]] {
+        assert_eq!(offered(&home, words).first().map(String::as_str), Some(other), "{words:?}");
+        assert!(!offered(&home, words).contains(&SESSION.to_owned()), "{words:?}");
+    }
+}
+
+#[test]
 fn every_shell_gets_a_script_that_asks_annals() {
     let home = small_home();
     for shell in ["bash", "zsh", "fish", "powershell"] {

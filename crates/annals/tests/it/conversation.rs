@@ -148,7 +148,7 @@ fn turns_and_tools_are_tables() {
        5  2026-11-17 13:26  prompt                      Yes, do that.                                                                                                                                                                                                 3       0  15.3 s     952
     ");
     assert_snapshot!(on_sample(&["tools", "a6ad", "--errors"]).stdout, @"
-    session   tool  subject                             state   time  other files
+    session   tool  subject                             state   time
     a6ad034d  Read  /home/mia/tea-timer/src/presets.ts  error  6.1 s
     a6ad034d  Bash  npm test                            error  1.9 s
     ");
@@ -219,8 +219,8 @@ fn copies_of_a_session_are_named() {
         file + "{\"type\":\"user\",\"uuid\":\"new\",\"parentUuid\":\"u2\"}\n",
     );
     assert_snapshot!(crate::annals(&home, &["lineage", crate::SESSION]).stdout, @"
-    session                               relation              shared entries  last shared entry
-    4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55  copy of this session               3  u2
+    session   relation              shared entries  last shared entry
+    4e11a6b4  copy of this session               3  u2
     ");
     assert_eq!(crate::annals(&home, &["lineage", copy, "--json"]).stdout.matches("\"origin\"").count(), 1);
     assert_eq!(crate::annals(&crate::small_home(), &["lineage", "latest"]).code, Some(1));

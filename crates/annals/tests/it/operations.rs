@@ -582,11 +582,11 @@ fn a_session_is_made_and_replaced_from_files_and_pipes() {
     }
     messages.dedup();
     assert_snapshot!(messages.concat(), @"
-    annals: entry 2 of the log: not a JSON object: expected ident, at byte 2
-    annals: entry 1 of the log: not a JSON object: EOF while parsing a list, at byte 20
-    annals: entry 1 of the log: not a JSON object: expected `,` or `]`, at byte 22
+    annals: entry 2 of the log: not a JSON object: syntax error at byte 2
+    annals: entry 1 of the log: not a JSON object: it ends too early at byte 20
+    annals: entry 1 of the log: not a JSON object: syntax error at byte 22
     annals: entry 1 of the log: not a JSON object: it is a value of another kind
-    annals: entry 1 of the log: not a JSON object: expected value, at byte 1
+    annals: entry 1 of the log: not a JSON object: syntax error at byte 1
     ");
     let new = json(&feed(&home, &["hydrate", "-", "--project", "new", "--json"], log.as_bytes()).stdout);
     assert!(new["path"].as_str().unwrap().contains("-new/"), "{new}");

@@ -119,7 +119,7 @@ fn a_bad_draft_is_named_by_its_line_and_keeps_its_batch_out() {
     let messages: Vec<_> = messages.iter().map(|text| text.replace(&hint, "").trim().to_owned()).collect();
     assert_snapshot!(hint, @"hint: nothing of its batch was written; `--keep-going` skips drafts that are refused");
     assert_snapshot!(messages.join("\n"), @"
-    annals: line 3: not a JSON object: expected ident, at byte 2
+    annals: line 3: not a JSON object: syntax error at byte 2
     annals: line 3: not a JSON object: it is a value of another kind
     annals: line 3: `message` is missing
     annals: line 3: `type` must be a name
@@ -198,7 +198,7 @@ fn keeping_going_passes_over_what_is_refused_and_says_so() {
     let ran = feed(&home, &[&RECORD[..], &["--keep-going"]].concat(), input.as_bytes());
     assert_eq!(ran.code, Some(2));
     assert_snapshot!(ran.stderr, @"
-    annals: line 2: not a JSON object: expected ident, at byte 2
+    annals: line 2: not a JSON object: syntax error at byte 2
     annals: line 4: there is no entry `c` that it could hang on
     ");
     assert!(

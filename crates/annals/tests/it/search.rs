@@ -121,6 +121,7 @@ fn hits_fit_terminals_of_80_and_200_columns() {
       reply           …is empty because the kettle of the 天气 service timed out.
                       2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark 天气
     2 matches in 1 session
+    hint: `annals resume SESSION` continues a session in Claude Code
     ");
     assert_snapshot!(print(200, "天气"), @"
     天气预报为什么是空的？
@@ -130,10 +131,13 @@ fn hits_fit_terminals_of_80_and_200_columns() {
       reply           The forecast is empty because the kettle of the 天气 service timed out.
                       2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark 天气
     2 matches in 1 session
+    hint: `annals resume SESSION` continues a session in Claude Code
     ");
     for columns in [40, 80, 200] {
         let printed = print(columns, "kettle OR 天气 OR borrow");
-        for line in printed.lines().filter(|line| !line.contains("annals show")) {
+        for line in
+            printed.lines().filter(|line| !line.contains("annals show") && !line.starts_with("hint: "))
+        {
             assert!(unicode_width::UnicodeWidthStr::width(line) <= columns, "{columns}: {line}");
         }
     }

@@ -90,15 +90,19 @@ fn what_is_appended_is_shown_as_by_show() {
         let end = r#"{"type":"user","message":{"content":"The end"}}"#;
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(format!("{}\n{end}\n", transcript.trim_end()).as_bytes()).unwrap();
-        let mut appended = Vec::new();
+        let mut appended: Vec<String> = Vec::new();
         while appended.last().is_none_or(|line| line != "❯ The end") {
             appended.push(tail.line());
             assert!(appended.len() < 1000, "{name}: {appended:#?}");
         }
+        assert_eq!(appended.pop().as_deref(), Some("❯ The end"));
+        home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), &*transcript);
         let shown = annals(&home, &["show", SESSION, "--no-pager"]);
         let is_entry = |line: &&str| !line.is_empty() && !line.starts_with("── ");
-        let body = shown.stdout.split_once("\n\n").map_or("", |(_, body)| body);
-        let shown: Vec<_> = body.lines().filter(is_entry).map(str::trim_end).collect();
+        let mut lines = shown.stdout.lines();
+        // The number of turns is the last line of the header.
+        lines.find(|line| line.starts_with("turns "));
+        let shown: Vec<_> = lines.filter(is_entry).map(str::trim_end).collect();
         let appended: Vec<_> = appended.iter().filter(|line| !line.is_empty()).map(|line| &**line).collect();
         assert_eq!(appended, shown, "{name}");
         compared += 1;
