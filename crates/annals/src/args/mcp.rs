@@ -6,10 +6,11 @@ pub(crate) const HELP: &str = "\
 Agents search and read past sessions with the tools search_sessions, list_sessions, get_session, get_messages, get_changes and \
 session_stats. They change nothing, and keys, tokens and passwords are masked. `annals serve` offers the same at the path /mcp.
 
-Examples:
-  annals mcp install            Claude Code starts `annals mcp` in every project
-  annals mcp install --project  in this folder only: writes .mcp.json
-  claude mcp list               shows whether Claude Code can start it";
+`install` makes Claude Code start `annals mcp` in every project; with `--project` in this folder only, by a file .mcp.json. \
+`claude mcp list` then shows whether Claude Code can start it.
+
+  annals mcp install
+  annals mcp install --project";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Mcp {

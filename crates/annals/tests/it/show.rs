@@ -172,6 +172,10 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
     ␛[2m  a_long_word␛[0m
     ");
     insta::assert_snapshot!(annals(&home, &["show", "s.jsonl"]).stdout, @"
+    How long does the tea have to steep? 屏幕关着的时候不用画。屏幕关着的时候不用画。
+    session  s.jsonl
+    time     2026-03-01 10:00 +00:00
+    turns    1
 
     ── 1  2026-03-01 10:00 +00:00
     ❯ How long does the tea have to steep?
