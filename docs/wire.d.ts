@@ -301,7 +301,7 @@ export interface FileVersion {
 }
 
 /** Parameters of `history/files`. */
-export interface FilesParams {
+export interface OneSessionParams {
   /** Whether text is sent without masked secrets; refused unless the server allows it. */
   reveal?: boolean | null;
   /** The session's id, with or without the prefix `claude:`. */
@@ -1274,7 +1274,7 @@ export interface Methods {
   "history/agents": { params: AgentsParams; result: AgentsResult };
   "history/archive": { params: SessionParams; result: ChangeResult };
   "history/delete": { params: SessionParams; result: DeleteResult };
-  "history/files": { params: FilesParams; result: FilesResult };
+  "history/files": { params: OneSessionParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };

@@ -213,7 +213,7 @@ impl Api {
         Ok(to_wire::stats(&self.engine.read(file)?))
     }
 
-    fn files(&self, params: &wire::FilesParams) -> Result<wire::FilesResult, Error> {
+    fn files(&self, params: &wire::OneSessionParams) -> Result<wire::FilesResult, Error> {
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         let history = self.engine.file_history_inside(&file)?;
         let mut result = wire::FilesResult { files: Vec::new(), cut: false };

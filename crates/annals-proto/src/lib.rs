@@ -58,7 +58,7 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use request::{
-    AgentsParams, ArchiveFilter, EntryRef, FilesParams, ForkParams, ListParams, LoadParams, NoParams,
+    AgentsParams, ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, OneSessionParams,
     ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams,
     ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
 };

@@ -61,11 +61,11 @@ pub struct SessionParams {
     pub reveal: Option<bool>,
 }
 
-/// Parameters of `history/files`.
+/// One session: parameters of `history/session` and `history/files`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct FilesParams {
+pub struct OneSessionParams {
     /// The session's id, with or without the prefix `claude:`.
     pub session_id: String,
     /// Selects among several sessions with that id: the working directory, or the `path` that lists have.

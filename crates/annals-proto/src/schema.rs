@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
-    FilesParams, FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method,
-    NoParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
+    FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
+    OneSessionParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
     RestoreParams, SearchParams, SearchResult, Session, SessionParams, Stats, StatsParams, StatusResult,
     TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
     WatchParams, WatchResult, notification,
@@ -50,7 +50,7 @@ impl Generators {
     fn method(&mut self, method: Method) -> Value {
         let (params, result) = match method {
             Method::HistoryList => self.both::<ListParams, ListResult>(),
-            Method::HistorySession => self.both::<SessionParams, Session>(),
+            Method::HistorySession => self.both::<OneSessionParams, Session>(),
             Method::HistoryLoad => self.both::<LoadParams, LoadResult>(),
             Method::HistoryRead => self.both::<ReadParams, ReadResult>(),
             Method::HistoryProjects => self.both::<ProjectsParams, ProjectsResult>(),
@@ -58,7 +58,7 @@ impl Generators {
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
-            Method::HistoryFiles => self.both::<FilesParams, FilesResult>(),
+            Method::HistoryFiles => self.both::<OneSessionParams, FilesResult>(),
             Method::HistorySearch => self.both::<SearchParams, SearchResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),

@@ -163,18 +163,51 @@ impl Masker {
     }
 
     /// Finds the secrets of a whole text, in order and without overlaps, and says what else was seen in it.
+    ///
+    /// A private key without its last line may go on behind a token of another rule: how far depends on whether the token is masked
+    /// already. So a text with such a key is read again with what was found as marks, until nothing is left: masking a masked
+    /// text changes nothing.
     pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Seen) {
-        let (mut found, seen) = self.candidates(text, None, form);
-        let marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
-        if !marks.is_empty() {
-            found = self.candidates_as_read(&Plain::with_marks(text, &marks), form);
+        let (found, seen) = self.candidates(text, None, form);
+        let mut marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
+        let found = if marks.is_empty() { found } else { self.candidates_beside(&marks, text, form) };
+        let has_block = found.iter().any(|found| self.rules[found.rule].ends.is_some());
+        let mut secrets = self.resolved(found, text, &marks, seen.escape, form);
+        let mut newest = if has_block { secrets.clone() } else { Vec::new() };
+        for _ in 0..MOST_ROUNDS {
+            if newest.is_empty() {
+                break;
+            }
+            marks.extend(newest.iter().map(|new| Mark { range: new.secret.clone(), rule: new.rule }));
+            marks.sort_by_key(|mark| mark.range.start);
+            let found = self.candidates_beside(&marks, text, form);
+            newest = self.resolved(found, text, &marks, seen.escape, form);
+            newest.retain(|new| is_apart(&new.secret, &marks));
+            secrets.extend(newest.iter().cloned());
         }
+        secrets.sort_by_key(|secret| secret.secret.start);
+        (secrets, seen)
+    }
+
+    fn candidates_beside(&self, marks: &[Mark], text: &str, form: Form) -> Vec<Candidate> {
+        self.candidates_as_read(&Plain::with_marks(text, marks), form)
+    }
+
+    /// Returns the secrets among what was found in a text as it is written, and in the same text as a person sees it.
+    fn resolved(
+        &self,
+        mut found: Vec<Candidate>,
+        text: &str,
+        marks: &[Mark],
+        has_escape: bool,
+        form: Form,
+    ) -> Vec<Candidate> {
         // Both forms count: what a program reads from the text, and what a person sees.
-        if let Some(plain) = Plain::of(text, seen.escape, &marks) {
+        if let Some(plain) = Plain::of(text, has_escape, marks) {
             found.extend(self.candidates_as_read(&plain, form));
         }
-        found.retain_mut(|found| self.leave_prefix(text, &marks, found));
-        (overlap::resolve(found), seen)
+        found.retain_mut(|found| self.leave_prefix(text, marks, found));
+        overlap::resolve(found)
     }
 
     /// Finds all that the rules match in a text as it is read.
@@ -244,6 +277,15 @@ impl Masker {
         found.secret.end = prefix.max(found.secret.start);
         !found.secret.is_empty() && self.rules[found.rule].accepts(&text.as_bytes()[found.secret.clone()])
     }
+}
+
+/// How often a text is read again with what was found as marks. Texts that need more were made for it.
+const MOST_ROUNDS: usize = 8;
+
+/// Returns whether a range touches no byte of a mark.
+fn is_apart(range: &Range<usize>, marks: &[Mark]) -> bool {
+    let after = marks.partition_point(|mark| mark.range.end <= range.start);
+    marks.get(after).is_none_or(|mark| range.end <= mark.range.start)
 }
 
 #[cfg(test)]

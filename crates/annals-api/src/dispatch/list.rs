@@ -60,7 +60,7 @@ impl Api {
     }
 
     /// Describes one session as lists do.
-    pub(super) fn describe_session(&self, params: &wire::SessionParams) -> Result<wire::Session, Error> {
+    pub(super) fn describe_session(&self, params: &wire::OneSessionParams) -> Result<wire::Session, Error> {
         let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
         Ok(to_wire::session(self.engine.session_row(&file)?))
     }

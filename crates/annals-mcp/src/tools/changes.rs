@@ -1,6 +1,6 @@
 //! `get_changes`: the files that a session changed, and its edits as diffs.
 
-use annals_proto::{FilesResult, Method, SessionParams, ToolCall, ToolState, ToolsParams, ToolsResult};
+use annals_proto::{FilesResult, Method, OneSessionParams, ToolCall, ToolState, ToolsParams, ToolsResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -136,7 +136,7 @@ fn files(
     arguments: &Arguments,
     notes: &mut Vec<String>,
 ) -> Result<Vec<File>, Refusal> {
-    let wanted = SessionParams {
+    let wanted = OneSessionParams {
         session_id: arguments.session.clone(),
         workspace_path: arguments.project.clone(),
         reveal: None,

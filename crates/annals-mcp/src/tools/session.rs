@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use annals_proto::Tokens;
 use annals_proto::{
-    AgentState, AgentsParams, AgentsResult, Method, Session, SessionParams, StartedBy, Stats, StatsParams,
+    AgentState, AgentsParams, AgentsResult, Method, OneSessionParams, Session, StartedBy, Stats, StatsParams,
     ToolCount, Turn, TurnsParams, TurnsResult,
 };
 use schemars::JsonSchema;
@@ -108,7 +108,7 @@ pub(crate) fn outline_of(history: &History<'_>, id: &str) -> Result<String, Refu
 pub(crate) fn outline(history: &History<'_>, arguments: Arguments) -> Result<Outline, Refusal> {
     let limit = limit(arguments.limit, TURNS.0, TURNS.1)?;
     let from_turn = arguments.from_turn.unwrap_or(1);
-    let described = SessionParams {
+    let described = OneSessionParams {
         session_id: arguments.session.clone(),
         workspace_path: arguments.project.clone(),
         reveal: None,
