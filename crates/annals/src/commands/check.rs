@@ -32,7 +32,8 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
     let problems: usize = reports.iter().map(|report| report.findings.len()).sum();
     let files = reports.iter().filter(|report| !report.findings.is_empty()).count();
     // If nothing could be read, the error says all.
-    if !global.json && !(reports.is_empty() && code.is_some()) {
+    let is_failure = reports.is_empty() && code.is_some();
+    if !global.json && !is_failure {
         let of = output::count(reports.len(), "transcript");
         output::note(&match problems {
             0 => format!("no problems in {of}"),
