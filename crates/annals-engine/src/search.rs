@@ -27,7 +27,7 @@ use annals_transcript::write::fs::Handle;
 use annals_transcript::write::{Access, lock_file};
 use jiff::Zoned;
 
-use crate::database::{is_broken, remove_file};
+use crate::database::{is_broken, is_damaged, remove_file};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
@@ -463,7 +463,7 @@ pub(crate) fn search(
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) => {
             Err(Error::new(ErrorKind::OutOfTime))
         }
-        Err(error) if is_broken(&error) => {
+        Err(error) if is_damaged(&error) => {
             remove_damaged(engine, &path);
             Err(Error::new(ErrorKind::NoIndex))
         }

@@ -895,6 +895,29 @@ fn purging_a_session_leaves_none_of_its_words_in_the_index() {
     assert_like_new(&world);
 }
 
+/// A statement that SQLite refuses says nothing about the file.
+#[test]
+fn no_query_removes_the_index() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let filters = |name: &str| (0..5_000).map(|number| format!("{name}:x{number} ")).collect::<String>();
+    for name in ["-tool", "tool", "-file", "file", "-session", "-branch", "-before:1d -role:user -tool"] {
+        let query = format!("kettle {}", filters(name));
+        let _ = world.engine().search(&Query::parse(&query).unwrap(), &Unfiltered, &flat());
+        assert_eq!(world.search("水壺", &flat()).total, 1, "{name}");
+    }
+    // Those that are not written in the query are not bounded.
+    let mut query = Query::parse("kettle").unwrap();
+    for number in 0..5_000 {
+        query.add_filter(annals_search::Condition::Project(format!("/nowhere/{number}")));
+    }
+    assert_eq!(world.engine().search(&query, &Unfiltered, &flat()).unwrap().total, 0);
+    assert_eq!(world.search("水壺", &flat()).total, 1);
+    let error = rusqlite::Connection::open(world.index()).unwrap().prepare("SELECT nothing").unwrap_err();
+    assert!(!is_damaged(&error));
+}
+
 #[test]
 fn forgetting_that_is_killed_can_be_repeated() {
     if is_killed_process() {
