@@ -895,6 +895,34 @@ fn purging_a_session_leaves_none_of_its_words_in_the_index() {
     assert_like_new(&world);
 }
 
+#[test]
+fn purging_a_session_leaves_none_of_its_text_in_the_catalogue() {
+    let world = World::new();
+    let lines = Transcript::session(FIRST)
+        .user("u1", "the zanzibarprompt")
+        .assistant("a1", |reply| reply.tool("t", "Read", json!({"file_path": "/zanzibarfile"})))
+        .title("the zanzibartitle");
+    world.write(FIRST, &lines);
+    let agents = world.path(FIRST).with_extension("").join("subagents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(agents.join("agent-a1.jsonl"), lines.to_string()).unwrap();
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 9, 100_000).unwrap();
+    world.update();
+    let engine = world.engine();
+    let all = crate::ListOptions { all: true, ..crate::ListOptions::default() };
+    assert_eq!(engine.list(&all).sessions.len(), 2);
+    let catalogue = engine.home().path().join("catalog.sqlite");
+    let has =
+        |word: &str| fs::read(&catalogue).unwrap().windows(word.len()).any(|seen| seen == word.as_bytes());
+    assert!(["zanzibarprompt", "zanzibartitle", "zanzibarfile"].into_iter().all(has));
+    let trashed = engine.delete(&engine.session(FIRST.as_ref()).unwrap(), false).unwrap();
+    engine.purge(&trashed).unwrap();
+    for word in ["zanzibar", FIRST] {
+        assert!(!has(word), "{word}");
+    }
+    assert!(has(SECOND), "other sessions stay");
+}
+
 /// A statement that SQLite refuses says nothing about the file.
 #[test]
 fn no_query_removes_the_index() {
