@@ -9,6 +9,7 @@ use annals_search::{Condition, DateError, Filter, Query};
 use jiff::Zoned;
 use rusqlite::Connection;
 
+use super::TextFilter;
 use super::index::{NameKind, part_number, role_number};
 use crate::catalog::FileFilter;
 
@@ -40,6 +41,7 @@ impl Conditions {
         connection: &Connection,
         roots: &[PathBuf],
         now: &Zoned,
+        filter: &dyn TextFilter,
     ) -> Result<Self, Failure> {
         let mut conditions = Self::default();
         // Filters of the same name are alternatives, except for times. So are negated ones: none of them may hold.
@@ -54,7 +56,7 @@ impl Conditions {
             }
         }
         for (_, is_negated, alternatives) in groups {
-            let Some(rendered) = render_any(&alternatives, connection, now)? else { continue };
+            let Some(rendered) = render_any(&alternatives, connection, now, filter)? else { continue };
             let wanted = if is_negated { "IS NOT TRUE" } else { "IS TRUE" };
             conditions.documents.push(format!("({rendered}) {wanted}"));
         }
@@ -119,8 +121,10 @@ fn render_any(
     alternatives: &[&Condition],
     connection: &Connection,
     now: &Zoned,
+    filter: &dyn TextFilter,
 ) -> Result<Option<String>, Failure> {
-    let wanted: Vec<_> = alternatives.iter().filter_map(|condition| WantedName::of(condition)).collect();
+    let wanted: Vec<_> =
+        alternatives.iter().filter_map(|condition| WantedName::of(condition, filter)).collect();
     if let Some(first) = wanted.first() {
         let is_wanted = |name: &str| wanted.iter().any(|wanted| (wanted.matches)(name));
         let names = names(connection, first.kind, &is_wanted)?;
@@ -145,24 +149,28 @@ fn render_any(
 }
 
 /// The names that a condition wants.
-struct WantedName<'c> {
+struct WantedName {
     kind: NameKind,
-    matches: Box<dyn Fn(&str) -> bool + 'c>,
+    matches: Box<dyn Fn(&str) -> bool>,
 }
 
-impl<'c> WantedName<'c> {
-    /// Returns the names that a condition wants; `None` if it is not about names.
-    fn of(condition: &'c Condition) -> Option<Self> {
-        let same = |wanted: &'c str| Box::new(move |name: &str| name.eq_ignore_ascii_case(wanted));
+impl WantedName {
+    /// Returns the names that a condition wants; `None` if it is not about names. The index has filtered names, so that those
+    /// of conditions are filtered, too.
+    fn of(condition: &Condition, filter: &dyn TextFilter) -> Option<Self> {
+        let same = |wanted: &str| {
+            let wanted = filter.filter(wanted).into_owned();
+            Box::new(move |name: &str| name.eq_ignore_ascii_case(&wanted))
+        };
         let below = |wanted: &str| {
-            let wanted = FileFilter::new(wanted);
+            let wanted = FileFilter::new(&filter.filter(wanted));
             Box::new(move |path: &str| wanted.matches(path, None))
         };
-        let (kind, matches): (_, Box<dyn Fn(&str) -> bool + 'c>) = match condition {
+        let (kind, matches): (_, Box<dyn Fn(&str) -> bool>) = match condition {
             Condition::Tool(wanted) => (NameKind::Tool, same(wanted)),
             Condition::Branch(wanted) => (NameKind::Branch, same(wanted)),
             Condition::Model(wanted) => {
-                let wanted = wanted.to_ascii_lowercase();
+                let wanted = filter.filter(wanted).to_ascii_lowercase();
                 (NameKind::Model, Box::new(move |model| model.to_ascii_lowercase().contains(&wanted)))
             }
             Condition::Project(wanted) => (NameKind::Project, below(wanted)),

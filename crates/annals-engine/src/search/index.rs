@@ -37,7 +37,7 @@ use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);

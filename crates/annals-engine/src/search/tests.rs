@@ -923,6 +923,20 @@ fn purging_a_session_leaves_none_of_its_text_in_the_catalogue() {
     assert!(has(SECOND), "other sessions stay");
 }
 
+#[test]
+fn names_are_stored_filtered_and_found_by_filters() {
+    let world = World::new();
+    let line = r#"{"type":"assistant","uuid":"a1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p/zanzibar","gitBranch":"fix/zanzibar","message":{"id":"m","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/k/zanzibar.rs"}}]}}"#;
+    world.write(FIRST, format!("{line}\n"));
+    let (engine, mask) = (world.engine(), Mask("zanzibar"));
+    update_with(&engine, &mask);
+    assert!(!is_in_files_of_index(&world, "zanzibar"));
+    for query in ["branch:fix/zanzibar", "file:/k/zanzibar.rs", "file:zanzibar.rs", "project:/p/zanzibar"] {
+        let answer = engine.search(&Query::parse(query).unwrap(), &mask, &flat()).unwrap();
+        assert_eq!(answer.total, 1, "{query}");
+    }
+}
+
 /// A statement that SQLite refuses says nothing about the file.
 #[test]
 fn no_query_removes_the_index() {

@@ -318,6 +318,7 @@ struct Reader<'u> {
     filter: &'u dyn TextFilter,
     text_limit: usize,
     vocabulary: Vocabulary,
+    names: FilteredNames,
     /// The other fold that the same pass feeds.
     activities: Option<Activities>,
 }
@@ -328,6 +329,7 @@ impl<'u> Reader<'u> {
             filter,
             text_limit: options.text_limit,
             vocabulary: Vocabulary::default(),
+            names: FilteredNames::default(),
             activities: options.feeds_catalog.then(|| Activities::open(engine.home().path())),
         }
     }
@@ -443,6 +445,10 @@ impl DocumentFold {
         let (Some(body), false) = (entry.body(), documents.is_empty()) else { return };
         let setting = Setting::of(entry);
         let offset = entry.at().offset + entry.offset_of(body);
+        let mut name = |name: &str| reader.names.filtered(name, reader.filter);
+        let project = setting.project.as_deref().map(&mut name);
+        let branch = setting.branch.as_deref().map(&mut name);
+        let model = setting.model.as_deref().map(&mut name);
         for document in documents {
             let searched = document::searched_text(&document, reader.filter, reader.text_limit);
             let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
@@ -454,7 +460,11 @@ impl DocumentFold {
             let call = document.call.as_deref();
             let subject = match document.subject {
                 Some(subject) => {
-                    self.calls.open(call, subject.with_paths_from_root(setting.project.as_deref()))
+                    let mut subject = subject.with_paths_from_root(setting.project.as_deref());
+                    for name in subject.files.iter_mut().chain(&mut subject.tool) {
+                        *name = reader.names.filtered(name, reader.filter);
+                    }
+                    self.calls.open(call, subject)
                 }
                 None => self.calls.close(call),
             };
@@ -465,9 +475,9 @@ impl DocumentFold {
                 role: document.role,
                 is_error: document.is_error,
                 subject,
-                project: setting.project.as_deref().map(str::to_owned),
-                branch: setting.branch.as_deref().map(str::to_owned),
-                model: setting.model.as_deref().map(str::to_owned),
+                project: project.clone(),
+                branch: branch.clone(),
+                model: model.clone(),
                 time: setting.time,
                 offset,
                 length: body.bytes().len(),
@@ -554,6 +564,27 @@ impl Subject {
 impl IndexedFile {
     fn is_whole(&self) -> bool {
         !self.state.is_empty()
+    }
+}
+
+/// Names as they may be stored. The same few are repeated in every entry, so that each is filtered once.
+#[derive(Debug, Default)]
+struct FilteredNames(HashMap<String, String>);
+
+impl FilteredNames {
+    /// More names are not remembered at the same time.
+    const MOST: usize = 4_096;
+
+    fn filtered(&mut self, name: &str, filter: &dyn TextFilter) -> String {
+        if let Some(filtered) = self.0.get(name) {
+            return filtered.clone();
+        }
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        let filtered = filter.filter(name).into_owned();
+        self.0.insert(name.to_owned(), filtered.clone());
+        filtered
     }
 }
 
