@@ -937,6 +937,32 @@ fn names_are_stored_filtered_and_found_by_filters() {
     }
 }
 
+#[test]
+fn a_change_inside_a_file_of_the_same_length_is_noticed() {
+    let world = World::new();
+    let lines = |word: &str| {
+        let pad = "tea ".repeat(500);
+        Transcript::session(FIRST)
+            .user("u1", pad.as_str())
+            .user("u2", word)
+            .user("u3", pad.as_str())
+            .to_string()
+    };
+    let path = world.path(FIRST);
+    fs::write(&path, lines("kettle")).unwrap();
+    assert_eq!(world.find("kettle").len(), 1);
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::io::Write::write_all(&mut &file, lines("teapot").as_bytes()).unwrap();
+    file.set_modified(std::time::SystemTime::now() + Duration::from_secs(5)).unwrap();
+    assert_eq!(
+        world.engine().index_status(&Unfiltered).unwrap().behind.bytes,
+        path.metadata().unwrap().len()
+    );
+    assert_eq!(world.find("teapot").len(), 1);
+    assert_eq!(world.search("kettle", &flat()).total, 0);
+    assert_like_new(&world);
+}
+
 /// A statement that SQLite refuses says nothing about the file.
 #[test]
 fn no_query_removes_the_index() {

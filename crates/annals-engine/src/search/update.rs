@@ -242,7 +242,8 @@ struct Work {
 impl Work {
     /// Returns how many bytes have to be read, if the file was not replaced.
     fn bytes(&self) -> u64 {
-        let indexed = self.indexed.as_ref().map(|indexed| indexed.progress.checkpoint);
+        let indexed = self.indexed.as_ref().filter(|indexed| !indexed.is_rewritten(&self.found.state));
+        let indexed = indexed.map(|indexed| indexed.progress.checkpoint);
         let same = indexed.filter(|checkpoint| checkpoint.identity() == self.found.state.identity);
         let length = self.found.state.length;
         same.and_then(|checkpoint| length.checked_sub(checkpoint.offset())).unwrap_or(length)
@@ -340,8 +341,13 @@ impl<'u> Reader<'u> {
         let mut batch = Batch::default();
         for Work { found, indexed } in work {
             let path = &found.file.path;
+            let is_rewritten = indexed.as_ref().is_some_and(|indexed| indexed.is_rewritten(&found.state));
+            let indexed = indexed.filter(|_| !is_rewritten);
             let mut fold = DocumentFold::new(path, indexed.as_ref());
             let mut activity = self.activities.as_ref().map(|activities| activities.load(path));
+            if let Some(activity) = activity.as_mut().filter(|_| is_rewritten) {
+                activity.restart();
+            }
             loop {
                 let start = fold.progress.checkpoint.offset();
                 let mut fed = Fed { fold: &mut fold, reader: &mut self };
@@ -564,6 +570,14 @@ impl Subject {
 impl IndexedFile {
     fn is_whole(&self) -> bool {
         !self.state.is_empty()
+    }
+
+    /// Returns whether a file that was indexed to its end changed without being longer or shorter. Nothing was appended, so that
+    /// something inside of it may be different.
+    fn is_rewritten(&self, state: &FileState) -> bool {
+        let now = spell_state(state);
+        let length = |state: &str| state.split('.').next().map(str::to_owned);
+        self.is_whole() && self.state != now && length(&self.state) == length(&now)
     }
 }
 
