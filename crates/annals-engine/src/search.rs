@@ -310,7 +310,8 @@ pub struct Copy {
     pub entry: Option<String>,
 }
 
-/// A position in what was found. Documents that are indexed later do not change what follows it.
+/// A position in what was found. Documents that are indexed later are on none of the following pages. By time, they change nothing
+/// else; by relevance, they change how rare words are, so that hits close to the position may be shown again or left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchCursor {
     /// The index that was searched.
@@ -364,6 +365,9 @@ pub(crate) fn update(
     let _lock = lock(engine, options.wait)?;
     let path = engine.home().search_index();
     if options.rebuild {
+        // The old one stays if there can be no new one, such as on a full disk.
+        update::try_to_create(&path.with_extension("new.sqlite"))
+            .map_err(|error| Error::index(&path, error))?;
         remove_file(&path);
     }
     let mut updated = update::update(engine, &path, filter, options, progress);

@@ -963,6 +963,21 @@ fn a_change_inside_a_file_of_the_same_length_is_noticed() {
     assert_like_new(&world);
 }
 
+#[test]
+fn an_index_that_cannot_be_made_anew_stays() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    fs::create_dir(world.index().with_extension("new.sqlite")).unwrap();
+    let anew = IndexOptions { rebuild: true, ..IndexOptions::default() };
+    let rebuilt = world.engine().update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(()));
+    assert!(rebuilt.unwrap_err().to_string().contains("search.sqlite"));
+    assert_eq!(world.search("水壺", &flat()).total, 1);
+    fs::remove_dir(world.index().with_extension("new.sqlite")).unwrap();
+    world.engine().update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(())).unwrap();
+    assert_like_new(&world);
+}
+
 /// A statement that SQLite refuses says nothing about the file.
 #[test]
 fn no_query_removes_the_index() {

@@ -174,6 +174,14 @@ fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, 
     index.map(|index| (index, true)).ok_or_else(|| rusqlite::Error::InvalidPath(path.to_owned()))
 }
 
+/// Creates an empty index at a path and removes it again. Fails if that is not possible.
+pub(super) fn try_to_create(path: &Path) -> rusqlite::Result<()> {
+    remove_file(path);
+    let created = Index::open_to_write(path, 0, 0).map(drop);
+    remove_file(path);
+    created
+}
+
 /// Returns how much an index lacks.
 pub(super) fn behind(engine: &Engine, index: Option<&Index>) -> rusqlite::Result<Behind> {
     let indexed = index.map(Index::files).transpose()?.unwrap_or_default();
