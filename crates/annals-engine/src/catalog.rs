@@ -37,6 +37,7 @@ use folder::{Folder, FoundTranscript};
 #[cfg(feature = "search")]
 pub(crate) use loader::Activities;
 use loader::Loader;
+pub(crate) use loader::forget;
 #[cfg(feature = "search")]
 pub(crate) use project::paths_of_project;
 pub(crate) use project::projects;

@@ -33,6 +33,13 @@ pub(crate) fn is_broken(error: &rusqlite::Error) -> bool {
     is_foreign || error.sqlite_error_code().is_some_and(is_unusable)
 }
 
+/// Returns whether a file is no database or a damaged one. Other failures may be those of a statement that a user asked for.
+#[cfg(feature = "search")]
+pub(crate) fn is_damaged(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| matches!(code, ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
 /// Removes a database with the files that SQLite puts beside it.
 pub(crate) fn remove_file(path: &Path) {
     for suffix in ["", "-journal", "-wal", "-shm"] {

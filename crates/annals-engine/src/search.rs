@@ -27,7 +27,7 @@ use annals_transcript::write::fs::Handle;
 use annals_transcript::write::{Access, lock_file};
 use jiff::Zoned;
 
-use crate::database::{is_broken, remove_file};
+use crate::database::{is_broken, is_damaged, remove_file};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
@@ -310,7 +310,8 @@ pub struct Copy {
     pub entry: Option<String>,
 }
 
-/// A position in what was found. Documents that are indexed later do not change what follows it.
+/// A position in what was found. Documents that are indexed later are on none of the following pages. By time, they change nothing
+/// else; by relevance, they change how rare words are, so that hits close to the position may be shown again or left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchCursor {
     /// The index that was searched.
@@ -364,6 +365,9 @@ pub(crate) fn update(
     let _lock = lock(engine, options.wait)?;
     let path = engine.home().search_index();
     if options.rebuild {
+        // The old one stays if there can be no new one, such as on a full disk.
+        update::try_to_create(&path.with_extension("new.sqlite"))
+            .map_err(|error| Error::index(&path, error))?;
         remove_file(&path);
     }
     let mut updated = update::update(engine, &path, filter, options, progress);
@@ -463,7 +467,7 @@ pub(crate) fn search(
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) => {
             Err(Error::new(ErrorKind::OutOfTime))
         }
-        Err(error) if is_broken(&error) => {
+        Err(error) if is_damaged(&error) => {
             remove_damaged(engine, &path);
             Err(Error::new(ErrorKind::NoIndex))
         }

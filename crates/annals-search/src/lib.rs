@@ -31,8 +31,8 @@ pub use columns::{Columns, TOKENIZER};
 pub use date::{DateError, When};
 pub use part::Part;
 pub use query::{
-    Condition, Expression, Filter, FilterError, FtsMatch, MOST_TERMS, MOST_TOKENS, Match, Notice, Query,
-    QueryError, Role, Term,
+    Condition, Expression, Filter, FilterError, FtsMatch, MOST_FILTERS, MOST_TERMS, MOST_TOKENS, Match,
+    Notice, Query, QueryError, Role, Term,
 };
 pub use rank::{Collection, Found, Ranked, TermCount, score};
 pub use snippet::Snippet;

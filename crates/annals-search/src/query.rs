@@ -34,6 +34,9 @@ use crate::tokens::Tokens;
 /// A query has at most so many terms; more are ignored, with a notice.
 pub const MOST_TERMS: usize = 64;
 
+/// A query has at most so many filters; more are ignored, with a notice.
+pub const MOST_FILTERS: usize = 64;
+
 /// The terms of a query have at most so many tokens; more are ignored, with a notice.
 pub const MOST_TOKENS: usize = 256;
 
@@ -99,6 +102,11 @@ pub enum Notice {
     /// The query has too many words; so many terms at its end are ignored or cut.
     TooLong {
         /// How many terms.
+        ignored: usize,
+    },
+    /// The query has too many filters; so many at its end are ignored.
+    TooManyFilters {
+        /// How many filters.
         ignored: usize,
     },
     /// This looks like a filter, but is searched as text.
@@ -225,6 +233,10 @@ impl fmt::Display for Notice {
             Notice::TooLong { ignored } => {
                 write!(formatter, "the query is too long; {ignored} terms are ignored or cut")
             }
+            Notice::TooManyFilters { ignored } => write!(
+                formatter,
+                "the query has more than {MOST_FILTERS} filters; the last {ignored} are ignored"
+            ),
             Notice::UnknownFilter { name, close } => {
                 write!(formatter, "`{name}:` is searched as text; the filter is `{close}:`")
             }

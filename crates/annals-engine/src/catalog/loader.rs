@@ -74,6 +74,13 @@ impl Loader {
     }
 }
 
+/// Removes what the store in a folder has of files, and of those in folders with these paths, with its text.
+pub(crate) fn forget(folder: &Path, paths: &[&Path]) {
+    if let Some(mut store) = store::open(folder) {
+        store.forget(paths);
+    }
+}
+
 /// What was done in transcripts, for a pass over them that feeds other folds as well.
 #[cfg(feature = "search")]
 pub(crate) struct Activities {

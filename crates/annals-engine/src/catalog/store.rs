@@ -38,6 +38,10 @@ pub(super) trait Store: Send {
 
     /// Removes everything that is stored about files.
     fn remove(&mut self, paths: &[&Path]);
+
+    /// Removes everything that is stored about files, and about those in folders with these paths, so that no text of it is left in
+    /// the store.
+    fn forget(&mut self, paths: &[&Path]);
 }
 
 /// Opens the store in a folder. Returns `None` if there can be none; lists are made without it then.

@@ -9,6 +9,7 @@ use annals_search::{Condition, DateError, Filter, Query};
 use jiff::Zoned;
 use rusqlite::Connection;
 
+use super::TextFilter;
 use super::index::{NameKind, part_number, role_number};
 use crate::catalog::FileFilter;
 
@@ -40,23 +41,25 @@ impl Conditions {
         connection: &Connection,
         roots: &[PathBuf],
         now: &Zoned,
+        filter: &dyn TextFilter,
     ) -> Result<Self, Failure> {
         let mut conditions = Self::default();
-        // Positive filters of the same name are alternatives.
-        let mut alternatives: Vec<(&'static str, Vec<String>)> = Vec::new();
-        for filter in query.filters() {
-            let Some(rendered) = render(&filter.condition, connection, now)? else { continue };
-            match (name(&filter.condition), filter.is_negated) {
-                (_, true) => conditions.documents.push(format!("({rendered}) IS NOT TRUE")),
-                ("time", false) => conditions.documents.push(rendered),
-                (name, false) => match alternatives.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, alternatives)) => alternatives.push(rendered),
-                    None => alternatives.push((name, vec![rendered])),
-                },
+        // Filters of the same name are alternatives, except for times. So are negated ones: none of them may hold.
+        let mut groups: Vec<(&'static str, bool, Vec<&Condition>)> = Vec::new();
+        for Filter { condition, is_negated } in query.filters() {
+            let name = name(condition);
+            let is_alternative = name != "time" || *is_negated;
+            match groups.iter_mut().find(|group| is_alternative && (group.0, group.1) == (name, *is_negated))
+            {
+                Some((.., alternatives)) => alternatives.push(condition),
+                None => groups.push((name, *is_negated, vec![condition])),
             }
         }
-        let any = |(_, alternatives): (_, Vec<String>)| format!("({})", alternatives.join(" OR "));
-        conditions.documents.extend(alternatives.into_iter().map(any));
+        for (_, is_negated, alternatives) in groups {
+            let Some(rendered) = render_any(&alternatives, connection, now, filter)? else { continue };
+            let wanted = if is_negated { "IS NOT TRUE" } else { "IS TRUE" };
+            conditions.documents.push(format!("({rendered}) {wanted}"));
+        }
         conditions.files = searched_files(query.filters(), connection, roots)?;
         Ok(conditions)
     }
@@ -112,36 +115,79 @@ pub(super) fn name(condition: &Condition) -> &'static str {
     }
 }
 
-/// Returns a condition in SQL; `None` if it is one on files.
-fn render(condition: &Condition, connection: &Connection, now: &Zoned) -> Result<Option<String>, Failure> {
+/// Returns alternatives of the same name as one condition in SQL; `None` if they are conditions on files. SQLite bounds the depth
+/// of a condition, so the names that any of them wants are one list, however many they are.
+fn render_any(
+    alternatives: &[&Condition],
+    connection: &Connection,
+    now: &Zoned,
+    filter: &dyn TextFilter,
+) -> Result<Option<String>, Failure> {
+    let wanted: Vec<_> =
+        alternatives.iter().filter_map(|condition| WantedName::of(condition, filter)).collect();
+    if let Some(first) = wanted.first() {
+        let is_wanted = |name: &str| wanted.iter().any(|wanted| (wanted.matches)(name));
+        let names = names(connection, first.kind, &is_wanted)?;
+        return Ok(Some(match first.kind {
+            NameKind::File => {
+                format!("EXISTS (SELECT 1 FROM touched WHERE document = d.id AND name IN ({names}))")
+            }
+            NameKind::Tool => format!("d.tool IN ({names})"),
+            NameKind::Branch => format!("d.branch IN ({names})"),
+            NameKind::Model => format!("d.model IN ({names})"),
+            NameKind::Project | NameKind::Root => format!("d.project IN ({names})"),
+        }));
+    }
+    let mut rendered: Vec<String> = Vec::new();
+    for condition in alternatives {
+        let Some(condition) = render(condition, now)? else { return Ok(None) };
+        if !rendered.contains(&condition) {
+            rendered.push(condition);
+        }
+    }
+    Ok(Some(rendered.join(" OR ")))
+}
+
+/// The names that a condition wants.
+struct WantedName {
+    kind: NameKind,
+    matches: Box<dyn Fn(&str) -> bool>,
+}
+
+impl WantedName {
+    /// Returns the names that a condition wants; `None` if it is not about names. The index has filtered names, so that those
+    /// of conditions are filtered, too.
+    fn of(condition: &Condition, filter: &dyn TextFilter) -> Option<Self> {
+        let same = |wanted: &str| {
+            let wanted = filter.filter(wanted).into_owned();
+            Box::new(move |name: &str| name.eq_ignore_ascii_case(&wanted))
+        };
+        let below = |wanted: &str| {
+            let wanted = FileFilter::new(&filter.filter(wanted));
+            Box::new(move |path: &str| wanted.matches(path, None))
+        };
+        let (kind, matches): (_, Box<dyn Fn(&str) -> bool>) = match condition {
+            Condition::Tool(wanted) => (NameKind::Tool, same(wanted)),
+            Condition::Branch(wanted) => (NameKind::Branch, same(wanted)),
+            Condition::Model(wanted) => {
+                let wanted = filter.filter(wanted).to_ascii_lowercase();
+                (NameKind::Model, Box::new(move |model| model.to_ascii_lowercase().contains(&wanted)))
+            }
+            Condition::Project(wanted) => (NameKind::Project, below(wanted)),
+            Condition::File(wanted) => (NameKind::File, below(wanted)),
+            _ => return None,
+        };
+        Some(Self { kind, matches })
+    }
+}
+
+/// Returns a condition in SQL that is not about names; `None` if it is one on files.
+fn render(condition: &Condition, now: &Zoned) -> Result<Option<String>, Failure> {
     let time = |when: &annals_search::When| {
         let time = when.resolve(now).map_err(Failure::Date)?;
         Ok::<_, Failure>(time.as_millisecond())
     };
-    let with_name = |column: &str, kind, is_wanted: &dyn Fn(&str) -> bool| {
-        let names = names(connection, kind, is_wanted)?;
-        Ok::<_, rusqlite::Error>(format!("d.{column} IN ({names})"))
-    };
     Ok(Some(match condition {
-        Condition::Tool(wanted) => {
-            with_name("tool", NameKind::Tool, &|tool| tool.eq_ignore_ascii_case(wanted))?
-        }
-        Condition::Branch(wanted) => {
-            with_name("branch", NameKind::Branch, &|branch| branch.eq_ignore_ascii_case(wanted))?
-        }
-        Condition::Model(wanted) => {
-            let wanted = wanted.to_ascii_lowercase();
-            with_name("model", NameKind::Model, &|model| model.to_ascii_lowercase().contains(&wanted))?
-        }
-        Condition::Project(wanted) => {
-            let wanted = FileFilter::new(wanted);
-            with_name("project", NameKind::Project, &|project| wanted.matches(project, None))?
-        }
-        Condition::File(wanted) => {
-            let wanted = FileFilter::new(wanted);
-            let names = names(connection, NameKind::File, &|file| wanted.matches(file, None))?;
-            format!("EXISTS (SELECT 1 FROM touched WHERE document = d.id AND name IN ({names}))")
-        }
         Condition::Role(role) => format!("d.role = {}", role_number(*role)),
         Condition::In(parts) => {
             format!("d.part IN ({})", joined(parts.iter().map(|part| part_number(*part))))

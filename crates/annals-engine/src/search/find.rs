@@ -52,7 +52,7 @@ pub(super) fn find(
     };
     let roots: Vec<_> = engine.roots().projects().collect();
     let now = now(&start, options);
-    let conditions = match Conditions::of(query, &connection, &roots, &now) {
+    let conditions = match Conditions::of(query, &connection, &roots, &now, filter) {
         Ok(conditions) => conditions,
         Err(filter::Failure::Database(error)) => return Err(error),
         Err(filter::Failure::Date(error)) => {

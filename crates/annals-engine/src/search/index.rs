@@ -37,7 +37,7 @@ use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
@@ -388,10 +388,13 @@ fn writing_connection(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Returns whether SQLite could not write to the folder of a database.
+/// Returns whether SQLite could not write to the folder of a database: it is write-protected, or its disk is full, which is an
+/// error of input and output for the file that processes share.
 fn is_write_protected(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+
     let code = error.sqlite_error_code();
-    code.is_some_and(|code| matches!(code, ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+    code.is_some_and(|code| matches!(code, ReadOnly | CannotOpen | DiskFull | SystemIoFailure))
 }
 
 /// The size of a page of SQLite, and of a page of FTS5, which fits into one with its row.

@@ -896,6 +896,112 @@ fn purging_a_session_leaves_none_of_its_words_in_the_index() {
 }
 
 #[test]
+fn purging_a_session_leaves_none_of_its_text_in_the_catalogue() {
+    let world = World::new();
+    let lines = Transcript::session(FIRST)
+        .user("u1", "the zanzibarprompt")
+        .assistant("a1", |reply| reply.tool("t", "Read", json!({"file_path": "/zanzibarfile"})))
+        .title("the zanzibartitle");
+    world.write(FIRST, &lines);
+    let agents = world.path(FIRST).with_extension("").join("subagents");
+    fs::create_dir_all(&agents).unwrap();
+    fs::write(agents.join("agent-a1.jsonl"), lines.to_string()).unwrap();
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 9, 100_000).unwrap();
+    world.update();
+    let engine = world.engine();
+    let all = crate::ListOptions { all: true, ..crate::ListOptions::default() };
+    assert_eq!(engine.list(&all).sessions.len(), 2);
+    let catalogue = engine.home().path().join("catalog.sqlite");
+    let has =
+        |word: &str| fs::read(&catalogue).unwrap().windows(word.len()).any(|seen| seen == word.as_bytes());
+    assert!(["zanzibarprompt", "zanzibartitle", "zanzibarfile"].into_iter().all(has));
+    let trashed = engine.delete(&engine.session(FIRST.as_ref()).unwrap(), false).unwrap();
+    engine.purge(&trashed).unwrap();
+    for word in ["zanzibar", FIRST] {
+        assert!(!has(word), "{word}");
+    }
+    assert!(has(SECOND), "other sessions stay");
+}
+
+#[test]
+fn names_are_stored_filtered_and_found_by_filters() {
+    let world = World::new();
+    let line = r#"{"type":"assistant","uuid":"a1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p/zanzibar","gitBranch":"fix/zanzibar","message":{"id":"m","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"/k/zanzibar.rs"}}]}}"#;
+    world.write(FIRST, format!("{line}\n"));
+    let (engine, mask) = (world.engine(), Mask("zanzibar"));
+    update_with(&engine, &mask);
+    assert!(!is_in_files_of_index(&world, "zanzibar"));
+    for query in ["branch:fix/zanzibar", "file:/k/zanzibar.rs", "file:zanzibar.rs", "project:/p/zanzibar"] {
+        let answer = engine.search(&Query::parse(query).unwrap(), &mask, &flat()).unwrap();
+        assert_eq!(answer.total, 1, "{query}");
+    }
+}
+
+#[test]
+fn a_change_inside_a_file_of_the_same_length_is_noticed() {
+    let world = World::new();
+    let lines = |word: &str| {
+        let pad = "tea ".repeat(500);
+        Transcript::session(FIRST)
+            .user("u1", pad.as_str())
+            .user("u2", word)
+            .user("u3", pad.as_str())
+            .to_string()
+    };
+    let path = world.path(FIRST);
+    fs::write(&path, lines("kettle")).unwrap();
+    assert_eq!(world.find("kettle").len(), 1);
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::io::Write::write_all(&mut &file, lines("teapot").as_bytes()).unwrap();
+    file.set_modified(std::time::SystemTime::now() + Duration::from_secs(5)).unwrap();
+    assert_eq!(
+        world.engine().index_status(&Unfiltered).unwrap().behind.bytes,
+        path.metadata().unwrap().len()
+    );
+    assert_eq!(world.find("teapot").len(), 1);
+    assert_eq!(world.search("kettle", &flat()).total, 0);
+    assert_like_new(&world);
+}
+
+#[test]
+fn an_index_that_cannot_be_made_anew_stays() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    fs::create_dir(world.index().with_extension("new.sqlite")).unwrap();
+    let anew = IndexOptions { rebuild: true, ..IndexOptions::default() };
+    let rebuilt = world.engine().update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(()));
+    assert!(rebuilt.unwrap_err().to_string().contains("search.sqlite"));
+    assert_eq!(world.search("水壺", &flat()).total, 1);
+    fs::remove_dir(world.index().with_extension("new.sqlite")).unwrap();
+    world.engine().update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(())).unwrap();
+    assert_like_new(&world);
+}
+
+/// A statement that SQLite refuses says nothing about the file.
+#[test]
+fn no_query_removes_the_index() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let filters = |name: &str| (0..5_000).map(|number| format!("{name}:x{number} ")).collect::<String>();
+    for name in ["-tool", "tool", "-file", "file", "-session", "-branch", "-before:1d -role:user -tool"] {
+        let query = format!("kettle {}", filters(name));
+        let _ = world.engine().search(&Query::parse(&query).unwrap(), &Unfiltered, &flat());
+        assert_eq!(world.search("水壺", &flat()).total, 1, "{name}");
+    }
+    // Those that are not written in the query are not bounded.
+    let mut query = Query::parse("kettle").unwrap();
+    for number in 0..5_000 {
+        query.add_filter(annals_search::Condition::Project(format!("/nowhere/{number}")));
+    }
+    assert_eq!(world.engine().search(&query, &Unfiltered, &flat()).unwrap().total, 0);
+    assert_eq!(world.search("水壺", &flat()).total, 1);
+    let error = rusqlite::Connection::open(world.index()).unwrap().prepare("SELECT nothing").unwrap_err();
+    assert!(!is_damaged(&error));
+}
+
+#[test]
 fn forgetting_that_is_killed_can_be_repeated() {
     if is_killed_process() {
         return;

@@ -174,6 +174,14 @@ fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, 
     index.map(|index| (index, true)).ok_or_else(|| rusqlite::Error::InvalidPath(path.to_owned()))
 }
 
+/// Creates an empty index at a path and removes it again. Fails if that is not possible.
+pub(super) fn try_to_create(path: &Path) -> rusqlite::Result<()> {
+    remove_file(path);
+    let created = Index::open_to_write(path, 0, 0).map(drop);
+    remove_file(path);
+    created
+}
+
 /// Returns how much an index lacks.
 pub(super) fn behind(engine: &Engine, index: Option<&Index>) -> rusqlite::Result<Behind> {
     let indexed = index.map(Index::files).transpose()?.unwrap_or_default();
@@ -242,7 +250,8 @@ struct Work {
 impl Work {
     /// Returns how many bytes have to be read, if the file was not replaced.
     fn bytes(&self) -> u64 {
-        let indexed = self.indexed.as_ref().map(|indexed| indexed.progress.checkpoint);
+        let indexed = self.indexed.as_ref().filter(|indexed| !indexed.is_rewritten(&self.found.state));
+        let indexed = indexed.map(|indexed| indexed.progress.checkpoint);
         let same = indexed.filter(|checkpoint| checkpoint.identity() == self.found.state.identity);
         let length = self.found.state.length;
         same.and_then(|checkpoint| length.checked_sub(checkpoint.offset())).unwrap_or(length)
@@ -318,6 +327,7 @@ struct Reader<'u> {
     filter: &'u dyn TextFilter,
     text_limit: usize,
     vocabulary: Vocabulary,
+    names: FilteredNames,
     /// The other fold that the same pass feeds.
     activities: Option<Activities>,
 }
@@ -328,6 +338,7 @@ impl<'u> Reader<'u> {
             filter,
             text_limit: options.text_limit,
             vocabulary: Vocabulary::default(),
+            names: FilteredNames::default(),
             activities: options.feeds_catalog.then(|| Activities::open(engine.home().path())),
         }
     }
@@ -338,8 +349,13 @@ impl<'u> Reader<'u> {
         let mut batch = Batch::default();
         for Work { found, indexed } in work {
             let path = &found.file.path;
+            let is_rewritten = indexed.as_ref().is_some_and(|indexed| indexed.is_rewritten(&found.state));
+            let indexed = indexed.filter(|_| !is_rewritten);
             let mut fold = DocumentFold::new(path, indexed.as_ref());
             let mut activity = self.activities.as_ref().map(|activities| activities.load(path));
+            if let Some(activity) = activity.as_mut().filter(|_| is_rewritten) {
+                activity.restart();
+            }
             loop {
                 let start = fold.progress.checkpoint.offset();
                 let mut fed = Fed { fold: &mut fold, reader: &mut self };
@@ -443,6 +459,10 @@ impl DocumentFold {
         let (Some(body), false) = (entry.body(), documents.is_empty()) else { return };
         let setting = Setting::of(entry);
         let offset = entry.at().offset + entry.offset_of(body);
+        let mut name = |name: &str| reader.names.filtered(name, reader.filter);
+        let project = setting.project.as_deref().map(&mut name);
+        let branch = setting.branch.as_deref().map(&mut name);
+        let model = setting.model.as_deref().map(&mut name);
         for document in documents {
             let searched = document::searched_text(&document, reader.filter, reader.text_limit);
             let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
@@ -454,7 +474,11 @@ impl DocumentFold {
             let call = document.call.as_deref();
             let subject = match document.subject {
                 Some(subject) => {
-                    self.calls.open(call, subject.with_paths_from_root(setting.project.as_deref()))
+                    let mut subject = subject.with_paths_from_root(setting.project.as_deref());
+                    for name in subject.files.iter_mut().chain(&mut subject.tool) {
+                        *name = reader.names.filtered(name, reader.filter);
+                    }
+                    self.calls.open(call, subject)
                 }
                 None => self.calls.close(call),
             };
@@ -465,9 +489,9 @@ impl DocumentFold {
                 role: document.role,
                 is_error: document.is_error,
                 subject,
-                project: setting.project.as_deref().map(str::to_owned),
-                branch: setting.branch.as_deref().map(str::to_owned),
-                model: setting.model.as_deref().map(str::to_owned),
+                project: project.clone(),
+                branch: branch.clone(),
+                model: model.clone(),
                 time: setting.time,
                 offset,
                 length: body.bytes().len(),
@@ -554,6 +578,35 @@ impl Subject {
 impl IndexedFile {
     fn is_whole(&self) -> bool {
         !self.state.is_empty()
+    }
+
+    /// Returns whether a file that was indexed to its end changed without being longer or shorter. Nothing was appended, so that
+    /// something inside of it may be different.
+    fn is_rewritten(&self, state: &FileState) -> bool {
+        let now = spell_state(state);
+        let length = |state: &str| state.split('.').next().map(str::to_owned);
+        self.is_whole() && self.state != now && length(&self.state) == length(&now)
+    }
+}
+
+/// Names as they may be stored. The same few are repeated in every entry, so that each is filtered once.
+#[derive(Debug, Default)]
+struct FilteredNames(HashMap<String, String>);
+
+impl FilteredNames {
+    /// More names are not remembered at the same time.
+    const MOST: usize = 4_096;
+
+    fn filtered(&mut self, name: &str, filter: &dyn TextFilter) -> String {
+        if let Some(filtered) = self.0.get(name) {
+            return filtered.clone();
+        }
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        let filtered = filter.filter(name).into_owned();
+        self.0.insert(name.to_owned(), filtered.clone());
+        filtered
     }
 }
 

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::entry::{self, EntryFolder, MANIFEST, Manifest, Name, Stage};
 use super::{COPY, TrashEntry};
 use crate::belongings::{belongings, size};
-use crate::catalog::listed_title;
+use crate::catalog::{self, listed_title};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, ends};
@@ -52,6 +52,10 @@ pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> 
     #[cfg(feature = "search")]
     crate::search::forget(engine, &trashed.transcript)?;
     let _session = engine.lock_exclusive(&trashed.transcript, &trashed.session)?;
+    let items = engine.entry(trashed)?.manifest.items;
+    let session_folder = trashed.transcript.with_extension("");
+    let paths = items.iter().chain([&trashed.transcript, &session_folder]).map(PathBuf::as_path);
+    catalog::forget(engine.home().path(), &paths.collect::<Vec<_>>());
     engine.discard(trashed)
 }
 

@@ -2,7 +2,7 @@
 
 use super::filter::{self, Condition, Filter};
 use super::term::{Spelling, Term};
-use super::{Expression, MOST_TERMS, MOST_TOKENS, Notice, Query, QueryError};
+use super::{Expression, MOST_FILTERS, MOST_TERMS, MOST_TOKENS, Notice, Query, QueryError};
 
 /// Deeper parentheses are text. FTS5 limits the depth of expressions.
 const DEEPEST: usize = 8;
@@ -24,10 +24,14 @@ pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
         terms: 0,
         tokens: 0,
         ignored_terms: 0,
+        ignored_filters: 0,
     };
     let expression = parser.alternatives(0)?;
     if parser.ignored_terms > 0 {
         parser.notices.push(Notice::TooLong { ignored: parser.ignored_terms });
+    }
+    if parser.ignored_filters > 0 {
+        parser.notices.push(Notice::TooManyFilters { ignored: parser.ignored_filters });
     }
     if expression.is_none() && parser.filters.is_empty() {
         return Err(QueryError::NoWords);
@@ -43,6 +47,7 @@ struct Parser<'q> {
     terms: usize,
     tokens: usize,
     ignored_terms: usize,
+    ignored_filters: usize,
 }
 
 /// What stands next in a query.
@@ -116,7 +121,11 @@ impl<'q> Parser<'q> {
             let value = if self.rest.starts_with(QUOTES) { self.quoted() } else { self.word(depth) };
             if !value.trim().is_empty() {
                 let condition = Condition::parse(name, value).map_err(QueryError::Filter)?;
-                self.filters.push(Filter { condition, is_negated });
+                if self.filters.len() < MOST_FILTERS {
+                    self.filters.push(Filter { condition, is_negated });
+                } else {
+                    self.ignored_filters += 1;
+                }
                 return Ok(Item::Other);
             }
             self.notice(Notice::EmptyFilter(name));

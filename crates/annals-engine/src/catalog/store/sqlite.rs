@@ -29,7 +29,7 @@ use columns::{Key, path_bytes};
 use table::{RowReader, Table};
 
 /// The version of the layout. A file of another version is removed.
-const VERSION: i64 = 16;
+const VERSION: i64 = 17;
 
 const FACTS: Table<Facts> = Table { name: "facts", columns: columns::FACTS };
 const ACTIVITY: Table<FileFold<Activity>> = Table { name: Activity::NAME, columns: columns::ACTIVITY };
@@ -116,6 +116,25 @@ impl Store for SqliteStore {
             Ok(())
         });
     }
+
+    fn forget(&mut self, paths: &[&Path]) {
+        self.change(|transaction| {
+            for table in [FACTS.name, ACTIVITY.name] {
+                // Paths are bytes, and so are their beginnings.
+                let sql = format!("DELETE FROM {table} WHERE path = ?1 OR substr(path, 1, length(?2)) = ?2");
+                let mut delete = transaction.prepare(&sql)?;
+                for path in paths {
+                    let folder = path.join("");
+                    delete.execute(params![path_bytes(path), path_bytes(&folder)])?;
+                }
+            }
+            Ok(())
+        });
+        // Everything is derived from transcripts, so that the file may go if a row in it could not.
+        if self.is_disabled.get() {
+            remove_file(&self.path);
+        }
+    }
 }
 
 impl SqliteStore {
@@ -140,6 +159,8 @@ impl SqliteStore {
         // Takes effect when the file is created: fewer and larger pages are written faster.
         connection.pragma_update(None, "page_size", 16 * 1024)?;
         connection.pragma_update(None, "synchronous", "OFF")?;
+        // What was removed or replaced is overwritten.
+        connection.pragma_update(None, "secure_delete", true)?;
         if version(&connection)? == 0 {
             create_tables(&mut connection)?;
         }
