@@ -82,7 +82,7 @@ pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
 pub use replaced::ReplacedResult;
 pub use report::Report;
-pub use resume::Resumption;
+pub use resume::{ResumeFolder, Resumption};
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;
 #[cfg(feature = "search")]

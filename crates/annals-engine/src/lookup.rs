@@ -3,7 +3,8 @@
 //! A name is tried in this order, and the first way that finds something decides: `latest`, an id, the beginning of an id, a title;
 //! for commands that take agents, the id of an agent or the beginning of it. Commands that only read also accept what a person
 //! remembers: a title in another case, a part of a title, words of the first prompt. A command that changes a session never
-//! guesses: there, the same sessions are only suggested.
+//! guesses: there, the same sessions are only suggested, and the beginning of one id that is the title of another session is
+//! ambiguous.
 
 mod remembered;
 
@@ -26,6 +27,13 @@ use crate::labels::own_target;
 /// The shortest beginning of an id that names a session.
 pub(crate) const SHORTEST_PREFIX: usize = 4;
 
+/// What a command does with the session that it names.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    Read,
+    Change,
+}
+
 pub(crate) fn select(engine: &Engine, selector: &OsStr) -> Result<Selection, Error> {
     let mut found = Selection::default();
     // The folder with the side files of a session has its name.
@@ -39,7 +47,12 @@ pub(crate) fn select(engine: &Engine, selector: &OsStr) -> Result<Selection, Err
 }
 
 pub(crate) fn session(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
-    find_session(engine, selector).map_err(|error| explain_agent(engine, selector, error))
+    exactly_named(engine, selector, Use::Read)
+}
+
+/// Returns the session with exactly a name.
+fn exactly_named(engine: &Engine, selector: &OsStr, intent: Use) -> Result<TranscriptFile, Error> {
+    find_session(engine, selector, intent).map_err(|error| explain_agent(engine, selector, error))
 }
 
 pub(crate) fn session_to_read(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
@@ -53,7 +66,7 @@ pub(crate) fn transcript(engine: &Engine, selector: &OsStr) -> Result<Transcript
 
 /// Returns the session or the agent with exactly a name.
 fn session_or_agent(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
-    match find_session(engine, selector) {
+    match find_session(engine, selector, Use::Read) {
         Err(error) if !error.candidates().is_empty() => {
             Err(error.or_agents(&agents_named(engine, &selector.to_string_lossy())))
         }
@@ -96,13 +109,13 @@ pub(crate) fn agent_with_id(
 }
 
 /// Finds a session by its file or its name.
-fn find_session(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
+fn find_session(engine: &Engine, selector: &OsStr, intent: Use) -> Result<TranscriptFile, Error> {
     let path = Path::new(selector);
     if path.is_file() {
         return Ok(TranscriptFile::at(path));
     }
     let named = selector.to_str().ok_or_else(|| not_found(&selector.to_string_lossy()));
-    match named.and_then(|name| session_named(engine, name)) {
+    match named.and_then(|name| session_named(engine, name, intent)) {
         // A session comes before a folder: its side files lie in one of the same name.
         Err(error) if error.is_not_found() && path.exists() => Ok(TranscriptFile::at(path)),
         Err(error) if error.is_not_found() && looks_like_a_path(path) => {
@@ -174,9 +187,9 @@ fn prefer_project(engine: &Engine, paths: &mut Vec<PathBuf>, project: &Path) {
 }
 
 pub(crate) fn session_to_change(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
-    match find_session(engine, selector) {
+    match find_session(engine, selector, Use::Change) {
         Err(error) if error.is_not_found() && engine.finish_interrupted(&selector.to_string_lossy())? => {
-            find_session(engine, selector)
+            find_session(engine, selector, Use::Change)
         }
         Err(error) => {
             let error = explain_agent(engine, selector, error);
@@ -191,22 +204,27 @@ pub(crate) fn session_to_record(engine: &Engine, selector: Option<&OsStr>) -> Re
     if let Some(id) = selector.to_str().filter(|id| is_session_id(id)) {
         return Ok(id.to_owned());
     }
-    let file = engine.session(selector).map_err(|error| remembered::with_nearest(engine, selector, error))?;
+    let file = exactly_named(engine, selector, Use::Change)
+        .map_err(|error| remembered::with_nearest(engine, selector, error))?;
     Ok(own_target(&file)?.session_id().to_owned())
 }
 
-/// Finds a session by `latest`, its id, the beginning of its id, or its title, in this order.
-fn session_named(engine: &Engine, selector: &str) -> Result<TranscriptFile, Error> {
+/// Finds a session by `latest`, its id, the beginning of its id, or its title, in this order. A session is only changed if the
+/// beginning of its id is not the title of another one: who typed it may mean either.
+fn session_named(engine: &Engine, selector: &str, intent: Use) -> Result<TranscriptFile, Error> {
     if selector == "latest" {
         return latest_session(engine).ok_or_else(|| not_found(selector));
     }
     let mut found = sessions_with_id(engine, selector);
-    if found.is_empty() && selector.len() >= SHORTEST_PREFIX {
+    let is_id = !found.is_empty();
+    if !is_id && selector.len() >= SHORTEST_PREFIX {
         found = engine.sessions();
         found.retain(|file| file.session.as_ref().is_some_and(|id| id.starts_with(selector)));
     }
-    if found.is_empty() {
-        found = sessions_with_title(engine, selector);
+    if !is_id && (found.is_empty() || intent == Use::Change) {
+        let mut titled = sessions_with_title(engine, selector);
+        titled.retain(|file| found.iter().all(|other| other.path != file.path));
+        found.extend(titled);
     }
     match &found[..] {
         [] => Err(not_found(selector)),

@@ -23,14 +23,27 @@ use crate::roots::Roots;
 pub struct Resumption {
     /// The session.
     pub session: String,
-    /// The folder in which Claude Code finds the session; `None` if the transcript names none.
-    pub folder: Option<PathBuf>,
+    /// The folder in which Claude Code finds the session.
+    pub folder: ResumeFolder,
     /// The config folder of the session, if Claude Code would use another one by itself.
     pub config: Option<PathBuf>,
     /// Why Claude Code would not resume the session.
     pub obstacle: Option<Obstacle>,
     /// The Claude Code that has the session open.
     pub open_in: Option<LiveWriter>,
+}
+
+/// From which folder Claude Code finds a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResumeFolder {
+    /// The folder whose project has the transcript. It need not exist any more.
+    Own(PathBuf),
+    /// The transcript lies in the project of another folder than this one, which is the first that it names: Claude Code would
+    /// not find the session from here.
+    Elsewhere(PathBuf),
+    /// The transcript names no folder by an absolute path of this system.
+    Unknown,
 }
 
 pub(crate) fn resumption(engine: &Engine, file: &TranscriptFile) -> Result<Resumption, Error> {
@@ -52,22 +65,30 @@ pub(crate) fn resumption(engine: &Engine, file: &TranscriptFile) -> Result<Resum
 
 /// Returns the folder whose project has the transcript. The session may have begun in a folder below it, or gone on to another
 /// one; then a later entry names it.
-fn folder(engine: &Engine, file: &TranscriptFile) -> Result<Option<PathBuf>, Error> {
+fn folder(engine: &Engine, file: &TranscriptFile) -> Result<ResumeFolder, Error> {
+    // A relative path would mean another folder wherever it is used.
+    let is_usable = |path: &String| Path::new(path).is_absolute();
     let row = engine.session_row(file)?;
-    let first = row.project_path();
-    let is_it = |path: &str| folder_name(path) == row.project_key;
-    if first.as_deref().is_none_or(is_it) {
-        return Ok(first.map(PathBuf::from));
+    let is_own = |path: &String| folder_name(path) == row.project_key;
+    let first = row.project_path().filter(is_usable);
+    if let Some(own) = first.clone().filter(is_own) {
+        return Ok(ResumeFolder::Own(own.into()));
     }
     let failed = |source| Error::read(&file.path, source);
     let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
     while let Some(entry) = reader.read().map_err(failed)? {
         let folder = entry.view::<User>().and_then(|user| user.cwd().map(Cow::into_owned));
-        if let Some(folder) = folder.filter(|folder| is_it(folder)) {
-            return Ok(Some(folder.into()));
+        if let Some(own) = folder.filter(is_usable).filter(is_own) {
+            return Ok(ResumeFolder::Own(own.into()));
         }
     }
-    Ok(first.map(PathBuf::from))
+    let Some(first) = first.map(PathBuf::from) else { return Ok(ResumeFolder::Unknown) };
+    // Claude Code resolves the links of the folder that it is started in.
+    let resolved = first.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned));
+    Ok(match resolved.filter(is_own) {
+        Some(_) => ResumeFolder::Own(first),
+        None => ResumeFolder::Elsewhere(first),
+    })
 }
 
 /// Returns the config folder of a transcript, unless Claude Code uses it by itself.
@@ -105,16 +126,29 @@ mod tests {
         )
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_folder_is_the_one_whose_project_has_the_transcript() {
         let folder = |lines: &[String]| {
             let lines: Vec<_> = lines.iter().map(String::as_str).collect();
-            of(&lines).folder.unwrap().to_string_lossy().into_owned()
+            of(&lines).folder
         };
-        assert_eq!(folder(&[user("a", "null", "/src/tea")]), "/src/tea");
-        assert_eq!(folder(&[user("a", "null", "/src/tea/pot/lid")]), "/src/tea");
-        assert_eq!(folder(&[user("a", "null", "/elsewhere"), user("b", r#""a""#, "/src/tea")]), "/src/tea");
-        assert_eq!(folder(&[user("a", "null", "/elsewhere")]), "/elsewhere");
+        let own = ResumeFolder::Own("/src/tea".into());
+        assert_eq!(folder(&[user("a", "null", "/src/tea")]), own);
+        assert_eq!(folder(&[user("a", "null", "/src/tea/pot/lid")]), own);
+        assert_eq!(folder(&[user("a", "null", "/elsewhere"), user("b", r#""a""#, "/src/tea")]), own);
+        let elsewhere = ResumeFolder::Elsewhere("/elsewhere".into());
+        assert_eq!(folder(&[user("a", "null", "/elsewhere")]), elsewhere);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_is_no_absolute_path_is_not_used() {
+        for cwd in ["-", "src/tea", "~", r"-src\\tea", r"C:\\src\\tea", "-src-tea"] {
+            assert_eq!(of(&[&user("a", "null", cwd)]).folder, ResumeFolder::Unknown, "{cwd}");
+        }
+        let later = [user("a", "null", "-"), user("b", r#""a""#, "/src/tea")];
+        assert_eq!(of(&[&later[0], &later[1]]).folder, ResumeFolder::Own("/src/tea".into()));
     }
 
     #[test]

@@ -60,20 +60,54 @@ impl Failure {
     }
 
     /// A session has no folder in which Claude Code would find it.
-    pub(crate) fn no_folder(session: &str) -> Self {
-        let hint = format!("`annals show {session}` prints what is in it");
-        Self::usage("the session does not say which folder it belongs to", &hint)
+    pub(crate) fn no_folder(session: &str, transcript: &Path) -> Self {
+        let hint = format!("{}; `annals show {session}` prints the session", copying_helps(transcript, None));
+        Self::usage("the session names no folder by an absolute path of this system", &hint)
+    }
+
+    /// Claude Code would look for a session in another project than the one that has it.
+    pub(crate) fn folder_elsewhere(folder: &Path, transcript: &Path) -> Self {
+        let project = transcript.parent().and_then(Path::file_name).unwrap_or_default();
+        let text = format!(
+            "Claude Code would not find the session: it lies in the project {}, and the folder that it names has another one: {}",
+            clean(&project.to_string_lossy()),
+            clean(&folder.to_string_lossy())
+        );
+        let hint = format!(
+            "{}; `--force` starts Claude Code in that folder all the same",
+            copying_helps(transcript, Some(folder))
+        );
+        Self::usage(&text, &hint)
     }
 
     /// The folder of a session was deleted or moved.
     pub(crate) fn folder_gone(folder: &Path, session: &str) -> Self {
-        let folder = clean(&folder.to_string_lossy()).into_owned();
+        let create =
+            exact_word(folder).map(|folder| format!(", or make an empty one with `mkdir -p {folder}`"));
         let hint = format!(
-            "Claude Code finds a session only from its own folder: bring the folder back, or make an empty one with `mkdir -p {}`, \
-             and try again; `annals show {session}` prints the session",
-            shell_words::quote(&folder)
+            "Claude Code finds a session only from its own folder: bring the folder back{}, and try again; `annals show \
+             {session}` prints the session",
+            create.unwrap_or_default()
         );
-        Self::usage(&format!("the folder of the session is gone: {folder}"), &hint)
+        Self::usage(
+            &format!("the folder of the session is gone: {}", clean(&folder.to_string_lossy())),
+            &hint,
+        )
+    }
+
+    /// Something else is in the place of the folder of a session.
+    pub(crate) fn not_a_folder(path: &Path, session: &str) -> Self {
+        let hint = format!(
+            "Claude Code finds a session only from its own folder; `annals show {session}` prints the session"
+        );
+        let path = path.to_string_lossy();
+        Self::usage(&format!("what the session names as its folder is not a folder: {}", clean(&path)), &hint)
+    }
+
+    /// A command cannot be shown exactly without harm to the terminal.
+    pub(crate) fn harmful_command() -> Self {
+        let hint = "write it to a file or a pipe, or take `--json`, which escapes them";
+        Self::usage("the command has control characters, which are not printed on a terminal", hint)
     }
 
     /// There is no session of the current folder.
@@ -377,6 +411,21 @@ impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         io::Error::from(error).into()
     }
+}
+
+/// Says how a session comes to a folder in which Claude Code resumes it.
+fn copying_helps(transcript: &Path, folder: Option<&Path>) -> String {
+    let transcript = exact_word(transcript).unwrap_or_else(|| "TRANSCRIPT".to_owned());
+    let folder = folder.and_then(exact_word).unwrap_or_else(|| "DIR".to_owned());
+    format!(
+        "`annals hydrate {transcript} --project {folder}` copies it to the project of that folder, where Claude Code resumes the copy"
+    )
+}
+
+/// Returns a path as a word for a shell; `None` if it cannot be printed as it is.
+fn exact_word(path: &Path) -> Option<String> {
+    let path = path.to_str().filter(|path| clean(path) == *path)?;
+    Some(shell_words::quote(path).into_owned())
 }
 
 #[cfg(test)]

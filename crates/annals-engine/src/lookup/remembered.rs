@@ -203,6 +203,33 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_an_id_that_is_a_title_changes_nothing() {
+        let (home, engine) = scratch();
+        let title = |id: &str, title: &str| {
+            let line = format!("{{\"type\":\"custom-title\",\"customTitle\":\"{title}\"}}\n");
+            let path = home.path().join(format!("projects/-src/{id}.jsonl"));
+            std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + &line).unwrap();
+        };
+        title(IDS[2], "1111");
+        for error in [
+            engine.session_to_change("1111".as_ref()).unwrap_err(),
+            engine.session_to_record(Some("1111".as_ref())).unwrap_err(),
+        ] {
+            let mut both: Vec<_> = error.candidates().iter().map(|one| one.session.as_str()).collect();
+            both.sort_unstable();
+            assert_eq!(both, [IDS[0], IDS[2]]);
+        }
+        // A longer beginning, an id and a command that only reads are clear.
+        assert!(engine.session_to_change("11111".as_ref()).is_ok());
+        title(IDS[2], IDS[0]);
+        let named = engine.session_to_change(IDS[0].as_ref()).unwrap();
+        assert_eq!(named.session.as_deref(), Some(IDS[0]));
+        title(IDS[0], "1111");
+        assert!(engine.session_to_change("1111".as_ref()).is_ok(), "both mean one session");
+        assert_eq!(found(&engine, "1111").as_deref(), Some("1"));
+    }
+
+    #[test]
     fn a_misspelt_name_gets_suggestions() {
         let (_home, engine) = scratch();
         let nearest = |name: &str| {

@@ -46,6 +46,7 @@ fn requests() -> Vec<(&'static str, Value)> {
             ("history/read", json!({})),
             ("history/turns", json!({})),
             ("history/tools", json!({})),
+            ("history/session", json!({})),
             ("history/stats", json!({})),
             ("history/agents", json!({})),
             ("history/files", json!({})),

@@ -13,7 +13,8 @@ pub(crate) struct Resume {
     /// Print the command, quoted for the shell, and do not run it
     #[arg(long)]
     pub(crate) print: bool,
-    /// Continue although another Claude Code has the session open: both write to the same file
+    /// Continue although another Claude Code has the session open, and both write to the same file, or although the session lies
+    /// in the project of another folder than the one that it names
     #[arg(long)]
     pub(crate) force: bool,
     /// Arguments for Claude Code, such as a prompt or `--model NAME`

@@ -2,6 +2,7 @@
 //!
 //! A script asks annals itself at every completion, so it never has to be installed again.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,12 +10,14 @@ use std::process::ExitCode;
 
 use annals_api::Masking;
 use annals_engine::{Engine, Home, ListOptions, Roots, SessionRow};
+use annals_transcript::project::is_session_id;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
+use jiff::Timestamp;
 
 use crate::args::Completions;
 use crate::failure::Failure;
-use crate::output::{self, clean, cut};
+use crate::output::{self, ago, clean, cut, cut_start};
 
 /// The variable with which a script asks for completions.
 pub(crate) const VARIABLE: &str = "_ANNALS_COMPLETE";
@@ -23,6 +26,8 @@ pub(crate) const VARIABLE: &str = "_ANNALS_COMPLETE";
 const MOST: usize = 50;
 /// The longest title that is shown beside an id, in columns.
 const LONGEST_TITLE: usize = 60;
+/// The longest project that is shown beside an id, in columns.
+const LONGEST_PROJECT: usize = 28;
 
 /// Prints the script of a shell.
 pub(crate) fn run(args: &Completions) -> Result<ExitCode, Failure> {
@@ -34,7 +39,9 @@ pub(crate) fn run(args: &Completions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the sessions whose id or title begins with a text, most recent first: titles if the text can be no id.
+/// Returns the sessions whose id, title or a word of the title begins with a text, most recent first.
+///
+/// Only ids are offered: bash inserts a candidate as it is, so a title would become part of the command.
 pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let words: Vec<_> = std::env::args_os().collect();
@@ -44,25 +51,47 @@ pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let engine = Engine::open(roots, Home::from_environment());
     // Rules that are wrong mask nothing, so no titles are shown.
     let masking = Masking::with_rules_in(engine.home().path()).ok();
-    output::mask::set_up(Some(masking.clone().unwrap_or_default()));
-    let title = |row: &SessionRow| {
-        let title = row.facts.title.as_ref().filter(|_| masking.is_some())?;
-        Some(clean(&output::one_line(&output::without_escapes(&title.text))).into_owned())
-    };
+    let may_describe = masking.is_some();
+    output::mask::set_up(Some(masking.unwrap_or_default()));
     // An empty text needs only the most recent sessions, which is fast without a catalogue, too.
     let limit = current.is_empty().then_some(MOST);
     let rows = engine.list(&ListOptions { limit, ..ListOptions::default() }).sessions;
-    let is_id = |row: &&SessionRow| row.file.session.as_deref().is_some_and(|id| id.starts_with(current));
-    let ids = rows.iter().filter(is_id).filter_map(|row| {
-        let help = title(row).map(|title| cut(&title, LONGEST_TITLE).into());
-        Some(CompletionCandidate::new(row.file.session.as_deref()?).help(help))
-    });
     let lower = current.to_lowercase();
-    let titles = rows
-        .iter()
-        .filter_map(&title)
-        .filter(|title| !current.is_empty() && title.to_lowercase().starts_with(&lower));
-    ids.chain(titles.map(CompletionCandidate::new)).take(MOST).collect()
+    let mut seen = HashSet::new();
+    let matching = rows.iter().filter_map(|row| {
+        let id = row.file.session.as_deref().filter(|id| is_session_id(id))?;
+        let title = may_describe.then(|| title(row));
+        let is_meant = id.starts_with(current) || title.as_ref().is_some_and(|title| is_named(title, &lower));
+        // A session may have copies in several projects.
+        (is_meant && seen.insert(id)).then(|| {
+            let help = title.map(|title| description(row, &title).into());
+            CompletionCandidate::new(id).help(help)
+        })
+    });
+    matching.take(MOST).collect()
+}
+
+/// Returns the title of a session on one line; nothing if it has none.
+fn title(row: &SessionRow) -> String {
+    let title = row.facts.title.as_ref().map(|title| &*title.text).unwrap_or_default();
+    clean(&output::one_line(&output::without_escapes(title))).into_owned()
+}
+
+/// Returns whether a title or one of its words begins with a text in lower case.
+fn is_named(title: &str, lower: &str) -> bool {
+    let title = title.to_lowercase();
+    let mut words = title.split(|character: char| !character.is_alphanumeric());
+    title.starts_with(lower) || words.any(|word| word.starts_with(lower))
+}
+
+/// Returns what shells show beside an id: the title, the project and the age of the session, without characters that mean
+/// something to a shell.
+fn description(row: &SessionRow, title: &str) -> String {
+    let title = cut(if title.is_empty() { "(untitled)" } else { title }, LONGEST_TITLE);
+    let project = row.project_path().map(|project| cut_start(&clean(&project), LONGEST_PROJECT));
+    let age = row.facts.updated_at.map(|time| ago(time, Timestamp::now()));
+    let parts: Vec<_> = [Some(title), project, age].into_iter().flatten().collect();
+    parts.join(" · ").replace(['\'', '"', '`', '$', '\\', char::REPLACEMENT_CHARACTER], "")
 }
 
 /// Returns the config folders that `--root` names among the words of a command line.

@@ -1,12 +1,14 @@
 //! `annals resume`: continues a session in Claude Code.
 
+use std::borrow::Cow;
 use std::env;
-use std::ffi::OsString;
-use std::io::Write;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use annals_engine::{ArchiveFilter, Engine, ListOptions, Resumption, TranscriptFile};
+use annals_api::has_harmful;
+use annals_engine::{ArchiveFilter, Engine, ListOptions, ResumeFolder, Resumption, TranscriptFile};
 use annals_proto::ResumeCommand;
 
 use super::choose;
@@ -24,7 +26,7 @@ pub(crate) fn run(engine: &Engine, args: &Resume, global: &Global) -> Result<Exi
         None => choose::recent(engine, sessions_here()?, global)?,
     };
     let resumption = engine.resumption(&file)?;
-    let folder = ensure_possible(&resumption, args)?;
+    let folder = ensure_possible(&resumption, &file, args)?;
     let call = Call::new(&resumption, folder, args)?;
     if args.print || global.json {
         return call.print(global.json);
@@ -54,7 +56,11 @@ fn sessions_here() -> Result<ListOptions, Failure> {
 }
 
 /// Fails if Claude Code would not continue a session, with what helps; returns the folder in which it does.
-fn ensure_possible<'a>(resumption: &'a Resumption, args: &Resume) -> Result<&'a Path, Failure> {
+fn ensure_possible<'a>(
+    resumption: &'a Resumption,
+    file: &TranscriptFile,
+    args: &Resume,
+) -> Result<&'a Path, Failure> {
     let session = &resumption.session;
     if let Some(obstacle) = &resumption.obstacle {
         return Err(Failure::not_resumable(&obstacle.to_string()).with_hint(format!(
@@ -64,10 +70,18 @@ fn ensure_possible<'a>(resumption: &'a Resumption, args: &Resume) -> Result<&'a 
     if let Some(writer) = resumption.open_in.as_ref().filter(|_| !args.fork && !args.force) {
         return Err(Failure::open_elsewhere(*writer, session));
     }
-    match &resumption.folder {
-        None => Err(Failure::no_folder(session)),
-        Some(folder) if !folder.is_dir() => Err(Failure::folder_gone(folder, session)),
-        Some(folder) => Ok(folder),
+    let folder = match &resumption.folder {
+        ResumeFolder::Own(folder) => folder,
+        ResumeFolder::Elsewhere(folder) if args.force => folder,
+        ResumeFolder::Elsewhere(folder) => return Err(Failure::folder_elsewhere(folder, &file.path)),
+        _ => return Err(Failure::no_folder(session, &file.path)),
+    };
+    if folder.is_dir() {
+        Ok(folder)
+    } else if folder.exists() {
+        Err(Failure::not_a_folder(folder, session))
+    } else {
+        Err(Failure::folder_gone(folder, session))
     }
 }
 
@@ -89,22 +103,23 @@ impl<'a> Call<'a> {
         Ok(Self { folder, config: resumption.config.as_deref(), words })
     }
 
-    /// Prints the command as a shell reads it, or as JSON.
+    /// Prints the command as a shell reads it, or as JSON. It is exact, so nothing in it is masked: the folder and the arguments
+    /// are the user's own.
     fn print(&self, json: bool) -> Result<ExitCode, Failure> {
         let mut out = output::stdout();
-        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         if json {
             let command = ResumeCommand {
                 folder: self.folder.into(),
                 config: self.config.map(Into::into),
-                command: words,
+                command: self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             };
-            // The arguments are the user's own.
             output::json_line_as_is(&mut out, &command)?;
         } else {
-            let folder = self.folder.to_string_lossy();
-            let config = self.config.map(Path::to_string_lossy);
-            writeln!(out, "{}", output::clean(&shell_line(&folder, config.as_deref(), &words)))?;
+            let line = shell_line(self.folder, self.config, &self.words);
+            if has_harmful(&line) && io::stdout().is_terminal() {
+                return Err(Failure::harmful_command());
+            }
+            writeln!(out, "{line}")?;
         }
         out.flush()?;
         Ok(ExitCode::SUCCESS)
@@ -156,15 +171,41 @@ fn claude_code() -> Result<Vec<OsString>, Failure> {
 }
 
 /// Returns a line for the shell of the system: a POSIX shell, or PowerShell on Windows.
-fn shell_line(folder: &str, config: Option<&str>, words: &[String]) -> String {
+fn shell_line(folder: &Path, config: Option<&Path>, words: &[OsString]) -> String {
+    let quoted = if cfg!(windows) { quoted_for_powershell } else { quoted_for_posix };
+    let folder = quoted(folder.as_os_str());
+    let config = config.map(|config| quoted(config.as_os_str()));
+    let words = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     if cfg!(windows) {
-        let quoted = |word: &str| format!("'{}'", word.replace('\'', "''"));
-        let config = config.map(|config| format!("$env:{CONFIG} = {}; ", quoted(config))).unwrap_or_default();
-        let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-        return format!("cd {}; {config}& {}", quoted(folder), words.join(" "));
+        let config = config.map(|config| format!("$env:{CONFIG} = {config}; ")).unwrap_or_default();
+        format!("Set-Location -LiteralPath {folder}; {config}& {words}")
+    } else {
+        let config = config.map(|config| format!("{CONFIG}={config} ")).unwrap_or_default();
+        format!("cd -- {folder} && {config}{words}")
     }
-    let config = config.map(|config| format!("{CONFIG}={} ", shell_words::quote(config))).unwrap_or_default();
-    format!("cd {} && {config}{}", shell_words::quote(folder), shell_words::join(words))
+}
+
+/// Returns a word for a POSIX shell. Words that are not UTF-8, and those with characters that would harm a terminal, are spelt
+/// in ASCII, as `$'…'`.
+fn quoted_for_posix(word: &OsStr) -> String {
+    if let Some(word) = word.to_str().filter(|word| !has_harmful(word)) {
+        return shell_words::quote(word).into_owned();
+    }
+    let spelt = |byte: &u8| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        // Three octal digits end by themselves; hexadecimal ones would go on with the next character in some shells.
+        _ => format!("\\{byte:03o}"),
+    };
+    format!("$'{}'", word.as_encoded_bytes().iter().map(spelt).collect::<String>())
+}
+
+/// Returns a word for PowerShell, which takes typographic quotes for plain ones.
+fn quoted_for_powershell(word: &OsStr) -> String {
+    let is_quote = |character: char| matches!(character, '\'' | '\u{2018}'..='\u{201b}');
+    let word: Cow<'_, str> = word.to_string_lossy();
+    let doubled = |character: char| std::iter::repeat_n(character, if is_quote(character) { 2 } else { 1 });
+    format!("'{}'", word.chars().flat_map(doubled).collect::<String>())
 }
 
 #[cfg(test)]
@@ -174,12 +215,40 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_printed_command_survives_a_shell() {
-        let words = ["claude", "--resume", "3e11", "don't; \"stop\" $HOME"].map(str::to_owned);
-        let line = shell_line("/home/mia/茶 & 水", Some("/tmp/con fig"), &words);
+        let words = ["claude", "--resume", "3e11", "don't; \"stop\" $HOME"].map(OsString::from);
+        let line = shell_line(Path::new("/home/mia/茶 & 水"), Some(Path::new("/tmp/con fig")), &words);
         assert_eq!(
             line,
-            r#"cd '/home/mia/茶 & 水' && CLAUDE_CONFIG_DIR='/tmp/con fig' claude --resume 3e11 'don'\''t; "stop" $HOME'"#
+            r#"cd -- '/home/mia/茶 & 水' && CLAUDE_CONFIG_DIR='/tmp/con fig' claude --resume 3e11 'don'\''t; "stop" $HOME'"#
         );
-        assert_eq!(shell_line("/src", None, &words[..3]), "cd /src && claude --resume 3e11");
+        assert_eq!(shell_line(Path::new("/src"), None, &words[..3]), "cd -- /src && claude --resume 3e11");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn bash_reads_every_quoted_word_as_it_was() {
+        use std::os::unix::ffi::OsStringExt;
+
+        for word in [
+            &b"two\nlines\n"[..],
+            b"\x1b]0;title\x07 'quoted' \\n $(id) 7",
+            "\u{202e}茶 \u{200b}1".as_bytes(),
+            b"\xff\xfe1 not UTF-8",
+            b"",
+            b"-",
+        ] {
+            let word = OsString::from_vec(word.to_vec());
+            let quoted = quoted_for_posix(&word);
+            assert!(!has_harmful(&quoted), "{quoted}");
+            let output =
+                std::process::Command::new("bash").arg("-c").arg(format!("printf %s {quoted}")).output();
+            let read = OsString::from_vec(output.unwrap().stdout);
+            assert_eq!(read, word, "{quoted}");
+        }
+    }
+
+    #[test]
+    fn typographic_quotes_do_not_end_a_word_of_powershell() {
+        assert_eq!(quoted_for_powershell("a'b\u{2019}c $d".as_ref()), "'a''b\u{2019}\u{2019}c $d'");
     }
 }

@@ -66,7 +66,7 @@ fn the_printed_command_does_the_same_in_a_shell() {
     };
     let ran = print(&["3e11", "--print"]);
     let shown = folder.to_string_lossy().replace(&*home.path().to_string_lossy(), "[home]");
-    assert_eq!((ran.code, ran.stdout), (Some(0), format!("cd '{shown}' && claude --resume {SESSION}\n")));
+    assert_eq!((ran.code, ran.stdout), (Some(0), format!("cd -- '{shown}' && claude --resume {SESSION}\n")));
     // Another config folder than the one that Claude Code would use has to be named.
     std::fs::rename(home.path().join(".claude"), home.path().join("backup")).unwrap();
     let ran = print(&["3e11", "--print", "--root", "backup"]);
@@ -114,4 +114,82 @@ fn what_prevents_a_session_from_being_resumed_is_said_first() {
     let ran = home.ran(&command.output().unwrap());
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("cannot run `no-such-program`: there is no such program"), "{}", ran.stderr);
+}
+
+/// Writes a session with these working directories to a project.
+fn write_session(home: &Home, key: &str, id: &str, cwds: &[&str]) {
+    let line = |cwd: &&str| {
+        let cwd = serde_json::to_string(cwd).unwrap();
+        format!(
+            r#"{{"type":"user","uuid":"u1","parentUuid":null,"cwd":{cwd},"timestamp":"2026-03-01T10:00:00.000Z","sessionId":"{id}","version":"2.1.325","message":{{"role":"user","content":"Boil"}}}}"#
+        ) + "\n"
+    };
+    let lines: String = cwds.iter().map(line).collect();
+    rest(&home.write(format!(".claude/projects/{key}/{id}.jsonl"), lines));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_printed_command_is_exact_whatever_the_folder_is_called() {
+    let home = Home::new();
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    for (number, name) in [&*secret, "two\nlines", "esc\u{1b}[31m", "don't $(touch pwned)"].iter().enumerate()
+    {
+        let folder = home.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let id = format!("{number:08}-93c1-4d41-9f0c-2a6f0f9f7a55");
+        let path = folder.to_str().unwrap();
+        write_session(&home, &annals_transcript::project::folder_name(path), &id, &[path]);
+        let printed = home.command(ANNALS).args(["resume", &id, "--print"]).output().unwrap();
+        let line = String::from_utf8(printed.stdout).unwrap();
+        assert!(!line.trim_end_matches('\n').contains(char::is_control), "{line:?}");
+        let script = format!("claude() {{ printf '%s|' \"$PWD\" \"$@\"; }}\n{line}");
+        let ran = home.command("bash").args(["--norc", "-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(ran.stdout).unwrap(), format!("{path}|--resume|{id}|"), "{line}");
+        assert!(!home.path().join("pwned").exists(), "{line}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn claude_code_is_not_started_where_it_would_not_find_the_session() {
+    let home = Home::new();
+    let other = home.path().canonicalize().unwrap().join("other");
+    std::fs::create_dir(&other).unwrap();
+    write_session(&home, "-src-tea", SESSION, &[other.to_str().unwrap()]);
+    let ran = annals(&home, &["resume", SESSION, "--print"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    for part in
+        ["it lies in the project -src-tea, and", "/other\n", "`annals hydrate ", " --project ", "`--force`"]
+    {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    let ran = annals(&home, &["resume", SESSION, "--print", "--force"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("/other && claude --resume "), "{ran:?}");
+    // What the hint says does help.
+    let transcript = format!(".claude/projects/-src-tea/{SESSION}.jsonl");
+    let ran = annals(&home, &["hydrate", &transcript, "--project", "other", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let copy: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let copy = copy["session"].as_str().or(copy["sessionId"].as_str()).unwrap_or_else(|| panic!("{copy}"));
+    let ran = annals(&home, &["resume", copy, "--print"]);
+    assert!(ran.code == Some(0) && ran.stdout.contains("/other && claude --resume "), "{ran:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_no_folder_is_not_called_gone() {
+    let home = Home::new();
+    let file = home.write("notes", "").canonicalize().unwrap();
+    let path = file.to_str().unwrap();
+    write_session(&home, &annals_transcript::project::folder_name(path), SESSION, &[path]);
+    let ran = annals(&home, &["resume", SESSION]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("is not a folder: ") && !ran.stderr.contains("mkdir"), "{}", ran.stderr);
+    for cwd in ["-", "src/tea", "C:\\src\\tea"] {
+        write_session(&home, "-", OTHER, &[cwd]);
+        let ran = annals(&home, &["resume", OTHER, "--print", "--force"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{cwd}");
+        assert!(ran.stderr.contains("names no folder by an absolute path"), "{}", ran.stderr);
+    }
 }
