@@ -300,16 +300,6 @@ export interface FileVersion {
   version: number;
 }
 
-/** Parameters of `history/files`. */
-export interface OneSessionParams {
-  /** Whether text is sent without masked secrets; refused unless the server allows it. */
-  reveal?: boolean | null;
-  /** The session's id, with or without the prefix `claude:`. */
-  sessionId: string;
-  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
-  workspacePath?: string | null;
-}
-
 /** Result of `history/files`. */
 export interface FilesResult {
   /** Whether older versions or more files were left out, because the answer would be too long. */
@@ -552,6 +542,16 @@ export interface LoadResult {
 
 /** Parameters of methods that take none. */
 export type NoParams = Record<string, never>;
+
+/** One session: parameters of `history/session` and `history/files`. */
+export interface OneSessionParams {
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
 
 /** What was done to a session: the name of the command. */
 export type Operation = "rename" | "tag" | "archive" | "unarchive" | "tombstone" | "hydrate" | "delete" | "restore";
@@ -1283,7 +1283,7 @@ export interface Methods {
   "history/rename": { params: RenameParams; result: ChangeResult };
   "history/restore": { params: RestoreParams; result: ChangeResult };
   "history/search": { params: SearchParams; result: SearchResult };
-  "history/session": { params: SessionParams; result: Session };
+  "history/session": { params: OneSessionParams; result: Session };
   "history/stats": { params: StatsParams; result: Stats };
   "history/status": { params: NoParams; result: StatusResult };
   "history/tag": { params: TagParams; result: ChangeResult };
