@@ -30,7 +30,7 @@ use std::path::PathBuf;
 
 use annals_engine::{Engine, Home, Roots};
 use anstream::ColorChoice;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::commands::completions;
@@ -83,14 +83,18 @@ pub(crate) fn command() -> clap::Command {
     let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     names
         .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, |one| one.mut_args(with_sessions)))
+        .fold(command, |command, name| command.mut_subcommand(name, |one| one.mut_args(with_completer)))
+        .mut_args(with_completer)
 }
 
-/// Lets shells complete the sessions of an argument that takes one.
-fn with_sessions(arg: Arg) -> Arg {
+/// Lets shells complete the sessions or paths of an argument that takes one.
+fn with_completer(arg: Arg) -> Arg {
     let is_session = |names: &[clap::builder::Str]| names.iter().any(|name| name.starts_with("SESSION"));
     if arg.get_value_names().is_some_and(is_session) {
         return arg.add(ArgValueCompleter::new(completions::sessions));
+    }
+    if arg.get_value_hint() == ValueHint::AnyPath {
+        return arg.add(ArgValueCompleter::new(completions::paths));
     }
     arg
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use annals_api::Masking;
 use annals_engine::{Engine, Home, ListOptions, Roots, SessionRow};
 use annals_transcript::project::is_session_id;
-use clap_complete::engine::CompletionCandidate;
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
 use jiff::Timestamp;
 
@@ -69,6 +69,14 @@ pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
         })
     });
     matching.take(MOST).collect()
+}
+
+/// Returns the paths that begin with a text, but none that a shell would read as more than a word: bash inserts them as they are.
+pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
+    let is_plain = |character: char| character.is_alphanumeric() || "-_./:@%+,".contains(character);
+    let mut found = PathCompleter::any().complete(current);
+    found.retain(|path| path.get_value().to_str().is_some_and(|path| path.chars().all(is_plain)));
+    found
 }
 
 /// Returns the title of a session on one line; nothing if it has none.

@@ -86,6 +86,18 @@ fn bash_runs_nothing_that_a_title_says() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn names_of_files_that_a_shell_would_run_are_not_completed() {
+    let home = Home::new();
+    for name in ["x茶.txt", "x$(touch pwned)", "x`id`", "x;id", "x *", "x\nid"] {
+        home.write(name, "");
+    }
+    for words in [&["man", "--output", "x"][..], &["hydrate", "-", "--project", "x"], &["--root", "x"]] {
+        assert_eq!(offered(&home, words), ["x茶.txt"], "{words:?}");
+    }
+}
+
 #[test]
 fn titles_beside_ids_have_nothing_that_shells_read() {
     let (home, ids) = hostile_home();
