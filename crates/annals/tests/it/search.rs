@@ -105,6 +105,28 @@ fn hits_stand_below_their_sessions_with_the_command_that_opens_them() {
     assert_snapshot!(ran.stderr, @"4 matches in 2 sessions");
 }
 
+#[test]
+fn an_index_that_is_damaged_is_made_anew_before_the_answer() {
+    let home = home();
+    assert_eq!(hits(&home, &["kettle"]).len(), 4);
+    let index = home.path().join(".local/share/annals/search.sqlite");
+    let connection = rusqlite::Connection::open(&index).unwrap();
+    connection.execute("UPDATE text_data SET block = x'00' WHERE id > 10", []).unwrap();
+    drop(connection);
+    assert_eq!(hits(&home, &["kettle"]).len(), 4);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_index_is_searched_where_nothing_can_be_written() {
+    let home = home();
+    assert_eq!(hits(&home, &["kettle"]).len(), 4);
+    // As on a full disk, every file that would grow fails.
+    let line = format!("trap '' XFSZ; ulimit -f 0; {ANNALS} search kettle --json --no-update");
+    let ran = home.ran(&home.command("sh").args(["-c", &line]).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 4), "{}", ran.stderr);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn hits_fit_terminals_of_80_and_200_columns() {
