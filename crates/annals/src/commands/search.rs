@@ -194,11 +194,10 @@ fn no_index(result: &wire::SearchResult, args: &Search) -> Failure {
 fn failure(error: rpc::Error, args: &Search) -> Failure {
     let text = error.message;
     if error.code != ErrorCode::InvalidParams {
-        let hint = match text.contains("disk") {
-            true => {
-                "free some space on the disk of the index, or check whether the disk can be read and written"
-            }
-            false => "`annals index rebuild` makes the index anew",
+        let hint = if text.contains("disk") {
+            "free some space on the disk of the index, or check whether the disk can be read and written"
+        } else {
+            "`annals index rebuild` makes the index anew"
         };
         return Failure::usage(&text, hint);
     }
