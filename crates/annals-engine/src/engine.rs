@@ -174,6 +174,13 @@ impl Engine {
         lookup::sessions_with_id(self, id)
     }
 
+    /// Returns the ids of all sessions, sorted. One that is in several projects is there several times.
+    pub fn session_ids(&self) -> Vec<String> {
+        let mut ids: Vec<_> = self.sessions().into_iter().filter_map(|file| file.session).collect();
+        ids.sort();
+        ids
+    }
+
     /// Returns whether a text is the id of a session or the beginning of one, at least 4 characters of it.
     pub fn is_session_prefix(&self, text: &str) -> bool {
         lookup::is_session_prefix(self, text)

@@ -95,7 +95,15 @@ impl Api {
         } else {
             let update = params.update.unwrap_or(true);
             behind = self.refresh(update, deadline, params.max_bytes, &mut progress)?;
-            self.engine.search(&query, &self.masking, &options)
+            let answer = self.engine.search(&query, &self.masking, &options);
+            // An index that seemed complete and is gone was damaged: it is made anew.
+            let is_damaged = answer.as_ref().is_err_and(annals_engine::Error::is_no_index);
+            if update && is_damaged && behind.is_none_or(|behind| behind.files == 0) {
+                behind = self.refresh(update, deadline, params.max_bytes, &mut progress)?;
+                self.engine.search(&query, &self.masking, &options)
+            } else {
+                answer
+            }
         };
         let mut no_index = false;
         let answer = match answer {

@@ -148,10 +148,13 @@ fn render_any(
     Ok(Some(rendered.join(" OR ")))
 }
 
+/// Whether a name is wanted.
+type NameTest = Box<dyn Fn(&str) -> bool>;
+
 /// The names that a condition wants.
 struct WantedName {
     kind: NameKind,
-    matches: Box<dyn Fn(&str) -> bool>,
+    matches: NameTest,
 }
 
 impl WantedName {
@@ -166,7 +169,7 @@ impl WantedName {
             let wanted = FileFilter::new(&filter.filter(wanted));
             Box::new(move |path: &str| wanted.matches(path, None))
         };
-        let (kind, matches): (_, Box<dyn Fn(&str) -> bool>) = match condition {
+        let (kind, matches): (_, NameTest) = match condition {
             Condition::Tool(wanted) => (NameKind::Tool, same(wanted)),
             Condition::Branch(wanted) => (NameKind::Branch, same(wanted)),
             Condition::Model(wanted) => {

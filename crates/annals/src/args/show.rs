@@ -26,7 +26,7 @@ pub(crate) struct Show {
     pub(crate) at: Option<String>,
     /// Mark the words of this query, in colour on a terminal (full view)
     #[cfg(feature = "search")]
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     pub(crate) mark: Option<String>,
     /// Show the conversation that ends in this entry (uuid or its beginning) instead of the one that Claude Code would resume
     #[arg(long, value_name = "UUID")]

@@ -35,7 +35,7 @@ pub(crate) fn run(engine: &Engine, args: &Search, global: &Global) -> Result<Exi
     if result.no_index {
         return Err(no_index(result, args));
     }
-    print(&found, args, global)?;
+    print(engine, &found, args, global)?;
     note(result, args);
     if !result.hits.is_empty() && !global.json {
         output::suggest("`annals resume SESSION` continues a session in Claude Code");
@@ -107,7 +107,7 @@ fn sessions(engine: &Engine, args: &Search) -> Result<Option<Vec<String>>, Failu
     Ok(named.map(|file| id(file).into_iter().collect()))
 }
 
-fn print(found: &Found, args: &Search, global: &Global) -> Result<(), Failure> {
+fn print(engine: &Engine, found: &Found, args: &Search, global: &Global) -> Result<(), Failure> {
     let mut out = output::stdout_for(global.json);
     if global.json {
         for hit in &found.result.hits {
@@ -119,6 +119,7 @@ fn print(found: &Found, args: &Search, global: &Global) -> Result<(), Failure> {
             columns: output::columns(),
             mark: words.filter(|words| !words.is_empty()),
             roots: global.given_roots(),
+            session_ids: engine.session_ids(),
             is_flat: args.flat,
         };
         printer.print(&mut out, found)?;
@@ -196,7 +197,12 @@ fn no_index(result: &wire::SearchResult, args: &Search) -> Failure {
 fn failure(error: rpc::Error, args: &Search) -> Failure {
     let text = error.message;
     if error.code != ErrorCode::InvalidParams {
-        return Failure::usage(&text, "`annals index rebuild` makes the index anew");
+        let hint = if text.contains("disk") {
+            "free some space on the disk of the index, or check whether the disk can be read and written"
+        } else {
+            "`annals index rebuild` makes the index anew"
+        };
+        return Failure::usage(&text, hint);
     }
     let hint = match (&args.regex, &args.fixed) {
         (Some(_), _) => "`--fixed TEXT` finds a text exactly as it is written",

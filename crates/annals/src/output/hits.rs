@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use annals_api::Found;
+use annals_engine::TranscriptFile;
 use annals_proto::{SearchField, SearchHit};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
@@ -17,8 +18,8 @@ const LABEL: usize = 14;
 const INDENT: usize = 2 + LABEL + 2;
 /// The narrowest that a snippet is.
 const NARROWEST: usize = 24;
-/// Longer queries are not repeated in commands.
-const LONGEST_MARK: usize = 60;
+/// Longer queries are not repeated in commands, in bytes.
+const LONGEST_MARK: usize = 200;
 
 /// Prints hits.
 pub(crate) struct Printer {
@@ -28,6 +29,8 @@ pub(crate) struct Printer {
     pub(crate) mark: Option<String>,
     /// The config folders that were given, which the commands need, too.
     pub(crate) roots: Vec<String>,
+    /// The ids of all sessions, sorted, among which a shortened one has to be clear.
+    pub(crate) session_ids: Vec<String>,
     pub(crate) is_flat: bool,
 }
 
@@ -41,12 +44,13 @@ impl Printer {
     pub(crate) fn print(&self, out: &mut dyn Write, found: &Found) -> Result<(), Failure> {
         let now = Timestamp::now();
         let is_together = |one: &SearchHit, other: &SearchHit| !self.is_flat && one.session == other.session;
+        let mut files = found.files.iter();
         for (number, hits) in found.result.hits.chunk_by(is_together).enumerate() {
             if number > 0 {
                 writeln!(out)?;
             }
             self.session(out, hits, now)?;
-            hits.iter().try_for_each(|hit| self.hit(out, hit))?;
+            hits.iter().zip(&mut files).try_for_each(|(hit, file)| self.hit(out, hit, file))?;
         }
         Ok(())
     }
@@ -64,7 +68,7 @@ impl Printer {
         )?;
         let time = hits.iter().filter_map(time_of).max();
         let matches = (!self.is_flat && hit.in_session > 1).then(|| super::matches(hit.in_session));
-        let id = hit.session.as_deref().map(short_id);
+        let id = hit.session.as_deref().map(|id| self.session_name(id).unwrap_or(id).to_owned());
         let facts = [id, time.map(|time| ago(time, now)), matches];
         let facts: Vec<_> = facts.into_iter().flatten().collect();
         let facts = clean(&facts.join(" · ")).into_owned();
@@ -78,14 +82,14 @@ impl Printer {
     }
 
     /// Prints a hit: what it is, its snippet, and the command that opens it.
-    fn hit(&self, out: &mut dyn Write, hit: &SearchHit) -> Result<(), Failure> {
+    fn hit(&self, out: &mut dyn Write, hit: &SearchHit, file: &TranscriptFile) -> Result<(), Failure> {
         let label = cut(&clean(&label(hit)), LABEL);
         let pad = " ".repeat(LABEL.saturating_sub(label.width()));
         let style = if hit.error { RED } else { CYAN };
         writeln!(out, "  {style}{label}{style:#}{pad}  {}", marked(hit))?;
         let time = time_of(hit).map_or_else(String::new, local_time);
         let pad = " ".repeat(INDENT);
-        match self.command(hit) {
+        match self.command(hit, file) {
             Some(command) => {
                 let gap = if time.is_empty() { "" } else { "  " };
                 writeln!(out, "{pad}{DIM}{time}{gap}{command}{DIM:#}")?;
@@ -96,17 +100,42 @@ impl Printer {
     }
 
     /// Returns the command that opens a hit.
-    fn command(&self, hit: &SearchHit) -> Option<String> {
-        let name = hit.agent_id.as_deref().or(hit.session.as_deref())?;
-        let name = if hit.agent_id.is_some() { name.to_owned() } else { short_id(name) };
+    fn command(&self, hit: &SearchHit, file: &TranscriptFile) -> Option<String> {
+        let path = || file.path.to_string_lossy().into_owned();
+        let name = match (&hit.agent_id, &hit.session) {
+            (Some(agent), _) => agent.clone(),
+            (None, Some(session)) => self.session_name(session).map_or_else(path, str::to_owned),
+            (None, None) => return None,
+        };
         let mut words = vec!["annals".to_owned(), "show".to_owned(), shell_word(&name)];
         if let Some(uuid) = &hit.uuid {
             words.extend(["--at".to_owned(), shell_word(&short_id(uuid))]);
-            let mark = self.mark.as_deref().filter(|mark| mark.width() <= LONGEST_MARK);
-            words.extend(mark.map(|mark| format!("--mark {}", shell_word(mark))));
+            let is_plain = |mark: &&str| mark.len() <= LONGEST_MARK && !mark.contains(char::is_control);
+            words.extend(self.mark.as_deref().filter(is_plain).map(|mark| {
+                // A word with a hyphen before it would look like an option.
+                let gap = if mark.starts_with('-') { '=' } else { ' ' };
+                format!("--mark{gap}{}", shell_word(mark))
+            }));
         }
         words.extend(self.roots.iter().map(|root| format!("--root {}", shell_word(root))));
         Some(clean(&words.join(" ")).into_owned())
+    }
+}
+
+impl Printer {
+    /// Returns the beginning of the id of a session that means no other one; `None` if several sessions have the id.
+    fn session_name<'i>(&self, id: &'i str) -> Option<&'i str> {
+        let known = |at: usize| self.session_ids.get(at).map(String::as_str);
+        let at = self.session_ids.partition_point(|known| known.as_str() < id);
+        let behind = at + usize::from(known(at) == Some(id));
+        if behind > at && known(behind) == Some(id) {
+            return None;
+        }
+        let neighbours = [at.checked_sub(1).and_then(known), known(behind)];
+        let shared =
+            |other: &str| id.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+        let needed = neighbours.into_iter().flatten().map(shared).max().map_or(0, |shared| shared + 1);
+        Some(id.get(..needed.max(short_id(id).len())).unwrap_or(id))
     }
 }
 

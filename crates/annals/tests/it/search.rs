@@ -105,6 +105,70 @@ fn hits_stand_below_their_sessions_with_the_command_that_opens_them() {
     assert_snapshot!(ran.stderr, @"4 matches in 2 sessions");
 }
 
+/// Runs the commands that a search prints; returns them.
+#[cfg(unix)]
+fn run_printed(home: &Home, args: &[&str]) -> Vec<String> {
+    let printed = home.command(ANNALS).arg("search").args(args).output().unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let commands = printed.lines().filter_map(|line| Some(&line[line.find("annals show")?..]));
+    let run = |command: &str| {
+        let line = command.replacen("annals", ANNALS, 1);
+        let ran = home.ran(&home.command("sh").args(["-c", &line]).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
+        command.to_owned()
+    };
+    commands.map(run).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn printed_commands_run() {
+    let home = home();
+    let write = |project: &str, session: &str| {
+        let text = format!("is there a --dry-run for samovars in {project}");
+        let lines = Transcript::session(session).user("44444441-0000-4000-8000-000000000000", text.as_str());
+        home.write(format!(".claude/projects/{project}/{session}.jsonl"), lines.to_string());
+    };
+    write("-a", "12345678-aaaa-4000-8000-000000000000");
+    write("-b", "12345678-aabb-4000-8000-000000000000");
+    let commands = run_printed(&home, &["samovars"]);
+    assert_eq!(commands.len(), 2);
+    assert!(commands.iter().any(|command| command.contains("show 12345678-aab --at")), "{commands:?}");
+    let commands = run_printed(&home, &["--dry-run"]);
+    assert!(commands.iter().all(|command| command.contains("--mark='--dry-run'")), "{commands:?}");
+    assert_eq!(commands.len(), 3);
+    // The same id in two projects.
+    write("-c", "12345678-aabb-4000-8000-000000000000");
+    let commands = run_printed(&home, &["samovars"]);
+    assert!(commands.iter().any(|command| command.contains(".jsonl")), "{commands:?}");
+    for query in ["samovars\nthere".to_owned(), format!("samovars {}", "is there a ".repeat(40))] {
+        let commands = run_printed(&home, &[&query]);
+        assert!(!commands.is_empty() && !commands.concat().contains("--mark"), "{commands:?}");
+    }
+}
+
+#[test]
+fn an_index_that_is_damaged_is_made_anew_before_the_answer() {
+    let home = home();
+    assert_eq!(hits(&home, &["kettle"]).len(), 4);
+    let index = home.path().join(".local/share/annals/search.sqlite");
+    let connection = rusqlite::Connection::open(&index).unwrap();
+    connection.execute("UPDATE text_data SET block = x'00' WHERE id > 10", []).unwrap();
+    drop(connection);
+    assert_eq!(hits(&home, &["kettle"]).len(), 4);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_index_is_searched_where_nothing_can_be_written() {
+    let home = home();
+    assert_eq!(hits(&home, &["kettle"]).len(), 4);
+    // As on a full disk, every file that would grow fails.
+    let line = format!("trap '' XFSZ; ulimit -f 0; {ANNALS} search kettle --json --no-update");
+    let ran = home.ran(&home.command("sh").args(["-c", &line]).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 4), "{}", ran.stderr);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn hits_fit_terminals_of_80_and_200_columns() {
