@@ -984,7 +984,8 @@ fn no_query_removes_the_index() {
     let world = World::new();
     world.write(FIRST, session(FIRST));
     world.update();
-    let filters = |name: &str| (0..5_000).map(|number| format!("{name}:x{number} ")).collect::<String>();
+    let filters =
+        |name: &str| (0..5_000).map(|number| format!("{name}:x{number} ")).collect::<Vec<_>>().concat();
     for name in ["-tool", "tool", "-file", "file", "-session", "-branch", "-before:1d -role:user -tool"] {
         let query = format!("kettle {}", filters(name));
         let _ = world.engine().search(&Query::parse(&query).unwrap(), &Unfiltered, &flat());

@@ -182,7 +182,7 @@ fn long_queries_are_cut_with_a_notice() {
     assert_eq!(Query::parse(&phrase).unwrap().terms()[0].tokens().len(), MOST_TOKENS);
     assert!(Query::parse(&"& ".repeat(50_000)).is_err());
     assert!(Query::parse(&format!("a {}", "&x:y ".repeat(20_000))).unwrap().notices().len() <= 20);
-    let filters: String = (0..1_100).map(|number| format!("-tool:x{number} ")).collect();
+    let filters = (0..1_100).map(|number| format!("-tool:x{number} ")).collect::<Vec<_>>().concat();
     check_notices(&filters, &[Notice::TooManyFilters { ignored: 1_100 - MOST_FILTERS }]);
     Query::parse(&"x".repeat(100_000)).unwrap();
     Query::parse(&format!("{}a", "(".repeat(100_000))).unwrap();
