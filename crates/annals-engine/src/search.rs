@@ -86,11 +86,20 @@ pub struct IndexOptions {
     /// Whether the same pass over new bytes brings the catalogue up to date with what was done in sessions (tools, files, numbers of
     /// messages), so that lists that ask for it read nothing.
     pub feeds_catalog: bool,
+    /// Whether an index that was made by other rules is left alone. A server has the rules that it started with, and must not
+    /// replace what others have indexed with newer ones.
+    pub keeps_other_rules: bool,
 }
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { text_limit: 256 * 1024, wait: Duration::from_secs(10), rebuild: false, feeds_catalog: true }
+        Self {
+            text_limit: 256 * 1024,
+            wait: Duration::from_secs(10),
+            rebuild: false,
+            feeds_catalog: true,
+            keeps_other_rules: false,
+        }
     }
 }
 
@@ -467,7 +476,8 @@ pub(crate) fn search(
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) => {
             Err(Error::new(ErrorKind::OutOfTime))
         }
-        Err(error) if is_damaged(&error) => {
+        // A database that cannot be written to is read without what was written last, and may seem damaged for that reason.
+        Err(error) if is_damaged(&error) && !Index::is_write_protected(&path) => {
             remove_damaged(engine, &path);
             Err(Error::new(ErrorKind::NoIndex))
         }

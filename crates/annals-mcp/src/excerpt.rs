@@ -1,6 +1,6 @@
 //! Text that fits: every answer has a bounded size, and says what was left out.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
 use annals_api::{has_harmful, judged};
 use serde::Serialize;
@@ -26,22 +26,17 @@ pub(crate) struct Excerpt {
 /// control a terminal become U+FFFD: instructions could be hidden in them.
 pub(crate) fn excerpt(text: &str, offset: usize, room: usize) -> Excerpt {
     let start = character_start(text, offset);
-    let text = &text[start..];
     let mut size = 0;
-    let mut taken = 0;
-    for character in text.chars() {
+    let mut end = start;
+    for character in text[start..].chars() {
         size += json_size(character);
         if size > room {
             break;
         }
-        taken += character.len_utf8();
+        end += character.len_utf8();
     }
-    let left_out = text.len() - taken;
-    Excerpt {
-        text: clean(&text[..taken]).into_owned(),
-        continues_at: (left_out > 0).then_some(start + taken),
-        left_out,
-    }
+    let left_out = text.len() - end;
+    Excerpt { text: clean(text, start..end), continues_at: (left_out > 0).then_some(end), left_out }
 }
 
 /// Returns the beginning of a text on one line, with an ellipsis if there is more.
@@ -87,9 +82,16 @@ fn character_start(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-fn clean(text: &str) -> Cow<'_, str> {
-    if !has_harmful(text) {
-        return Cow::Borrowed(text);
+/// Returns a part of a text without harmful characters. Whether a character is harmful depends on the one before it and the one
+/// after it, which may be outside of the part.
+fn clean(text: &str, part: Range<usize>) -> String {
+    let length = |character: Option<char>| character.map_or(0, char::len_utf8);
+    let before = length(text[..part.start].chars().next_back());
+    let after = length(text[part.end..].chars().next());
+    let near = &text[part.start - before..part.end + after];
+    let part = &text[part];
+    if !has_harmful(near) {
+        return part.to_owned();
     }
     let clean = |(character, is_harmful)| match character {
         '\n' | '\t' => Some(character),
@@ -97,7 +99,7 @@ fn clean(text: &str) -> Cow<'_, str> {
         _ if is_harmful => Some(char::REPLACEMENT_CHARACTER),
         _ => Some(character),
     };
-    judged(text).filter_map(clean).collect()
+    judged(near).skip(usize::from(before > 0)).take(part.chars().count()).filter_map(clean).collect()
 }
 
 /// Returns how many bytes a character takes in a JSON string, at most: harmful ones are replaced by one of three bytes.
@@ -135,10 +137,7 @@ mod tests {
                 parts.push_str(&part.text);
                 at = part.continues_at;
             }
-            // A character may be harmful beside another one only, so that parts may be cleaner than the whole.
-            if !has_harmful(&text) {
-                assert_eq!(parts, text);
-            }
+            assert_eq!(parts, clean(&text, 0..text.len()));
         });
     }
 

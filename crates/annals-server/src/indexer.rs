@@ -71,5 +71,5 @@ fn update(engine: &Engine, masking: &Masking, is_over: &AtomicBool) -> bool {
 
 /// Returns options that never wait for another process: it may be at work for minutes, and the server has to end.
 fn options() -> IndexOptions {
-    IndexOptions { wait: Duration::ZERO, ..IndexOptions::default() }
+    IndexOptions { wait: Duration::ZERO, keeps_other_rules: true, ..IndexOptions::default() }
 }

@@ -74,10 +74,12 @@ impl Loader {
     }
 }
 
-/// Removes what the store in a folder has of files, and of those in folders with these paths, with its text.
+/// Removes what the store in a folder has of files, and of those in folders with these paths, with its text. A store that
+/// cannot be opened, such as one that another process keeps busy, is removed: it is only a cache.
 pub(crate) fn forget(folder: &Path, paths: &[&Path]) {
-    if let Some(mut store) = store::open(folder) {
-        store.forget(paths);
+    match store::open(folder) {
+        Some(mut store) => store.forget(paths),
+        None => store::remove(folder),
     }
 }
 

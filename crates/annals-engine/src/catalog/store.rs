@@ -50,6 +50,14 @@ pub(super) fn open(folder: &Path) -> Option<Box<dyn Store>> {
     Some(Box::new(sqlite::SqliteStore::open(folder)?))
 }
 
+/// Removes the store in a folder.
+pub(super) fn remove(folder: &Path) {
+    #[cfg(feature = "catalog")]
+    sqlite::SqliteStore::remove_from(folder);
+    #[cfg(not(feature = "catalog"))]
+    let _ = folder;
+}
+
 /// Without the cargo feature `catalog` there is no store.
 #[cfg(not(feature = "catalog"))]
 pub(super) fn open(_: &Path) -> Option<Box<dyn Store>> {

@@ -155,6 +155,11 @@ impl Index {
         }
     }
 
+    /// Returns whether an index can only be read as it is on disk.
+    pub(super) fn is_write_protected(path: &Path) -> bool {
+        Self::open_shared(path).is_err_and(|error| is_write_protected(&error))
+    }
+
     /// Opens the index while another process may write to it. SQLite writes to a file beside the database, even to read.
     fn open_shared(path: &Path) -> rusqlite::Result<Option<Self>> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -365,6 +365,18 @@ fn masked_text_is_neither_found_nor_shown_and_other_rules_make_the_index_anew() 
 }
 
 #[test]
+fn a_server_leaves_an_index_of_other_rules_alone() {
+    let world = World::new();
+    world.write(FIRST, Transcript::session(FIRST).user("u", "The key is hunter2 for the kettle"));
+    let engine = world.engine();
+    update_with(&engine, &Mask("hunter2"));
+    let options = IndexOptions { keeps_other_rules: true, ..IndexOptions::default() };
+    let report = engine.update_index(&Mask("kettle"), &options, |_| ControlFlow::Continue(())).unwrap();
+    assert!(!report.is_rebuilt && report.is_complete && report.files == 0);
+    assert!(engine.index_status(&Mask("hunter2")).unwrap().exists);
+}
+
+#[test]
 fn text_is_indexed_up_to_the_limit() {
     let world = World::new();
     let long = format!("{} needle", "hay ".repeat(100));
@@ -921,6 +933,20 @@ fn purging_a_session_leaves_none_of_its_text_in_the_catalogue() {
         assert!(!has(word), "{word}");
     }
     assert!(has(SECOND), "other sessions stay");
+}
+
+#[test]
+fn purging_a_session_removes_a_catalogue_that_another_process_keeps_busy() {
+    let world = World::new();
+    world.write(FIRST, Transcript::session(FIRST).user("u1", "the zanzibarprompt"));
+    let engine = world.engine();
+    assert_eq!(engine.list(&crate::ListOptions::default()).sessions.len(), 1);
+    let catalogue = engine.home().path().join("catalog.sqlite");
+    let trashed = engine.delete(&engine.session(FIRST.as_ref()).unwrap(), false).unwrap();
+    let other = rusqlite::Connection::open(&catalogue).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    engine.purge(&trashed).unwrap();
+    assert!(!catalogue.exists());
 }
 
 #[test]

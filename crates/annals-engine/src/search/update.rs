@@ -52,6 +52,11 @@ pub(super) fn update(
     options: &IndexOptions,
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<IndexReport> {
+    if options.keeps_other_rules
+        && Index::open(path)?.is_some_and(|index| index.settings.rules != filter.fingerprint())
+    {
+        return Ok(IndexReport { is_complete: true, ..IndexReport::default() });
+    }
     let (mut index, is_rebuilt) = open(path, filter.fingerprint(), options.text_limit)?;
     let report = update_opened(engine, &mut index, filter, options, progress)?;
     Ok(IndexReport { is_rebuilt, ..report })

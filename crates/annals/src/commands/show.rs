@@ -105,6 +105,10 @@ fn full(
 }
 
 /// Returns standard output, on which the words of `--mark` are marked.
+#[cfg_attr(
+    not(feature = "search"),
+    expect(clippy::unnecessary_wraps, reason = "words of a query can be wrong")
+)]
 fn marked_stdout(args: &Show, json: bool) -> Result<Box<dyn Write>, Failure> {
     let out = output::stdout_for(json);
     #[cfg(feature = "search")]

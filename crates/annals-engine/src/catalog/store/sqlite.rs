@@ -142,13 +142,22 @@ impl SqliteStore {
     pub(super) fn open(folder: &Path) -> Option<Self> {
         // Prompts and titles are for their owner alone, as the transcripts are.
         RealDisk.create_folder(folder).ok()?;
-        let path = folder.join("catalog.sqlite");
+        let path = Self::path(folder);
         let opened = Self::at(&path);
         if opened.as_ref().is_err_and(is_broken) {
             remove_file(&path);
             return Self::at(&path).ok();
         }
         opened.ok()
+    }
+
+    /// Removes the database in a folder.
+    pub(super) fn remove_from(folder: &Path) {
+        remove_file(&Self::path(folder));
+    }
+
+    fn path(folder: &Path) -> PathBuf {
+        folder.join("catalog.sqlite")
     }
 
     fn at(path: &Path) -> rusqlite::Result<Self> {
