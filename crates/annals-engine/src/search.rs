@@ -1,7 +1,7 @@
 //! Search: everything that was said, thought, called and printed in sessions, found by words.
 //!
 //! [`document`] decides which texts an entry gives, [`index`] stores their words, [`mod@update`] reads what was appended to
-//! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. [`scan`] searches the transcripts
+//! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. [`mod@scan`] searches the transcripts
 //! themselves. What words and queries are is decided by
 //! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
 //! have that text any more is left out.

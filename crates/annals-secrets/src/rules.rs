@@ -56,7 +56,7 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// The text of the built-in rules. [`built_in`] has them as constants, so that no program parses it when it starts.
+/// The text of the built-in rules. [`mod@built_in`] has them as constants, so that no program parses it when it starts.
 const BUILT_IN: &str = include_str!("../rules.toml");
 
 /// Returns a number that changes with the built-in rules, with the rules of `toml`, and with the version of this crate.
