@@ -61,6 +61,11 @@ fn end_of_runs(text: &[u8]) -> usize {
     end
 }
 
+/// Returns whether a text has a run of base64 that looks random.
+pub(crate) fn has_random_run(text: &[u8]) -> bool {
+    runs(text).any(|run| looks_random(&text[run]))
+}
+
 /// Returns whether a run of base64 looks random: the path of a file does not.
 pub(crate) fn looks_random(run: &[u8]) -> bool {
     const SHORTEST: usize = 24;

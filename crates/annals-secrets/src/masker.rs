@@ -165,15 +165,15 @@ impl Masker {
     /// Finds the secrets of a whole text, in order and without overlaps, and says what else was seen in it.
     ///
     /// A private key without its last line may go on behind a token of another rule: how far depends on whether the token is masked
-    /// already. So a text with such a key is read again with what was found as marks, until nothing is left: masking a masked
-    /// text changes nothing.
+    /// already. So a text with such a key, or with marks, is read again with what was found as marks, until nothing is left: masking a
+    /// masked text changes nothing.
     pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Seen) {
         let (found, seen) = self.candidates(text, None, form);
         let mut marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
         let found = if marks.is_empty() { found } else { self.candidates_beside(&marks, text, form) };
-        let has_block = found.iter().any(|found| self.rules[found.rule].ends.is_some());
+        let may_go_on = !marks.is_empty() || self.may_have_block(text);
         let mut secrets = self.resolved(found, text, &marks, seen.escape, form);
-        let mut newest = if has_block { secrets.clone() } else { Vec::new() };
+        let mut newest = if may_go_on { secrets.clone() } else { Vec::new() };
         for _ in 0..MOST_ROUNDS {
             if newest.is_empty() {
                 break;
@@ -187,6 +187,12 @@ impl Masker {
         }
         secrets.sort_by_key(|secret| secret.secret.start);
         (secrets, seen)
+    }
+
+    /// Returns whether a text has what the first line of a block begins with.
+    fn may_have_block(&self, text: &str) -> bool {
+        let blocks = self.rules.iter().filter(|rule| rule.ends.is_some());
+        blocks.flat_map(|rule| &rule.keywords).any(|keyword| text.contains(&**keyword))
     }
 
     fn candidates_beside(&self, marks: &[Mark], text: &str, form: Form) -> Vec<Candidate> {

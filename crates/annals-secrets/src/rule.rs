@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regex::bytes::Captures;
 
-use crate::block::end_of_block;
+use crate::block::{end_of_block, has_random_run};
 use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::entropy;
 use crate::pattern::{Pattern, Text};
@@ -221,7 +221,14 @@ impl Rule {
         let is_allowed = |allow: &Arc<Pattern>| allow.regex().is_match(secret);
         secret.len() >= self.min_length
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
-            && (secret.len() > LONGEST_PLACEHOLDER || !self.allow.iter().any(is_allowed))
+            && (secret.len() > LONGEST_PLACEHOLDER
+                || self.is_real_block(secret)
+                || !self.allow.iter().any(is_allowed))
+    }
+
+    /// Returns whether a text is a block with a key in it, whatever else stands there, such as a comment with `example`.
+    fn is_real_block(&self, secret: &[u8]) -> bool {
+        self.ends.is_some() && has_random_run(secret)
     }
 
     /// Returns whether the name of a value says that it is no secret. `named` begins in the name and ends with the value.

@@ -398,3 +398,10 @@ fn a_masker_is_shared_by_threads() {
     fn check<T: Send + Sync>(_: &T) {}
     check(&Masker::new());
 }
+
+#[test]
+fn a_word_of_placeholders_beside_a_short_key_does_not_show_it() {
+    let text = "-----BEGIN RSA PRIVATE KEY-----4Dst3n72oWe8zbfrgF8ydBBzb example ug3yU91";
+    let masked = Masker::new().mask(text).text.into_owned();
+    assert!(!masked.contains("4Dst3n72"), "{masked}");
+}
