@@ -171,8 +171,8 @@ impl Masker {
         let (found, seen) = self.candidates(text, None, form);
         let mut marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
         let found = if marks.is_empty() { found } else { self.candidates_beside(&marks, text, form) };
-        let may_go_on = !marks.is_empty() || self.may_have_block(text);
         let mut secrets = self.resolved(found, text, &marks, seen.escape, form);
+        let may_go_on = !secrets.is_empty() && (!marks.is_empty() || self.may_have_block(text));
         let mut newest = if may_go_on { secrets.clone() } else { Vec::new() };
         for _ in 0..MOST_ROUNDS {
             if newest.is_empty() {
