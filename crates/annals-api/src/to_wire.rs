@@ -8,9 +8,9 @@ mod word;
 use std::path::Path;
 
 use annals_engine::{
-    Agents, Backup, ChangedFile, FileVersion, Finding, Fork, Ghost, Meta, Metadata, Paste, Project, Prompt,
-    Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile, TrashChange,
-    TrashEntry, with_upper_drive,
+    Agents, Backup, Branch, Change, ChangedFile, FileVersion, Finding, Fork, Ghost, Meta, Metadata, Paste,
+    Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile,
+    TrashChange, TrashEntry, Undone, View, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -317,6 +317,64 @@ pub fn change_result(done: wire::Operation, file: &TranscriptFile) -> wire::Chan
         purged: false,
         moved: Vec::new(),
         masked: 0,
+    }
+}
+
+/// Returns a repair that is planned, or was carried out if there is a receipt.
+pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>) -> wire::RepairResult {
+    let change = |change: &Change| wire::RepairChange {
+        line: change.line,
+        uuid: change.uuid.clone(),
+        change: change.kind.name().to_owned(),
+        reason: change.kind.reason(),
+    };
+    let branch = |branch: &Branch| wire::RepairBranch {
+        uuid: branch.uuid.clone(),
+        line: branch.line,
+        messages: branch.messages,
+    };
+    wire::RepairResult {
+        session: file.session.clone(),
+        path: file.path.as_path().into(),
+        applied: receipt.is_some(),
+        changes: plan.changes.iter().map(change).collect(),
+        before: restored_view(&plan.before),
+        after: restored_view(&plan.after),
+        branches: plan.branches.iter().map(branch).collect(),
+        appended: plan.appended.len() as u64,
+        receipt: receipt.map(Into::into),
+    }
+}
+
+fn restored_view(view: &View) -> wire::RestoredView {
+    let missing = view
+        .missing
+        .iter()
+        .map(|missing| wire::MissingEntry { uuid: missing.uuid.clone(), line: missing.line });
+    let mut refused: Vec<String> = view.violations.iter().map(|(rule, _)| rule.name().to_owned()).collect();
+    refused.dedup();
+    wire::RestoredView {
+        obstacle: view.obstacle.map(|obstacle| obstacle.to_string()),
+        sent: view.sent,
+        missing: missing.collect(),
+        refused,
+    }
+}
+
+/// Returns a repair that was undone.
+pub fn undo_result(file: &TranscriptFile, undone: &Undone) -> wire::UndoResult {
+    let (length, fork) = match undone {
+        Undone::Cut { length } => (Some(*length), None),
+        Undone::Fork { session, path } => (None, Some((session.clone(), path.as_path().into()))),
+        Undone::Nothing => (None, None),
+    };
+    let (fork, fork_path) = fork.unzip();
+    wire::UndoResult {
+        session: file.session.clone(),
+        path: file.path.as_path().into(),
+        length,
+        fork,
+        fork_path,
     }
 }
 

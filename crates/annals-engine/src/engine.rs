@@ -29,6 +29,7 @@ use crate::prompts::{self, Ghost, PromptHistory};
 use crate::push::{self, PushOptions, Pusher};
 use crate::recording::{self, Recording};
 use crate::remote::Ingress;
+use crate::repair::{self, Plan, RepairOptions, RepairOutcome, Undone};
 use crate::report::{self, Report};
 use crate::resume::{self, Resumption};
 use crate::rewrite::{self, HydrateOptions, HydrateOutcome};
@@ -678,6 +679,26 @@ impl Engine {
         limit: u64,
     ) -> Result<RemovalMethod, Error> {
         rewrite::rehearse_removal(file, id, limit)
+    }
+
+    /// Returns what would be done to repair a session.
+    pub fn repair_plan(&self, file: &TranscriptFile, options: &RepairOptions) -> Result<Plan, Error> {
+        repair::planned(file, options)
+    }
+
+    /// Repairs a session: appends lines after which Claude Code restores everything that can still be read.
+    pub fn repair(
+        &self,
+        file: &TranscriptFile,
+        options: &RepairOptions,
+        force: bool,
+    ) -> Result<RepairOutcome, Error> {
+        repair::repair(self, file, options, force)
+    }
+
+    /// Undoes the last repair of a session.
+    pub fn undo_repair(&self, file: &TranscriptFile, force: bool) -> Result<Undone, Error> {
+        repair::undo(self, file, force)
     }
 
     /// Replaces or creates a session from a log of entries, completely or not at all. A transcript that is replaced moves to

@@ -34,6 +34,11 @@ impl Home {
         self.0.join("locks")
     }
 
+    /// Returns the folder of receipts of repairs.
+    pub(crate) fn repairs(&self) -> PathBuf {
+        self.0.join("repairs")
+    }
+
     /// Returns the folder of files that say how far transcripts were pushed.
     pub(crate) fn push(&self) -> PathBuf {
         self.0.join("push")

@@ -39,8 +39,10 @@ mod prompts;
 mod push;
 mod recording;
 mod remote;
+mod repair;
 mod replaced;
 mod report;
+mod request_rules;
 mod resume;
 mod rewrite;
 mod roots;
@@ -80,8 +82,13 @@ pub use recording::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
+pub use repair::{
+    Branch, Change, ChangeKind, MissingMessage, Plan, RepairOptions, RepairOutcome, Undone, View,
+    plan as plan_repair,
+};
 pub use replaced::ReplacedResult;
 pub use report::Report;
+pub use request_rules::{Rule, Violation, check as check_request};
 pub use resume::{ResumeFolder, Resumption};
 pub use rewrite::{HydrateOptions, HydrateOutcome, Log};
 pub use roots::Roots;

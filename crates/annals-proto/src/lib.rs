@@ -22,6 +22,7 @@ mod part;
 mod prompt;
 mod raw;
 mod record;
+mod repair;
 mod request;
 mod resume;
 #[cfg(feature = "schema")]
@@ -57,6 +58,7 @@ pub use part::{FileBackup, QueuedPrompt, RecordPart, ReplacedResult, TitleRecord
 pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
+pub use repair::{MissingEntry, RepairBranch, RepairChange, RepairResult, RestoredView, UndoResult};
 pub use request::{
     AgentsParams, ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, OneSessionParams,
     ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams,

@@ -656,6 +656,18 @@ pub fn append_records(
     file.sync().map_err(Error::disk("sync", &path))
 }
 
+/// Appends whole lines, each with its newline, to a transcript that the caller has locked, and syncs it. If the file ends in a
+/// torn line, they begin on a new one.
+pub fn append_lines(file: &mut dyn Handle, path: &Path, lines: &[u8]) -> Result<(), Error> {
+    let heal = is_torn(file, lacks_final_newline).map_err(Error::disk("read", path))?;
+    let mut batch = Lines::default();
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        batch.push(|out| out.extend_from_slice(line));
+    }
+    batch.append_to(file, heal).result.map_err(Error::disk("write to", path))?;
+    file.sync().map_err(Error::disk("sync", path))
+}
+
 /// Returns whether a file is not empty and does not end in a newline.
 fn lacks_final_newline(mut file: &mut dyn Handle) -> io::Result<bool> {
     let length = file.state()?.length;

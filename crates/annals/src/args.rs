@@ -16,6 +16,7 @@ mod prompts;
 mod push;
 mod read;
 mod record;
+mod repair;
 mod resume;
 #[cfg(feature = "search")]
 mod search;
@@ -43,6 +44,7 @@ use files::FILES_HELP;
 use index::INDEX_HELP;
 use push::PUSH_HELP;
 use record::RECORD_HELP;
+use repair::REPAIR_HELP;
 #[cfg(feature = "search")]
 use search::SEARCH_HELP;
 use serve::SERVE_HELP;
@@ -59,6 +61,7 @@ pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};
 pub(crate) use read::{Check, Lineage, OneSession, Stats, Tools};
 pub(crate) use record::Record;
+pub(crate) use repair::Repair;
 pub(crate) use resume::Resume;
 #[cfg(feature = "search")]
 pub(crate) use search::{Search, SearchOrder, SearchPart, SearchRole};
@@ -299,6 +302,9 @@ pub(crate) enum Command {
     /// Take sessions out of the archive
     #[command(after_help = UNARCHIVE_HELP, mut_arg("archived", hidden), mut_arg("all", all_of_them))]
     Unarchive(Archive),
+    /// Give a session back what Claude Code would lose of it
+    #[command(after_help = REPAIR_HELP)]
+    Repair(Repair),
     /// Remove one entry from a session and link its children to its parent; this cannot be undone
     Tombstone(Tombstone),
     /// Create or replace a session from a log that is kept elsewhere; a replaced session goes to the trash

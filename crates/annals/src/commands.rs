@@ -20,6 +20,7 @@ pub(crate) mod prompts;
 pub(crate) mod push;
 pub(crate) mod record;
 pub(crate) mod remote;
+pub(crate) mod repair;
 pub(crate) mod resume;
 #[cfg(feature = "search")]
 pub(crate) mod search;

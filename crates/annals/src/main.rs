@@ -112,6 +112,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Restore(restore) => commands::trash::restore(&engine, restore, &args.global),
         Command::Archive(archive) => commands::change::archive(&engine, archive, true, &args.global),
         Command::Unarchive(archive) => commands::change::archive(&engine, archive, false, &args.global),
+        Command::Repair(repair) => commands::repair::run(&engine, repair, &args.global),
         Command::Tombstone(tombstone) => commands::change::tombstone(&engine, tombstone, &args.global),
         Command::Push(push) => commands::push::run(&engine, push, &args.global),
         Command::Hydrate(hydrate) => commands::change::hydrate(&engine, hydrate, &args.global),

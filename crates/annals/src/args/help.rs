@@ -9,7 +9,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Find", &["list", "search", "projects", "prompts", "roots"]),
     ("Read", &["show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "check"]),
     ("Continue", &["resume", "fork", "record"]),
-    ("Organise", &["rename", "tag", "archive", "unarchive", "delete", "restore", "tombstone", "hydrate"]),
+    (
+        "Organise",
+        &["rename", "tag", "archive", "unarchive", "delete", "restore", "repair", "tombstone", "hydrate"],
+    ),
     ("Connect", &["serve", "mcp", "push", "index", "completions", "man"]),
 ];
 
@@ -65,6 +68,7 @@ ANNALS_CLAUDE='claude --verbose' annals resume latest",
         "annals tag latest kitchen\nannals tag --here --since today kitchen --dry-run\nannals tag latest --remove",
     ),
     ("restore", "annals restore\nannals restore 50d5 --dry-run"),
+    ("repair", "annals repair latest\nannals repair latest --apply"),
     ("tombstone", "annals show latest --ids\nannals tombstone latest 7fa65b3b --dry-run"),
     (
         "hydrate",

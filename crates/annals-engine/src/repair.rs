@@ -1,0 +1,160 @@
+//! Repair: sessions that lost a part of their history get it back.
+//!
+//! Of lines with the same uuid Claude Code takes the last one. So a repair only appends: corrected copies of entries, and then the
+//! last message once more. The old bytes stay as they are, and cutting the file undoes the repair.
+
+mod content;
+mod edits;
+mod graph;
+mod order;
+mod plan;
+mod receipt;
+#[cfg(test)]
+mod tests;
+mod unnamed;
+mod wanted;
+
+use std::io::SeekFrom;
+use std::path::PathBuf;
+
+use annals_transcript::write::fs::Handle;
+use annals_transcript::write::{self, new_id, rewrite};
+
+use crate::engine::Engine;
+use crate::error::{Error, ErrorKind};
+use crate::files::TranscriptFile;
+use receipt::Receipt;
+
+pub use edits::{Change, ChangeKind};
+pub use plan::{Branch, MissingMessage, Plan, RepairOptions, View, plan};
+
+/// What a repair did.
+#[derive(Clone, Debug)]
+pub struct RepairOutcome {
+    /// The changes.
+    pub plan: Plan,
+    /// The receipt, if something was changed.
+    pub receipt: Option<PathBuf>,
+}
+
+/// What undoing a repair did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// The file is what it was before the repair.
+    Cut {
+        /// Its length.
+        length: u64,
+    },
+    /// Something was appended since the repair. The file as it was before is a session of its own.
+    Fork {
+        /// The new session.
+        session: String,
+        /// Its transcript.
+        path: PathBuf,
+    },
+    /// The session was not repaired, or its repair was undone already.
+    Nothing,
+}
+
+pub(crate) fn planned(file: &TranscriptFile, options: &RepairOptions) -> Result<Plan, Error> {
+    ensure_session(file)?;
+    let bytes = std::fs::read(&file.path).map_err(|source| Error::read(&file.path, source))?;
+    ensure_branch(&bytes, options)?;
+    Ok(plan(&bytes, options))
+}
+
+pub(crate) fn repair(
+    engine: &Engine,
+    file: &TranscriptFile,
+    options: &RepairOptions,
+    force: bool,
+) -> Result<RepairOutcome, Error> {
+    ensure_session(file)?;
+    engine.ensure_not_live(file, force)?;
+    let session = file.session.as_deref();
+    let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
+    let mut transcript = rewrite::lock_transcript(&**engine.disk(), &file.path)?;
+    let bytes = read_all(&mut *transcript, file)?;
+    ensure_branch(&bytes, options)?;
+    let plan = plan(&bytes, options);
+    if plan.is_empty() {
+        return Ok(RepairOutcome { plan, receipt: None });
+    }
+    let receipt = Receipt::of(file, &bytes, &plan);
+    let path = receipt.write(engine)?;
+    if let Err(error) = write::append_lines(&mut *transcript, &file.path, plan.appended.trim_ascii_start()) {
+        // Lines that are on disk do no harm: each is whole, and the next repair continues from them.
+        let _ = engine.disk().remove_file(&path);
+        return Err(error.into());
+    }
+    Ok(RepairOutcome { plan, receipt: Some(path) })
+}
+
+pub(crate) fn undo(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<Undone, Error> {
+    ensure_session(file)?;
+    engine.ensure_not_live(file, force)?;
+    let session = file.session.as_deref();
+    let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
+    let mut transcript = rewrite::lock_transcript(&**engine.disk(), &file.path)?;
+    let bytes = read_all(&mut *transcript, file)?;
+    let Some((path, receipt)) = Receipt::last_of(engine, file, &bytes) else { return Ok(Undone::Nothing) };
+    let length = receipt.length_before;
+    let old = &bytes[..usize::try_from(length).unwrap_or(bytes.len()).min(bytes.len())];
+    let undone = if receipt.is_last_change(&bytes) {
+        let failed = |source| Error::write(&file.path, source);
+        transcript.truncate(length).and_then(|()| transcript.sync()).map_err(failed)?;
+        Undone::Cut { length }
+    } else {
+        fork_of(engine, file, old)?
+    };
+    engine.disk().remove_file(&path).map_err(|source| Error::write(&path, source))?;
+    Ok(undone)
+}
+
+/// Writes the bytes that a file had before its repair as a new session beside it.
+fn fork_of(engine: &Engine, file: &TranscriptFile, old: &[u8]) -> Result<Undone, Error> {
+    let id = new_id();
+    let path = file.path.with_file_name(format!("{id}.jsonl"));
+    let own = file.session.clone().unwrap_or_default();
+    let bytes = if own.is_empty() { old.to_vec() } else { replaced(old, own.as_bytes(), id.as_bytes()) };
+    rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&bytes))?;
+    Ok(Undone::Fork { session: id, path })
+}
+
+/// Returns bytes with every occurrence of an id replaced.
+fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(bytes, old) {
+        out.extend_from_slice(&bytes[from..at]);
+        out.extend_from_slice(new);
+        from = at + old.len();
+    }
+    out.extend_from_slice(&bytes[from..]);
+    out
+}
+
+/// Fails for the transcripts of subagents: Claude Code does not resume them.
+fn ensure_session(file: &TranscriptFile) -> Result<(), Error> {
+    match file.agent {
+        Some(_) => Err(Error::new(ErrorKind::NotASession { path: file.path.clone() })),
+        None => Ok(()),
+    }
+}
+
+/// Fails if no message begins with the uuid that was given.
+fn ensure_branch(bytes: &[u8], options: &RepairOptions) -> Result<(), Error> {
+    let Some(branch) = &options.branch else { return Ok(()) };
+    let session = annals_transcript::session::Session::read(bytes).unwrap_or_default();
+    match session.ids_beginning(branch).len() {
+        1 => Ok(()),
+        found => Err(Error::not_one_entry(branch, found)),
+    }
+}
+
+fn read_all(transcript: &mut dyn Handle, file: &TranscriptFile) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let read = transcript.seek(SeekFrom::Start(0)).and_then(|_| transcript.read_to_end(&mut bytes));
+    read.map_err(|source| Error::read(&file.path, source))?;
+    Ok(bytes)
+}

@@ -1,0 +1,210 @@
+//! Lines to append: copies of entries with changes, and new entries.
+
+use annals_transcript::json::{Value, quote};
+use annals_transcript::patch;
+
+/// What is changed, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What is done.
+    pub kind: ChangeKind,
+    /// The uuid of the entry.
+    pub uuid: String,
+    /// The line of the entry in the file before the repair; `None` for a new entry.
+    pub line: Option<u64>,
+}
+
+/// What a repair does to an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangeKind {
+    /// It is written again because Claude Code cannot read its line.
+    Salvage,
+    /// It hangs on another entry.
+    Relink {
+        /// Why.
+        reason: &'static str,
+    },
+    /// It gets a time.
+    Time,
+    /// It is no longer marked as a subagent's.
+    Sidechain,
+    /// Something in its content is replaced because a request with it would be refused.
+    Content {
+        /// The rule that it breaks.
+        rule: &'static str,
+    },
+    /// Its reasoning is removed, because something before it was changed.
+    Thinking,
+    /// It is a new result for a call whose result is lost.
+    Result,
+    /// It is a new first prompt.
+    FirstPrompt,
+    /// It gets another reply id, so that the copy of a message is not sent twice.
+    Copy,
+    /// A compaction no longer lists the messages that it kept; they are linked instead.
+    Boundary,
+    /// It is written again as the last line, so that Claude Code continues from it.
+    Leaf,
+}
+
+impl ChangeKind {
+    /// Returns the name of the change in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ChangeKind::Salvage => "salvage",
+            ChangeKind::Relink { .. } => "relink",
+            ChangeKind::Time => "time",
+            ChangeKind::Sidechain => "sidechain",
+            ChangeKind::Content { .. } => "content",
+            ChangeKind::Thinking => "thinking",
+            ChangeKind::Result => "result",
+            ChangeKind::FirstPrompt => "first_prompt",
+            ChangeKind::Copy => "copy",
+            ChangeKind::Boundary => "boundary",
+            ChangeKind::Leaf => "leaf",
+        }
+    }
+
+    /// Returns why the change is made, in words.
+    pub fn reason(&self) -> String {
+        match self {
+            ChangeKind::Salvage => {
+                "Claude Code cannot read its line; it is written again on a line of its own".to_owned()
+            }
+            ChangeKind::Relink { reason } => (*reason).to_owned(),
+            ChangeKind::Time => "it has no valid time; it gets that of the entry before it".to_owned(),
+            ChangeKind::Sidechain => {
+                "it is marked as a subagent's, but belongs to the conversation".to_owned()
+            }
+            ChangeKind::Content { rule } => format!("a request with it would be refused ({rule})"),
+            ChangeKind::Thinking => {
+                "its reasoning is bound to messages before it that have changed; it is removed".to_owned()
+            }
+            ChangeKind::Result => {
+                "the result of a call is lost; a note takes its place, so that the call is sent".to_owned()
+            }
+            ChangeKind::FirstPrompt => {
+                "the conversation begins with a reply; a note takes the place of the first prompt".to_owned()
+            }
+            ChangeKind::Copy => {
+                "it is a copy of a message of the conversation, which would be sent twice".to_owned()
+            }
+            ChangeKind::Boundary => {
+                "the messages that the compaction kept are linked by their parents instead".to_owned()
+            }
+            ChangeKind::Leaf => {
+                "it is the last message; it becomes the last line, so that Claude Code continues from it"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// The lines that a repair appends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Edits {
+    lines: Vec<(String, Vec<u8>)>,
+    pub(super) changes: Vec<Change>,
+    /// The uuid of the message that becomes the last line.
+    pub(super) leaf: Option<String>,
+    /// A `last-prompt` that names it, if the file has one that names another.
+    pub(super) last_prompt: Option<Vec<u8>>,
+}
+
+impl Edits {
+    /// Returns whether nothing is appended.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.leaf.is_none() && self.last_prompt.is_none()
+    }
+
+    /// Returns the changed line of an entry.
+    pub(super) fn get(&self, uuid: &str) -> Option<&[u8]> {
+        self.lines.iter().find(|(one, _)| one == uuid).map(|(_, line)| &line[..])
+    }
+
+    /// Replaces the line of an entry and notes the change.
+    pub(super) fn put(&mut self, uuid: &str, json: Vec<u8>, kind: ChangeKind, line: Option<u64>) {
+        match self.lines.iter_mut().find(|(one, _)| one == uuid) {
+            Some((_, old)) => *old = json,
+            None => self.lines.push((uuid.to_owned(), json)),
+        }
+        let change = Change { kind, uuid: uuid.to_owned(), line };
+        if !self.changes.contains(&change) {
+            self.changes.push(change);
+        }
+    }
+
+    /// Returns the bytes of a file with the lines behind them. `leaf` is the line of the last message.
+    pub(super) fn applied_to(&self, file: &[u8], leaf: Option<&[u8]>) -> Vec<u8> {
+        let mut bytes = file.to_vec();
+        bytes.extend(self.appended(file, leaf));
+        bytes
+    }
+
+    /// Returns the bytes to append to a file.
+    pub(super) fn appended(&self, file: &[u8], leaf: Option<&[u8]>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.is_empty() {
+            return bytes;
+        }
+        if file.last().is_some_and(|&last| last != b'\n') {
+            bytes.push(b'\n');
+        }
+        for (_, line) in self.lines.iter().filter(|(uuid, _)| Some(uuid) != self.leaf.as_ref()) {
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+        }
+        for line in [leaf, self.last_prompt.as_deref()].into_iter().flatten() {
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+        }
+        bytes
+    }
+}
+
+/// Returns the object of an entry on one line.
+pub(super) fn on_one_line(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len());
+    // A line break outside of a string is white space, and inside of one it is not JSON.
+    out.extend(json.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')));
+    out
+}
+
+/// Sets a top-level member of an object.
+pub(super) fn set(json: &[u8], key: &str, value: &str) -> Vec<u8> {
+    patch::set(json, key, value).unwrap_or_else(|_| json.to_vec())
+}
+
+/// Sets a member of `message`.
+pub(super) fn set_in_message(json: &[u8], key: &str, value: &str) -> Vec<u8> {
+    patch::set_in_document(json, &["message", key], value).unwrap_or_else(|_| json.to_vec())
+}
+
+/// Returns a new user entry with the fields that every entry of a session has, taken from one of them.
+pub(super) fn new_user_entry(
+    like: &[u8],
+    uuid: &str,
+    parent: Option<&str>,
+    time: &str,
+    content: &str,
+    is_meta: bool,
+) -> Vec<u8> {
+    let parent = parent.map_or_else(|| "null".to_owned(), quote);
+    let mut json = format!(
+        "{{\"parentUuid\":{parent},\"isSidechain\":false,\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":{content}}}"
+    );
+    if is_meta {
+        json.push_str(",\"isMeta\":true");
+    }
+    json.extend([",\"uuid\":", &quote(uuid), ",\"timestamp\":", &quote(time)]);
+    let like = Value::new(like);
+    for key in ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"] {
+        let value = like.and_then(|like| like.get(key)).filter(|value| value.is_valid());
+        if let Some(value) = value.and_then(|value| std::str::from_utf8(value.bytes()).ok()) {
+            json.extend([",", &quote(key), ":", value]);
+        }
+    }
+    json.push('}');
+    json.into_bytes()
+}

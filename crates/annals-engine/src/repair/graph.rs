@@ -1,0 +1,551 @@
+//! The conversation graph as it was meant: which entry each one hangs on, broken links mended.
+//!
+//! Links that lead to an entry of the file are trusted. A link that leads nowhere, into a circle or to an entry that was
+//! written later gets a new parent: the entry that stood before it in the order of the conversation.
+
+use std::collections::HashMap;
+
+use annals_transcript::second_root::{RootKind, second_roots};
+use annals_transcript::session::{BlockKind, Id, Node, Session};
+use annals_transcript::{Flag, Kind};
+
+use super::order::{self, Order};
+
+/// The index of an item in [`Graph::items`].
+pub(super) type ItemIndex = usize;
+
+/// One entry of the conversation: all lines with its uuid.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The node of the line whose content counts.
+    pub(super) node: usize,
+    /// The offset at which the entry first stands in the file.
+    pub(super) place: u64,
+    /// Its uuid.
+    pub(super) id: Id,
+    /// Whether Claude Code loads it; otherwise it has to be written again.
+    pub(super) is_loaded: bool,
+    /// Whether it belongs to a subagent.
+    pub(super) is_side: bool,
+    /// Whether it is marked as a subagent's and is not.
+    pub(super) is_flagged: bool,
+    /// What it hangs on.
+    pub(super) parent: Link,
+}
+
+/// What an entry hangs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// An entry, as the file says.
+    Written(ItemIndex),
+    /// An entry that the file does not name; why it was chosen.
+    Mended(ItemIndex, Break),
+    /// Nothing: the conversation begins here.
+    Root,
+    /// Nothing: the parent that it names is lost, and so is everything before it.
+    Lost,
+}
+
+/// Why a link was mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Break {
+    /// The parent is not in the file.
+    Missing,
+    /// The entry names no parent.
+    NoParent,
+    /// The entry is its own ancestor, or hangs on a later one.
+    Circle,
+}
+
+impl Link {
+    /// Returns the parent.
+    pub(super) fn item(self) -> Option<ItemIndex> {
+        match self {
+            Link::Written(item) | Link::Mended(item, _) => Some(item),
+            Link::Root | Link::Lost => None,
+        }
+    }
+}
+
+/// All entries of a session, and what they hang on.
+#[derive(Debug)]
+pub(super) struct Graph<'s> {
+    pub(super) session: &'s Session,
+    pub(super) items: Vec<Item>,
+    /// The item of each uuid, by the index of the id.
+    by_id: Vec<Option<ItemIndex>>,
+    /// Entries that are passed over: `progress` and messages without content, with their parents.
+    bridges: HashMap<Id, (Option<Id>, u64)>,
+    /// All items in the order of the conversation.
+    pub(super) sequence: Vec<ItemIndex>,
+    /// The position of each item in `sequence`.
+    position: Vec<usize>,
+    /// Items with the same content as another one, under another uuid, by item.
+    twins: HashMap<ItemIndex, ItemIndex>,
+}
+
+/// What two entries have in common if one is a copy of the other: type, reply, time, and the kinds and lengths of blocks.
+type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, u64)>);
+
+/// Places of entries that were written again because they could not be read: they belong where the broken line stands.
+pub(super) type Places = HashMap<String, u64>;
+
+impl<'s> Graph<'s> {
+    /// Reads the graph of a session and mends it.
+    pub(super) fn of(session: &'s Session, places: &Places) -> Self {
+        let mut graph = Self::read(session, places);
+        graph.cut_circles(Order::File);
+        let links = graph.written_links();
+        let order = order::choose(&graph.keys(), &links);
+        if order != Order::File {
+            graph = Self::read(session, places);
+            graph.cut_circles(order);
+        }
+        graph.cut_backward(order);
+        graph.sequence = order::sequence(&graph.keys(), &graph.parents(), order);
+        graph.number();
+        graph.classify_side();
+        graph.find_twins();
+        graph.mend(order);
+        // Mending may have moved whole parts of the conversation.
+        graph.sequence = order::sequence(&graph.keys(), &graph.parents(), order);
+        graph.number();
+        graph
+    }
+
+    /// Returns the node of an item.
+    pub(super) fn node(&self, item: ItemIndex) -> &'s Node {
+        &self.session.nodes()[self.items[item].node]
+    }
+
+    /// Returns the item of a uuid.
+    pub(super) fn item(&self, id: Id) -> Option<ItemIndex> {
+        self.by_id[id.index()]
+    }
+
+    /// Returns the text of an item's uuid.
+    pub(super) fn uuid(&self, item: ItemIndex) -> String {
+        self.session.id_texts().get(self.items[item].id)
+    }
+
+    /// Returns the position of an item in the order of the conversation.
+    pub(super) fn position(&self, item: ItemIndex) -> usize {
+        self.position[item]
+    }
+
+    /// Returns whether an item is a prompt, a result or a reply of the main conversation.
+    pub(super) fn is_message(&self, item: ItemIndex) -> bool {
+        self.node(item).kind.is_prompt_or_reply() && !self.items[item].is_side
+    }
+
+    /// Returns whether the entry is the beginning of what follows a compaction.
+    pub(super) fn is_boundary(&self, item: ItemIndex) -> bool {
+        self.session.boundary(self.node(item)).is_some()
+    }
+
+    /// Returns the other entry with the same content.
+    pub(super) fn twin(&self, item: ItemIndex) -> Option<ItemIndex> {
+        self.twins.get(&item).copied()
+    }
+
+    /// Returns the path from an item to the beginning, the beginning first.
+    pub(super) fn path(&self, leaf: ItemIndex) -> Vec<ItemIndex> {
+        let mut path = vec![leaf];
+        let mut last = leaf;
+        while let Some(parent) = self.items[last].parent.item() {
+            path.push(parent);
+            last = parent;
+            if path.len() > self.items.len() {
+                break;
+            }
+        }
+        path.reverse();
+        path
+    }
+
+    /// Returns whether Claude Code finds the parent that an item is meant to have.
+    pub(super) fn is_parent_written(&self, item: ItemIndex) -> bool {
+        let node = self.node(item);
+        match self.items[item].parent {
+            Link::Root => node.parent.is_none(),
+            Link::Lost | Link::Mended(..) => false,
+            Link::Written(parent) => {
+                let Some(named) = node.parent else { return false };
+                if named == self.items[parent].id {
+                    return true;
+                }
+                // Claude Code passes over `progress` entries only if they stand before the entry.
+                let is_before =
+                    |id: Id| self.bridges.get(&id).is_some_and(|(_, place)| *place < node.at.offset);
+                self.bridge_path(named).into_iter().all(is_before)
+            }
+        }
+    }
+
+    fn read(session: &'s Session, places: &Places) -> Self {
+        let mut graph = Self {
+            session,
+            items: Vec::new(),
+            by_id: vec![None; session.id_count()],
+            bridges: HashMap::new(),
+            sequence: Vec::new(),
+            position: Vec::new(),
+            twins: HashMap::new(),
+        };
+        for (index, node) in session.nodes().iter().enumerate() {
+            graph.add(index, node, places);
+        }
+        graph.bridges.retain(|id, _| graph.by_id[id.index()].is_none());
+        for item in 0..graph.items.len() {
+            graph.items[item].parent = graph.written_parent(item);
+        }
+        graph
+    }
+
+    fn add(&mut self, index: usize, node: &Node, places: &Places) {
+        let is_readable = node.problem.is_none_or(annals_transcript::Problem::is_readable);
+        let (true, Some(id)) = (is_readable, node.id) else { return };
+        if node.kind == Kind::Progress || node.kind.is_message() && node.has(Flag::Contentless) {
+            self.bridges.entry(id).or_insert((node.parent, node.at.offset));
+            return;
+        }
+        if !node.kind.is_message() {
+            return;
+        }
+        let is_loaded = node.is_loaded_by_claude_code();
+        if let Some(item) = self.by_id[id.index()] {
+            let item = &mut self.items[item];
+            if is_loaded || !item.is_loaded {
+                (item.node, item.is_loaded, item.is_side) = (index, is_loaded, node.has(Flag::Sidechain));
+            }
+            return;
+        }
+        let place = places.get(&self.session.id_texts().get(id)).copied().unwrap_or(node.at.offset);
+        self.by_id[id.index()] = Some(self.items.len());
+        let is_side = node.has(Flag::Sidechain);
+        self.items.push(Item {
+            node: index,
+            place,
+            id,
+            is_loaded,
+            is_side,
+            is_flagged: false,
+            parent: Link::Root,
+        });
+    }
+
+    /// Returns what an entry hangs on by the file alone. A parent that is not there is `Lost`.
+    fn written_parent(&self, item: ItemIndex) -> Link {
+        let Some(mut id) = self.node(item).parent else { return Link::Root };
+        for _ in 0..=self.bridges.len() {
+            if let Some(parent) = self.by_id[id.index()] {
+                return if parent == item { Link::Lost } else { Link::Written(parent) };
+            }
+            match self.bridges.get(&id) {
+                Some((Some(next), _)) => id = *next,
+                Some((None, _)) => return Link::Root,
+                None => return Link::Lost,
+            }
+        }
+        Link::Lost
+    }
+
+    fn bridge_path(&self, mut id: Id) -> Vec<Id> {
+        let mut path = Vec::new();
+        while let Some((next, _)) = self.bridges.get(&id) {
+            path.push(id);
+            match next {
+                Some(next) if path.len() <= self.bridges.len() => id = *next,
+                _ => break,
+            }
+        }
+        path
+    }
+
+    fn keys(&self) -> Vec<order::Key> {
+        let mut keys: Vec<order::Key> = (0..self.items.len())
+            .map(|item| order::Key { place: self.items[item].place, time: self.node(item).time })
+            .collect();
+        order::fill_times(&mut keys, &self.parents());
+        keys
+    }
+
+    fn parents(&self) -> Vec<Option<ItemIndex>> {
+        self.items.iter().map(|item| item.parent.item()).collect()
+    }
+
+    fn written_links(&self) -> Vec<(ItemIndex, ItemIndex)> {
+        (0..self.items.len()).filter_map(|item| Some((item, self.items[item].parent.item()?))).collect()
+    }
+
+    fn number(&mut self) {
+        self.position = vec![0; self.items.len()];
+        for (position, &item) in self.sequence.iter().enumerate() {
+            self.position[item] = position;
+        }
+    }
+
+    /// Cuts every circle at the entry that stands first although its parent stands later.
+    fn cut_circles(&mut self, order: Order) {
+        let keys = self.keys();
+        let mut state = vec![0u8; self.items.len()];
+        for start in 0..self.items.len() {
+            let mut path = Vec::new();
+            let mut item = Some(start);
+            while let Some(current) = item.filter(|&current| state[current] == 0) {
+                state[current] = 1;
+                path.push(current);
+                item = self.items[current].parent.item();
+            }
+            if let Some(closing) = item.filter(|&closing| state[closing] == 1) {
+                let from = path.iter().position(|&member| member == closing).unwrap_or(0);
+                let circle = &path[from..];
+                let is_backward = |&member: &ItemIndex| {
+                    let parent = self.items[member].parent.item();
+                    parent.is_some_and(|parent| order::compare(&keys, order, member, parent).is_lt())
+                };
+                let first = |one: &ItemIndex, other: &ItemIndex| order::compare(&keys, order, *one, *other);
+                let wrong =
+                    circle.iter().copied().filter(|member| is_backward(member)).min_by(|a, b| first(a, b));
+                let wrong = wrong.or_else(|| circle.iter().copied().min_by(|a, b| first(a, b)));
+                if let Some(wrong) = wrong {
+                    self.items[wrong].parent = Link::Lost;
+                }
+            }
+            for member in path {
+                state[member] = 2;
+            }
+        }
+    }
+
+    /// Cuts links to entries that were written later by their place and by their time: nothing hangs on what is not there yet.
+    fn cut_backward(&mut self, order: Order) {
+        let keys = self.keys();
+        for item in 0..self.items.len() {
+            let Link::Written(parent) = self.items[item].parent else { continue };
+            let (own, other) = (self.node(item).time, self.node(parent).time);
+            let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
+            // A compaction may keep messages that are older than its summary, and link them behind it.
+            if self.node(parent).has(Flag::CompactSummary) {
+                continue;
+            }
+            let place_order = if order == Order::Reversed { Order::Reversed } else { Order::File };
+            if is_later && order::compare(&keys, place_order, item, parent).is_lt() {
+                self.items[item].parent = Link::Lost;
+            }
+        }
+    }
+
+    /// Finds entries that are marked as a subagent's although they are part of the main conversation.
+    fn classify_side(&mut self) {
+        let has_agent_call = self.has_agent_calls();
+        for position in 0..self.sequence.len() {
+            let item = self.sequence[position];
+            if !self.items[item].is_side {
+                continue;
+            }
+            let is_main = match self.items[item].parent {
+                Link::Written(parent) | Link::Mended(parent, _) => !self.items[parent].is_side,
+                Link::Lost => {
+                    self.previous(position, Self::is_speech).is_some_and(|one| !self.items[one].is_side)
+                }
+                // In old versions the first prompt of a subagent has no parent.
+                Link::Root => !(has_agent_call && self.is_prompt(item)),
+            };
+            let node = self.node(item);
+            if is_main && !node.has(Flag::Virtual) {
+                self.items[item].is_side = false;
+                self.items[item].is_flagged = true;
+            }
+        }
+    }
+
+    /// Returns whether the file has calls that start subagents. Old versions write these into the same file.
+    fn has_agent_calls(&self) -> bool {
+        let sides = self.items.iter().filter(|item| item.is_side).count();
+        let main = self.items.len() - sides;
+        sides > 0
+            && main > 0
+            && (0..self.items.len()).any(|item| {
+                self.items[item].is_side && self.items[item].parent == Link::Root && self.is_prompt(item)
+            })
+    }
+
+    fn is_speech(&self, item: ItemIndex) -> bool {
+        self.node(item).kind.is_prompt_or_reply()
+    }
+
+    pub(super) fn is_prompt(&self, item: ItemIndex) -> bool {
+        let node = self.node(item);
+        node.kind == Kind::User && !self.session.has_results(node)
+    }
+
+    fn previous(&self, position: usize, is_wanted: impl Fn(&Self, ItemIndex) -> bool) -> Option<ItemIndex> {
+        self.sequence[..position].iter().rev().copied().find(|&item| is_wanted(self, item))
+    }
+
+    /// Finds messages that were written twice under different uuids.
+    fn find_twins(&mut self) {
+        let mut seen: HashMap<Content, ItemIndex> = HashMap::new();
+        for &item in &self.sequence {
+            let node = self.node(item);
+            if !node.kind.is_prompt_or_reply() || node.time.is_none() || self.items[item].is_side {
+                continue;
+            }
+            let blocks = self.session.blocks(node).iter().map(|block| (block.kind, block.length)).collect();
+            if let Some(other) = seen.insert((node.kind, node.message_id, node.time, blocks), item) {
+                self.twins.insert(item, other);
+                self.twins.entry(other).or_insert(item);
+            }
+        }
+    }
+
+    /// Gives a parent to every entry of the main conversation that lost its own.
+    fn mend(&mut self, order: Order) {
+        let legit = self.legitimate_roots(order);
+        for position in 0..self.sequence.len() {
+            let item = self.sequence[position];
+            if self.items[item].is_side || self.items[item].parent.item().is_some() {
+                continue;
+            }
+            let cause = match self.items[item].parent {
+                Link::Root if legit[item] => continue,
+                Link::Root => Break::NoParent,
+                _ if self.is_circle(item) => Break::Circle,
+                _ => Break::Missing,
+            };
+            if self.node(item).has(Flag::CompactSummary) {
+                // Its boundary is lost. What stands before it was compacted away.
+                self.items[item].parent = Link::Lost;
+                continue;
+            }
+            let parent = self.parent_of_twin(item).or_else(|| self.before(item, position));
+            self.items[item].parent = match parent {
+                Some(parent) => Link::Mended(parent, cause),
+                None if cause == Break::NoParent => Link::Root,
+                None => Link::Lost,
+            };
+        }
+    }
+
+    /// Returns whether an entry names a parent that is in the file, which was cut because it closed a circle.
+    fn is_circle(&self, item: ItemIndex) -> bool {
+        matches!(self.written_parent(item), Link::Written(_))
+            || self.node(item).parent == Some(self.items[item].id)
+    }
+
+    /// Returns the parent that the same message has where it was written another time.
+    fn parent_of_twin(&self, item: ItemIndex) -> Option<ItemIndex> {
+        let twin = self.twin(item)?;
+        let parent = self.items[twin].parent.item()?;
+        let parent = self
+            .twin(parent)
+            .filter(|&other| {
+                self.position(other) < self.position(item) && self.position(other) > self.position(twin)
+            })
+            .unwrap_or(parent);
+        (!self.hangs_on(parent, item)).then_some(parent)
+    }
+
+    /// Returns the entry that stood before one in the conversation.
+    fn before(&self, item: ItemIndex, position: usize) -> Option<ItemIndex> {
+        let call = self.call_of(item).filter(|&call| !self.hangs_on(call, item));
+        let before =
+            self.previous(position, |graph, one| !graph.items[one].is_side && !graph.hangs_on(one, item));
+        match (before, call) {
+            (Some(before), Some(call)) if before != call && !self.hangs_on(before, call) => Some(call),
+            (Some(before), _) if self.has_message_before(before) => {
+                Some(self.unanswered(item, before, position).unwrap_or(before))
+            }
+            (_, call) => call,
+        }
+    }
+
+    /// Returns the prompt that a reply answers, if another reply stands between them: two clients wrote at the same time.
+    fn unanswered(&self, item: ItemIndex, before: ItemIndex, position: usize) -> Option<ItemIndex> {
+        let is_reply = |one: ItemIndex| self.node(one).kind == Kind::Assistant;
+        let is_other_reply =
+            is_reply(item) && is_reply(before) && self.node(item).message_id != self.node(before).message_id;
+        let since = self.items[before].parent.item().filter(|_| is_other_reply)?;
+        let has_child = |one: ItemIndex| self.items.iter().any(|other| other.parent.item() == Some(one));
+        let prompt = self.previous(position, |graph, one| {
+            graph.position(one) > graph.position(since)
+                && graph.is_message(one)
+                && graph.node(one).kind == Kind::User
+                && !graph.hangs_on(one, item)
+        })?;
+        (!has_child(prompt)).then_some(prompt)
+    }
+
+    fn has_message_before(&self, item: ItemIndex) -> bool {
+        self.path(item).into_iter().any(|one| self.is_message(one) || self.is_boundary(one))
+    }
+
+    /// Returns the entry with the call that a result answers.
+    fn call_of(&self, item: ItemIndex) -> Option<ItemIndex> {
+        let blocks = self.session.blocks(self.node(item)).iter();
+        let answered: Vec<Id> = blocks
+            .filter(|block| matches!(block.kind, BlockKind::ToolResult(_)))
+            .filter_map(|block| block.tool)
+            .collect();
+        if answered.is_empty() {
+            return None;
+        }
+        self.sequence[..self.position[item]].iter().rev().copied().find(|&one| {
+            let blocks = self.session.blocks(self.node(one)).iter();
+            !self.items[one].is_side
+                && blocks
+                    .filter(|block| block.kind == BlockKind::ToolUse)
+                    .filter_map(|block| block.tool)
+                    .any(|id| answered.contains(&id))
+        })
+    }
+
+    /// Returns whether an entry is another one or hangs below it.
+    pub(super) fn hangs_on(&self, item: ItemIndex, above: ItemIndex) -> bool {
+        let mut current = Some(item);
+        for _ in 0..=self.items.len() {
+            match current {
+                Some(one) if one == above => return true,
+                Some(one) => current = self.items[one].parent.item(),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Returns which entries without a parent begin a conversation of their own: the first, and those that Claude Code writes
+    /// after a compaction, a cleared context or a rewind.
+    fn legitimate_roots(&self, order: Order) -> Vec<bool> {
+        let mut is_legitimate = vec![true; self.items.len()];
+        if order == Order::File {
+            for root in second_roots(self.session) {
+                let lost = matches!(root.kind, RootKind::LostLink | RootKind::ParentlessPrompts);
+                let id = self.session.nodes()[root.node].id;
+                if let Some(item) = id.filter(|_| lost).and_then(|id| self.item(id)) {
+                    is_legitimate[item] = false;
+                }
+            }
+        }
+        let first_prompt =
+            self.sequence.iter().copied().find(|&item| self.is_message(item) && self.is_prompt(item));
+        let mut has_message = false;
+        for &item in &self.sequence {
+            let is_root = self.items[item].parent == Link::Root && !self.items[item].is_side;
+            let is_copy = first_prompt
+                .is_some_and(|first| self.node(first).time == self.node(item).time && self.is_prompt(item));
+            let is_speech =
+                self.node(item).kind == Kind::Assistant || self.session.has_results(self.node(item));
+            if is_root
+                && has_message
+                && !self.is_boundary(item)
+                && !is_copy
+                && (order != Order::File || is_speech || self.items[item].is_flagged)
+            {
+                is_legitimate[item] = false;
+            }
+            has_message |= self.is_message(item);
+        }
+        is_legitimate
+    }
+}

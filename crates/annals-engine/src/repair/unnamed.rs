@@ -1,0 +1,142 @@
+//! Messages without a uuid or a type, and entries inside an array: they are written again with what they lack.
+
+use std::collections::{HashMap, HashSet};
+
+use annals_transcript::json::{Value, quote};
+use annals_transcript::line::Entries;
+use annals_transcript::write::new_id;
+use annals_transcript::{Entry, Kind, Problem};
+
+use super::edits::{ChangeKind, Edits, on_one_line, set};
+use super::graph::Places;
+
+/// Returns the messages of a file that Claude Code does not load because they lack something that can be added.
+pub(super) fn named(file: &[u8]) -> (Edits, Places) {
+    let mut found = Unnamed::default();
+    for entry in Entries::of(file) {
+        found.add(&entry);
+        if entry.kind() == Kind::Noise {
+            found.add_spanning(file, &entry);
+        }
+    }
+    found.finish()
+}
+
+/// After this many beginnings of objects in one damaged line, the rest of it is given up.
+const ATTEMPTS: usize = 64;
+
+#[derive(Default)]
+struct Unnamed {
+    /// The uuids of all messages.
+    ids: HashSet<String>,
+    /// The type and the content of all messages that have a uuid.
+    contents: HashSet<(String, Vec<u8>)>,
+    /// Parents that messages name, with the place of the message.
+    parents: Vec<(String, u64)>,
+    candidates: Vec<(Vec<u8>, u64, u64)>,
+}
+
+impl Unnamed {
+    fn add(&mut self, entry: &Entry<'_>) {
+        if entry.verify() == Some(Problem::NotObject) {
+            return self.add_array(entry);
+        }
+        let Some(body) = entry.body() else { return };
+        self.add_object(body, entry.at().offset, entry.at().line, entry.kind());
+    }
+
+    fn add_object(&mut self, body: Value<'_>, place: u64, line: u64, kind: Kind) {
+        let role = body.get("message").and_then(|message| message.text("role"));
+        let is_message = kind.is_message() || kind == Kind::Other && role.is_some();
+        if !is_message {
+            return;
+        }
+        let id = body.text("uuid");
+        if let Some(parent) = body.text("parentUuid") {
+            self.parents.push((parent.into_owned(), place));
+        }
+        if let (Some(id), true) = (&id, kind.is_message()) {
+            self.ids.insert(id.clone().into_owned());
+            self.contents.insert(content_of(body));
+        } else if kind.is_prompt_or_reply() || role.is_some() {
+            self.candidates.push((on_one_line(body.bytes()), place, line));
+        }
+    }
+
+    /// Adds the entries of an array, which Claude Code does not read.
+    fn add_array(&mut self, entry: &Entry<'_>) {
+        let bytes = entry.bytes().trim_ascii();
+        let Some(array) = Value::new(bytes).filter(|value| value.is_array() && value.is_valid()) else {
+            return;
+        };
+        for item in array.items().filter(|item| item.is_object()) {
+            let kind = Entry::new(item.bytes()).kind();
+            if kind.is_message() {
+                self.candidates.push((on_one_line(item.bytes()), entry.at().offset, entry.at().line));
+            }
+        }
+    }
+
+    /// Adds objects that begin somewhere in a damaged line and may end on a later one.
+    fn add_spanning(&mut self, file: &[u8], entry: &Entry<'_>) {
+        let start = usize::try_from(entry.at().offset).unwrap_or(usize::MAX).min(file.len());
+        let end = (start + entry.bytes().len()).min(file.len());
+        let mut from = start;
+        for _ in 0..ATTEMPTS {
+            let Some(brace) = memchr::memchr(b'{', &file[from..end]).map(|at| from + at) else { return };
+            from = brace + 1;
+            let begins = file[from..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'"');
+            if !begins {
+                continue;
+            }
+            let found = Entry::new(&file[brace..]);
+            let Some(object) = found.body().filter(|_| found.problem().is_none()) else { continue };
+            let is_entry = Entry::new(object.bytes()).kind().is_message()
+                && object.get("uuid").is_some()
+                && object.get("parentUuid").is_some();
+            if is_entry && object.is_valid() {
+                self.candidates.push((on_one_line(object.bytes()), brace as u64, entry.at().line));
+                from = brace + object.bytes().len();
+                if from >= end {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> (Edits, Places) {
+        let (mut edits, mut places) = (Edits::default(), HashMap::new());
+        for (json, place, line) in std::mem::take(&mut self.candidates) {
+            let Some(body) = Value::new(&json) else { continue };
+            let own = body.text("uuid").map(std::borrow::Cow::into_owned);
+            let is_there = match &own {
+                Some(own) => self.ids.contains(own),
+                None => self.contents.contains(&content_of(body)),
+            };
+            if is_there {
+                continue;
+            }
+            // An entry behind it names the uuid that it had.
+            let named = self.parents.iter().find(|(parent, at)| *at > place && !self.ids.contains(parent));
+            let uuid = own.or_else(|| named.map(|(parent, _)| parent.clone())).unwrap_or_else(new_id);
+            self.ids.insert(uuid.clone());
+            let role = body.get("message").and_then(|message| message.text("role")).unwrap_or_default();
+            let mut json = set(&json, "uuid", &quote(&uuid));
+            if !Entry::new(&json).kind().is_message() && (role == "user" || role == "assistant") {
+                json = set(&json, "type", &quote(&role));
+            }
+            places.insert(uuid.clone(), place);
+            edits.put(&uuid, json, ChangeKind::Salvage, Some(line));
+        }
+        (edits, places)
+    }
+}
+
+/// Returns the type and the content of a message.
+fn content_of(body: Value<'_>) -> (String, Vec<u8>) {
+    let kind =
+        body.text("type").or_else(|| body.get("message")?.text("role")).unwrap_or_default().into_owned();
+    let message = body.get("message").map_or_else(Vec::new, |message| message.bytes().to_vec());
+    let time = body.text("timestamp").unwrap_or_default();
+    (kind, [time.as_bytes(), &message].concat())
+}

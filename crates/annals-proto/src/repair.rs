@@ -1,0 +1,101 @@
+use serde::{Deserialize, Serialize};
+
+use crate::Text;
+
+/// A repair of a session, planned or carried out: the result of `annals repair --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RepairResult {
+    /// The session.
+    pub session: Option<String>,
+    /// The path of the transcript.
+    pub path: Text,
+    /// Whether the changes were written.
+    pub applied: bool,
+    /// The changes, in the order in which they are written. Empty if there is nothing to repair.
+    pub changes: Vec<RepairChange>,
+    /// What Claude Code would restore before the repair.
+    pub before: RestoredView,
+    /// What it would restore after it.
+    pub after: RestoredView,
+    /// Other conversations of the file, which are not restored.
+    pub branches: Vec<RepairBranch>,
+    /// How many bytes are appended.
+    pub appended: u64,
+    /// The receipt, if something was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Text>,
+}
+
+/// One change of a repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RepairChange {
+    /// The line of the entry before the repair; null for a new entry.
+    pub line: Option<u64>,
+    /// The uuid of the entry.
+    pub uuid: String,
+    /// What is done to it: `salvage`, `relink`, `time`, `sidechain`, `content`, `thinking`, `result`, `first_prompt`, `copy`,
+    /// `boundary` or `leaf`.
+    pub change: String,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// What Claude Code would restore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RestoredView {
+    /// Why it would not resume the session; null if it would.
+    pub obstacle: Option<String>,
+    /// How many messages of the conversation it would send whole.
+    pub sent: usize,
+    /// The messages that can be read and would not be sent whole.
+    pub missing: Vec<MissingEntry>,
+    /// The rules of the API that the request would break.
+    pub refused: Vec<String>,
+}
+
+/// A message that would not be sent whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MissingEntry {
+    /// Its uuid.
+    pub uuid: String,
+    /// Its line; 0 if Claude Code cannot read it.
+    pub line: u64,
+}
+
+/// A conversation that ends in another message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RepairBranch {
+    /// The uuid of its last message.
+    pub uuid: String,
+    /// The line of its last message.
+    pub line: u64,
+    /// How many messages it has of its own.
+    pub messages: usize,
+}
+
+/// A repair that was undone: the result of `annals repair --undo --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UndoResult {
+    /// The session.
+    pub session: Option<String>,
+    /// The path of its transcript.
+    pub path: Text,
+    /// The length of the file, if it was cut to what it was before the repair.
+    pub length: Option<u64>,
+    /// The new session with the bytes before the repair, if something was appended since.
+    pub fork: Option<String>,
+    /// The path of its transcript.
+    pub fork_path: Option<Text>,
+}
