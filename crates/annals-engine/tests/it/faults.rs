@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use annals_engine::{Engine, ForkOptions, HydrateOptions, Meta, TrashEntry};
+use annals_engine::{Engine, ForkOptions, HydrateOptions, Meta, RepairOptions, TrashEntry, Undone};
 use annals_transcript::write::fs::Disk;
 use annals_transcript::write::{Agent, Target};
 use testkit::faults::{Fault, FaultyDisk, TwoDevices, every_fault, every_moment};
@@ -417,6 +417,86 @@ fn renaming_survives_any_fault_and_is_finished_by_renaming_again() {
         assert!(!root(folder).keys().any(|path| path.to_string_lossy().ends_with(".annals")), "{context}");
     });
     assert!(faults > 50, "{faults}");
+}
+
+/// Makes a session whose second prompt has lost its parent. Returns its bytes.
+fn broken(folder: &Path) -> String {
+    make(folder);
+    let line = |kind: &str, id: &str, parent: &str, minute: u32| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"timestamp":"2026-01-01T00:{minute:02}:00.000Z","sessionId":"{SESSION}","message":{{"role":"{kind}","content":[{{"type":"text","text":"{id}"}}]}}}}"#
+        ) + "\n"
+    };
+    let lines = [
+        line("user", "u1", "null", 0),
+        line("assistant", "a1", "\"u1\"", 1),
+        line("user", "u2", "\"gone\"", 2),
+        line("assistant", "a2", "\"u2\"", 3),
+    ];
+    let text = lines.concat();
+    fs::write(transcript(folder, SESSION), &text).unwrap();
+    text
+}
+
+#[test]
+fn repairing_survives_any_fault_and_is_finished_by_repairing_again() {
+    let before = broken(tempfile::tempdir().unwrap().path());
+    let set_up = |folder: &Path| {
+        broken(folder);
+    };
+    let options = RepairOptions::default();
+    let repair = |disk, folder: &Path| {
+        let outcome = engine(folder, disk).repair(&session(folder), &options, true);
+        outcome.map(|outcome| outcome.plan.after.missing.len()).map_err(|e| e.to_string())
+    };
+    let faults = every_fault(set_up, repair, |folder, fault, result| {
+        let context = format!("{fault:?}: {result:?}");
+        others_are_untouched(folder, &context);
+        let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        assert!(text.starts_with(&before), "{context}: earlier lines are intact");
+        assert_eq!(repair(sound(), folder), Ok(0), "{context}: it is finished");
+        let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        assert!(text.starts_with(&before), "{context}: earlier lines are intact");
+        let torn =
+            text.lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_err()).count();
+        assert!(torn <= 1, "{context}: {text}");
+        let plan = real(folder).repair_plan(&session(folder), &options).unwrap();
+        assert!(plan.is_empty(), "{context}: a second repair changes nothing");
+    });
+    assert!(faults > 20, "{faults}");
+}
+
+#[test]
+fn undoing_a_repair_survives_any_fault_and_gives_the_bytes_back() {
+    let before = broken(tempfile::tempdir().unwrap().path());
+    let set_up = |folder: &Path| {
+        broken(folder);
+        real(folder).repair(&session(folder), &RepairOptions::default(), true).unwrap();
+    };
+    let undo = |disk, folder: &Path| {
+        engine(folder, disk).undo_repair(&session(folder), true).map_err(|e| e.to_string())
+    };
+    every_fault(set_up, undo, |folder, fault, result| {
+        let context = format!("{fault:?}: {result:?}");
+        undo(sound(), folder).expect("it is finished");
+        assert_eq!(fs::read_to_string(transcript(folder, SESSION)).unwrap(), before, "{context}");
+    });
+}
+
+#[test]
+fn what_was_appended_since_a_repair_stays_when_it_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = broken(folder.path());
+    let engine = real(folder.path());
+    let file = session(folder.path());
+    engine.repair(&file, &RepairOptions::default(), true).unwrap();
+    let mut handle = fs::OpenOptions::new().append(true).open(&file.path).unwrap();
+    handle.write_all(b"{\"type\":\"mode\"}\n").unwrap();
+    let now = fs::read(&file.path).unwrap();
+    let Undone::Fork { session, path } = engine.undo_repair(&file, true).unwrap() else { panic!("a fork") };
+    assert_eq!(fs::read(&file.path).unwrap(), now);
+    assert_eq!(fs::read_to_string(path).unwrap(), before.replace(SESSION, &session));
+    assert_eq!(engine.undo_repair(&file, true).unwrap(), Undone::Nothing);
 }
 
 /// Checks an operation that replaces or makes one small file.

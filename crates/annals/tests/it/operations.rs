@@ -490,6 +490,27 @@ fn nothing_is_rewritten_under_a_client_that_runs() {
 }
 
 #[test]
+fn a_session_is_repaired_and_the_repair_undone() {
+    let home = home();
+    let text = fs::read_to_string(path(&home)).unwrap();
+    let broken = text.replacen("\"parentUuid\":\"u1\"", "\"parentUuid\":\"gone\"", 1);
+    assert_ne!(broken, text);
+    fs::write(path(&home), &broken).unwrap();
+    rest(&path(&home));
+    let planned = done(&home, &["repair", SESSION]);
+    assert!(planned.contains("its parent is not in the file"), "{planned}");
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), broken, "a plan changes nothing");
+    let repaired = done(&home, &["repair", SESSION, "--apply"]);
+    assert!(repaired.ends_with("--undo` undoes it\n"), "{repaired}");
+    assert!(fs::read_to_string(path(&home)).unwrap().starts_with(&broken));
+    rest(&path(&home));
+    let again = done(&home, &["repair", SESSION, "--apply"]);
+    assert!(again.contains("nothing to repair"), "{again}");
+    done(&home, &["repair", SESSION, "--undo"]);
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), broken);
+}
+
+#[test]
 fn one_entry_is_taken_out_and_the_others_keep_their_bytes() {
     let home = home();
     let before = fs::read_to_string(path(&home)).unwrap();
