@@ -11,6 +11,7 @@ use std::sync::Arc;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::rewrite::RemovalMethod;
 use annals_transcript::write::{Recorder, Target};
+use jiff::Timestamp;
 
 use crate::belongings::{self, Belonging};
 use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
@@ -39,6 +40,7 @@ use crate::search::{
     TextFilter,
 };
 use crate::snapshot::Snapshot;
+use crate::status_line::{self, StatusInput};
 use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
 use crate::trash::{self, TrashEntry};
@@ -528,6 +530,15 @@ impl Engine {
     /// Returns the sessions that the prompt history names and whose transcripts are gone, most recent first.
     pub fn ghosts(&self, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
         prompts::ghosts(self, options)
+    }
+}
+
+/// Status lines.
+impl Engine {
+    /// Records what a status line of Claude Code says that is recorded nowhere else, if it is new: how much of the plan was used, and
+    /// what the session cost by Claude Code's own count. Returns whether something was written.
+    pub fn record_status(&self, input: &StatusInput, now: Timestamp) -> io::Result<bool> {
+        status_line::record(&*self.disk, &self.home, input, now)
     }
 }
 

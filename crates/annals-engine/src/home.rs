@@ -39,6 +39,11 @@ impl Home {
         self.0.join("push")
     }
 
+    /// Returns the file of what status lines recorded.
+    pub(crate) fn status_records(&self) -> PathBuf {
+        self.0.join("status-line.jsonl")
+    }
+
     /// Returns the database of search.
     #[cfg(feature = "search")]
     pub fn search_index(&self) -> PathBuf {

@@ -48,6 +48,7 @@ mod roots;
 mod search;
 mod snapshot;
 mod stats;
+mod status_line;
 mod subagent;
 mod symlink_guard;
 #[cfg(feature = "follow")]
@@ -93,6 +94,7 @@ pub use search::{
 };
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
+pub use status_line::{ContextFill, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]

@@ -42,7 +42,7 @@ impl Roots {
     }
 
     /// Returns the one folder that Claude Code itself would use if it were started now: `$CLAUDE_CONFIG_DIR`, or else `~/.claude`.
-    pub(crate) fn of_claude_code() -> Option<PathBuf> {
+    pub fn of_claude_code() -> Option<PathBuf> {
         #[expect(clippy::disallowed_methods, reason = "this is the place")]
         let home = env::home_dir();
         let config = env::var_os("CLAUDE_CONFIG_DIR").filter(|config| !config.is_empty());

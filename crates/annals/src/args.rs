@@ -21,6 +21,7 @@ mod resume;
 mod search;
 mod serve;
 mod show;
+pub(crate) mod statusline;
 mod synonyms;
 mod tail;
 mod trash;
@@ -181,8 +182,16 @@ impl Global {
         Ok(roots)
     }
 
+    /// Returns whether output that goes to another program, which shows it on a terminal, has styles.
+    pub(crate) fn wants_styles_without_a_terminal(&self) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
     /// Returns the config folders given with `--root`, from the root of the file system.
-    #[cfg(any(feature = "search", feature = "mcp"))]
     pub(crate) fn given_roots(&self) -> Vec<String> {
         let absolute = |root: &PathBuf| std::path::absolute(root).unwrap_or_else(|_| root.clone());
         self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
@@ -225,10 +234,9 @@ impl Command {
         }
     }
 
-    /// Returns whether the command only writes what it is given. It prints no text of transcripts, and must not fail
-    /// because of the rules that mask them.
-    pub(crate) fn only_writes(&self) -> bool {
-        matches!(self, Command::Record(_) | Command::Hydrate(_))
+    /// Returns whether the command prints no text of transcripts: it must not fail because of the rules that mask them.
+    pub(crate) fn prints_no_text(&self) -> bool {
+        matches!(self, Command::Record(_) | Command::Hydrate(_) | Command::Statusline(_))
     }
 }
 
@@ -278,6 +286,9 @@ pub(crate) enum Command {
     #[cfg(feature = "mcp")]
     #[command(after_help = mcp::HELP)]
     Mcp(mcp::Mcp),
+    /// Print one line about the running session, for the status line of Claude Code
+    #[command(after_help = statusline::HELP)]
+    Statusline(statusline::StatusLine),
     /// Append entries from standard input to a session, so that Claude Code resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),

@@ -24,8 +24,10 @@ pub(crate) mod resume;
 #[cfg(feature = "search")]
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod statusline;
 pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod trash;

@@ -62,7 +62,7 @@ fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
             "`annals show --reveal` prints them for you",
         )),
         command if args.global.reveal || command.prints_as_is() => Ok(None),
-        command if command.only_writes() => Ok(Some(Masking::default())),
+        command if command.prints_no_text() => Ok(Some(Masking::default())),
         _ => Masking::with_rules_in(engine.home().path())
             .map(Some)
             .map_err(|error| Failure::secret_rules(&error)),
@@ -102,6 +102,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
         #[cfg(feature = "mcp")]
         Command::Mcp(mcp) => commands::mcp::run(engine, mcp, &args.global),
+        Command::Statusline(statusline) => commands::statusline::run(&engine, statusline, &args.global),
         Command::Serve(serve) => commands::serve::run(engine, serve, &args.global),
         Command::Resume(resume) => commands::resume::run(&engine, resume, &args.global),
         Command::Record(record) => commands::record::run(&engine, record),

@@ -10,7 +10,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Read", &["show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "check"]),
     ("Continue", &["resume", "fork", "record"]),
     ("Organise", &["rename", "tag", "archive", "unarchive", "delete", "restore", "tombstone", "hydrate"]),
-    ("Connect", &["serve", "mcp", "push", "index", "completions", "man"]),
+    ("Connect", &["serve", "mcp", "statusline", "push", "index", "completions", "man"]),
 ];
 
 /// The widest help, in columns.

@@ -32,6 +32,7 @@ mod serve;
 mod serve_http;
 mod show;
 mod stats;
+mod statusline;
 mod tail;
 #[cfg(target_os = "linux")]
 mod terminal;
