@@ -1,6 +1,7 @@
 //! Conversions from the engine's types to the wire's, for the command line and for every transport.
 
 mod conversation;
+mod insight;
 mod record;
 mod utf8;
 mod word;
@@ -19,6 +20,7 @@ use jiff::Timestamp;
 pub use conversation::ToWire;
 pub use conversation::value_as_found;
 pub(crate) use conversation::{input, text_input};
+pub use insight::insight;
 pub(crate) use word::{chat_role, chat_tool_status};
 pub use word::{input_kind, tool_state};
 

@@ -22,6 +22,7 @@ use crate::files::{Selection, TranscriptFile};
 use crate::follow::{self, FollowOptions, Follower};
 use crate::fork::{self, Fork, ForkOptions};
 use crate::home::Home;
+use crate::insight::{self, Insight, InsightOptions};
 use crate::labels;
 use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
@@ -517,6 +518,20 @@ impl Engine {
     /// Returns the sessions of the same project that are related to a session, the closest first.
     pub fn lineage(&self, file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
         lineage::lineage(file)
+    }
+}
+
+/// What the work was.
+impl Engine {
+    /// Reads transcripts and adds up what they tell about the work: days and hours, tools and errors, edited files. `done` is called with
+    /// the size of each transcript after it was read. What could not be read is returned as errors.
+    pub fn insight(
+        &self,
+        files: Vec<TranscriptFile>,
+        options: &InsightOptions,
+        done: impl Fn(u64) + Sync,
+    ) -> (Insight, Vec<Error>) {
+        insight::insight(files, options, done)
     }
 }
 

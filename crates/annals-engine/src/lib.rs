@@ -29,6 +29,7 @@ mod fork;
 mod git;
 mod home;
 mod index_file;
+mod insight;
 mod labels;
 mod line_end;
 mod lineage;
@@ -70,6 +71,10 @@ pub use files::{Selection, TranscriptFile, open_regular};
 pub use follow::{Event, FollowOptions, Follower};
 pub use fork::{Fork, ForkOptions};
 pub use home::Home;
+pub use insight::{
+    DayWork, ERROR_CLASSES_VERSION, ErrorClass, ErrorCount, ErrorExample, FileWork, Insight, InsightOptions,
+    ToolWork,
+};
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
 pub use live::{LiveWriter, Liveness, ProcessView, UnknownReason};

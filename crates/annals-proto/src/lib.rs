@@ -15,6 +15,7 @@ mod check;
 mod file;
 mod history;
 mod input;
+mod insight;
 mod lineage;
 mod method;
 mod model;
@@ -50,6 +51,7 @@ pub use history::{
     RootCause, SupersededLine, Visibility,
 };
 pub use input::{Input, InputKind};
+pub use insight::{DayWork, ErrorCount, ErrorExample, FileWork, Insight, ToolWork};
 pub use lineage::{Kinship, Relation};
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::{ModelMessage, Role};

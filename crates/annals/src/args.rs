@@ -58,7 +58,7 @@ pub(crate) use index::{Index, IndexAction};
 pub(crate) use list::{List, SortBy};
 pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};
-pub(crate) use read::{Check, Lineage, OneSession, Stats, Tools};
+pub(crate) use read::{Check, Insight, Lineage, OneSession, Stats, Tools};
 pub(crate) use record::Record;
 pub(crate) use resume::Resume;
 #[cfg(feature = "search")]
@@ -226,6 +226,7 @@ impl Command {
             | Command::Agents(_)
             | Command::Lineage(_)
             | Command::Stats(_)
+            | Command::Insight(_)
             | Command::Check(_) => true,
             #[cfg(feature = "search")]
             Command::Search(_) => true,
@@ -275,6 +276,8 @@ pub(crate) enum Command {
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
     Stats(Stats),
+    /// Show what the work was: days and hours, tools and errors, edited files
+    Insight(Insight),
     /// Find damaged lines and broken links, and explain the effect of each
     Check(Check),
     /// Serve session history to browsers, editors and agents

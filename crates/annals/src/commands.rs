@@ -10,6 +10,7 @@ pub(crate) mod files;
 pub(crate) mod fork;
 #[cfg(feature = "search")]
 pub(crate) mod index;
+pub(crate) mod insight;
 pub(crate) mod lineage;
 pub(crate) mod list;
 pub(crate) mod man;

@@ -12,6 +12,7 @@ mod conversations;
 mod entries;
 mod files;
 mod independent_count;
+mod insight;
 #[cfg(target_os = "linux")]
 mod layout;
 mod list;

@@ -42,6 +42,7 @@ const WITHOUT_TEXT: &[&[&str]] = &[
     &["projects"],
     &["roots"],
     &["stats"],
+    &["insight"],
     &["check", "--all"],
     &["lineage", EVERYWHERE],
     &["files", EVERYWHERE],
