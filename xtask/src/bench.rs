@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         masking::run(scratch.path(), args.rounds)?;
     }
     if wanted(Part::Search) {
-        search::run(scratch.path(), args.corpus.as_deref())?;
+        search::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;
     }
     Ok(())
 }

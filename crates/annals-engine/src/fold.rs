@@ -142,6 +142,9 @@ fn feed(
     // newline, and a fold may stand between the two.
     let offsets: BTreeSet<_> = folds.iter_mut().map(|fold| fold.progress().checkpoint.offset()).collect();
     for offset in offsets {
+        if offset == end.offset {
+            continue;
+        }
         (end, _) = feed_up_to(file, end, Stop::at(offset), LastLine::Take, folds)?;
         if end.offset < offset {
             // The file was truncated after it was compared.

@@ -125,7 +125,7 @@ pub(super) fn sdk() -> Result<PathBuf, Box<dyn std::error::Error>> {
 /// The resource usage of a program and its child processes.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
-    seconds: f64,
+    pub(super) seconds: f64,
     pub(super) cpu: f64,
     /// The peak memory in megabytes, but at least that of the Python process that measures it.
     pub(super) memory: f64,
@@ -133,7 +133,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Keeps the shorter times and the larger memory.
-    fn improve(&mut self, other: Cost) {
+    pub(super) fn improve(&mut self, other: Cost) {
         self.seconds = self.seconds.min(other.seconds);
         self.cpu = self.cpu.min(other.cpu);
         self.memory = self.memory.max(other.memory);
