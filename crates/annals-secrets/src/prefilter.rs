@@ -68,10 +68,11 @@ enum Meaning {
 }
 
 /// Texts that belong to no rule and are found in the same pass.
-const SIGNS: [(&[u8], Meaning); 4] = [
+const SIGNS: [(&[u8], Meaning); 5] = [
     (b"\\u00", Meaning::Escape),
     (mark::OPEN.as_bytes(), Meaning::Mark),
-    (json::KEY_BEGINS, Meaning::Hidden),
+    (json::KEY_BEGINS[0], Meaning::Hidden),
+    (json::KEY_BEGINS[1], Meaning::Hidden),
     (json::BYTES_MEMBER, Meaning::Hidden),
 ];
 
@@ -243,8 +244,27 @@ impl Pairs {
 }
 
 fn keywords_of(index: usize, rule: &Rule) -> impl Iterator<Item = Keyword> {
-    let keywords = rule.keywords.iter();
-    keywords.map(move |keyword| Keyword::new(keyword.as_bytes(), rule.ignore_case, Meaning::Rule(index)))
+    let keyword = move |text: &str| Keyword::new(text.as_bytes(), rule.ignore_case, Meaning::Rule(index));
+    // A built-in rule names the forms of its keywords itself.
+    let escaped = rule.keywords.iter().filter(|_| rule.is_open_ended).filter_map(|text| json_escaped(text));
+    rule.keywords.iter().map(move |text| keyword(text)).chain(escaped.map(move |text| keyword(&text)))
+}
+
+/// Returns a text as it stands in a JSON string; `None` if it is the same there.
+fn json_escaped(text: &str) -> Option<String> {
+    let is_escaped = |character: char| matches!(character, '"' | '\\' | '\0'..='\x1f');
+    text.contains(is_escaped).then(|| text.chars().map(json_escaped_character).collect())
+}
+
+fn json_escaped_character(character: char) -> String {
+    match character {
+        '"' | '\\' => format!("\\{character}"),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\0'..='\x1f' => format!("\\u{:04x}", u32::from(character)),
+        _ => character.to_string(),
+    }
 }
 
 impl Keyword {
@@ -331,6 +351,7 @@ mod tests {
             (r"\u00", true, false),
             ("[masked: ", false, false),
             ("-----BEGIN ", false, true),
+            ("Private-Lines:", false, true),
             (r#"{"bytes":""#, false, true),
             (r#""title":"a…""#, false, true),
             (r#""title": "abcdefgh""#, false, true),
