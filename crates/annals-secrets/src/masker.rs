@@ -21,7 +21,8 @@ const RECENT: usize = 4;
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
     pub(crate) form: JsonForm,
-    fingerprint: u64,
+    /// The rules of the user, as they were given.
+    added: Box<str>,
     /// Is built when it is first needed, when the form is known.
     prefilter: OnceLock<Prefilter>,
 }
@@ -86,8 +87,7 @@ impl Masker {
     }
 
     fn from_rules(rules: Vec<Rule>, toml: &str) -> Self {
-        let fingerprint = rules::fingerprint(toml);
-        Self { rules, form: JsonForm::default(), fingerprint, prefilter: OnceLock::new() }
+        Self { rules, form: JsonForm::default(), added: toml.into(), prefilter: OnceLock::new() }
     }
 
     pub(crate) fn prefilter(&self) -> &Prefilter {
@@ -138,7 +138,7 @@ impl Masker {
 
     /// Returns a number that changes with the rules: what was derived from masked text is out of date when it differs.
     pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        rules::fingerprint(&self.added)
     }
 
     /// Returns whether a mark that replaces a secret may contain this text, ignoring the case of ASCII letters.

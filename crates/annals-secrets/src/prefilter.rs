@@ -135,12 +135,19 @@ impl Prefilter {
             }
         };
         let mut offset = 0;
-        while let Some(chunk) = text[offset..].first_chunk::<{ CHUNK + 2 }>() {
-            let pair = |at: usize| *chunk[at..].first_chunk().expect("two bytes more are there");
-            let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 2));
-            // The first place is in the lowest byte.
-            let mut places =
-                (0..CHUNK).step_by(2).rev().fold(0, |places, at| places << 8 | u64::from(groups(at)));
+        // A keyword that starts with the last byte of a chunk is found at the first place of the next one. Behind the end of the
+        // text stand zeros: the tables allow any bytes behind a keyword.
+        let mut last = [0; CHUNK + 2];
+        while offset < text.len() {
+            let rest = &text[offset..];
+            let chunk = match rest.first_chunk() {
+                Some(chunk) => chunk,
+                None => {
+                    last[..rest.len()].copy_from_slice(rest);
+                    &last
+                }
+            };
+            let mut places = self.places(chunk);
             while places != 0 {
                 let place = places.trailing_zeros() / 8;
                 let [groups, ..] = (places >> (8 * place)).to_le_bytes();
@@ -156,9 +163,16 @@ impl Prefilter {
             }
             offset += CHUNK;
         }
-        // The last byte of a chunk belongs to a place in the next one.
-        (offset.saturating_sub(1)..text.len()).for_each(try_at);
         seen
+    }
+
+    /// Returns which groups of keywords may start at every second byte of a chunk, or one byte earlier. The first place is in the
+    /// lowest byte.
+    #[inline]
+    fn places(&self, chunk: &[u8; CHUNK + 2]) -> u64 {
+        let pair = |at: usize| *chunk[at..].first_chunk().expect("two bytes more are there");
+        let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 2));
+        (0..CHUNK).step_by(2).rev().fold(0, |places, at| places << 8 | u64::from(groups(at)))
     }
 
     fn may_start(&self, hash: u16) -> bool {
