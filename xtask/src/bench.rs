@@ -9,6 +9,7 @@ mod following;
 mod lists;
 mod loading;
 mod masking;
+mod releases;
 mod search;
 mod server;
 
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Only this part
     #[arg(long, value_enum)]
     only: Option<Part>,
+    /// Another build of annals to compare this one with: a program or a commit
+    #[arg(long, value_name = "COMMIT|PROGRAM", required_if_eq("only", "releases"))]
+    against: Option<String>,
     /// Rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -80,6 +84,7 @@ enum Part {
     Following,
     Server,
     Masking,
+    Releases,
     Search,
 }
 
@@ -142,6 +147,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Masking) {
         masking::run(scratch.path(), args.rounds)?;
+    }
+    if let Some(against) = args.against.as_deref().filter(|_| wanted(Part::Releases)) {
+        releases::run(scratch.path(), against, args.rounds)?;
     }
     if wanted(Part::Search) {
         search::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;

@@ -197,6 +197,16 @@ impl Global {
         self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
     }
 
+    /// Does the same for a server: Claude Code may make the `projects` folder while the server runs.
+    pub(crate) fn serving_engine(&self) -> Result<Engine, Failure> {
+        if self.root.is_empty() || !self.root.iter().all(|root| root.is_dir()) {
+            return self.engine();
+        }
+        let roots = Roots::to_record_in(self.root.clone());
+        roots.missing().for_each(|error| output::complain(&error.to_string()));
+        Ok(Engine::open(roots, Home::from_environment()))
+    }
+
     /// Does the same for recording: a folder that does not exist yet is created.
     pub(crate) fn recording_engine(&self) -> Result<Engine, Failure> {
         if self.root.is_empty() {
@@ -210,6 +220,16 @@ impl Command {
     /// Returns whether the command prints what is in files as it is: then nothing of it is masked.
     pub(crate) fn prints_as_is(&self) -> bool {
         matches!(self, Command::Show(show) if show.view != View::Full)
+    }
+
+    /// Returns whether the command answers requests until somebody ends it.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            Command::Serve(_) => true,
+            #[cfg(feature = "mcp")]
+            Command::Mcp(_) => true,
+            _ => false,
+        }
     }
 
     /// Returns whether the command prints what somebody reads, which goes to a pager if it is long. Commands that ask, or that

@@ -79,6 +79,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
+        _ if args.command.is_server() => args.global.serving_engine()?,
         _ => args.global.engine()?,
     };
     output::mask::set_up(masking(args, &engine)?);

@@ -30,10 +30,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 
-pub(crate) use clean::{clean, clean_lines, clean_masked, without_escapes};
+pub(crate) use clean::{clean, clean_lines, clean_masked, clean_piece, without_escapes};
 #[cfg(feature = "search")]
 pub(crate) use hits::matches;
-pub(crate) use mask::{masked, masked_json, masked_title};
+pub(crate) use mask::{masked, masked_cut, masked_json, masked_title};
 #[cfg(feature = "search")]
 pub(crate) use progress::IndexProgress;
 pub(crate) use progress::Progress;
@@ -225,7 +225,19 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
 
 /// Returns text on one line, with single blanks. It is masked, so that it can be cut.
 pub(crate) fn one_line(text: &str) -> String {
-    masked(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    single_blanks(&masked(text))
+}
+
+/// Returns text that was masked as a whole on one line, with single blanks.
+pub(crate) fn single_blanks(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
 }
 
 /// Returns the name of the local zone.

@@ -25,11 +25,11 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
         let Some(snapshot) = readable(engine.snapshot(file), &mut failed) else { continue };
         let Some(conversation) = readable(Conversation::of(&snapshot), &mut failed) else { continue };
         let to_wire = ToWire::of(&snapshot);
-        for found_call in conversation.calls() {
-            if args.errors && !found_call.is_error() {
+        for found_call in conversation.all_calls() {
+            if args.errors && !conversation.is_failed(&found_call)? {
                 continue;
             }
-            let call = to_wire.call(&conversation, found_call, output::mask::masking())?;
+            let call = to_wire.call(&conversation, &found_call, output::mask::masking())?;
             if args.name.as_ref().is_some_and(|name| !is_named(&call, name)) {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! `annals turns`: the turns of a session.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -41,6 +42,13 @@ fn cause(turn: &Turn) -> String {
     }
 }
 
+/// Returns the beginning of what started a turn. A turn keeps a part of a long prompt, which may end inside a secret.
+fn prompt(turn: &Turn) -> String {
+    let text = output::without_escapes(&turn.prompt);
+    let text = if turn.prompt_is_cut { output::masked_cut(&text) } else { Cow::Borrowed(&*text) };
+    output::conversation::one_line(&text, PROMPT)
+}
+
 fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
     let started = format!("?started ({})", output::zone());
     let titles = [">turn", &started, "~by", "~prompt", "??>calls", "?>errors", "?>time", "???>output"];
@@ -54,7 +62,7 @@ fn print(out: &mut impl Write, turns: &[Turn]) -> Result<(), Failure> {
             turn.number.to_string(),
             turn.started_at.map_or_else(|| "-".to_owned(), output::local_time_of_ms),
             cause(turn),
-            output::conversation::one_line(&turn.prompt, PROMPT),
+            prompt(turn),
             output::number(turn.tool_calls),
             output::number(turn.errors),
             took.unwrap_or_else(|| "-".to_owned()),

@@ -3,11 +3,12 @@
 
 use std::io::Write;
 
+use annals_api::has_harmful;
 use comfy_table::{Cell, CellAlignment, Table as Grid, presets};
 use unicode_width::UnicodeWidthStr;
 
 use super::conversation::is_like_path;
-use super::{BOLD, clean, columns, cut, cut_start};
+use super::{BOLD, clean, clean_piece, columns, cut, cut_start};
 use crate::failure::Failure;
 
 /// The minimum width of a column while another one can still be left out.
@@ -69,6 +70,13 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: &[String]) {
         self.rows.push(cells.iter().map(|cell| clean(cell).into_owned()).collect());
+    }
+
+    /// Adds a row of a long table. The caller has masked what is from a transcript, and has not made the rest from it: numbers,
+    /// times, ids.
+    pub(crate) fn masked_row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cleaned = |cell: String| if has_harmful(&cell) { clean_piece(&cell).into_owned() } else { cell };
+        self.rows.push(cells.into_iter().map(cleaned).collect());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
