@@ -11,6 +11,7 @@ mod loading;
 mod masking;
 mod search;
 mod server;
+mod starting;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -77,6 +78,7 @@ enum Part {
     Calls,
     Appends,
     Lists,
+    Starting,
     Following,
     Server,
     Masking,
@@ -133,6 +135,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Lists) {
         lists::run(scratch.path(), args.lists.as_deref(), args.rounds)?;
+    }
+    if wanted(Part::Starting) {
+        starting::run(scratch.path(), args.rounds)?;
     }
     if wanted(Part::Following) {
         following::run(scratch.path(), args.rounds)?;
