@@ -1183,6 +1183,8 @@ export interface Turn {
   prompt: string;
   /** The pause before it, if it is a `resume`. */
   resumedAfterMs: number | null;
+  /** The sessions that have the turn, if two sessions are compared; otherwise absent. */
+  sessions?: Array<string>;
   /** When it started. */
   startedAt: string | null;
   /** What started it. */

@@ -12,6 +12,7 @@ mod masking;
 mod releases;
 mod search;
 mod server;
+mod starting;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -81,6 +82,7 @@ enum Part {
     Calls,
     Appends,
     Lists,
+    Starting,
     Following,
     Server,
     Masking,
@@ -138,6 +140,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Lists) {
         lists::run(scratch.path(), args.lists.as_deref(), args.rounds)?;
+    }
+    if wanted(Part::Starting) {
+        starting::run(scratch.path(), args.rounds)?;
     }
     if wanted(Part::Following) {
         following::run(scratch.path(), args.rounds)?;

@@ -217,6 +217,11 @@ impl Error {
         Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
     }
 
+    /// Creates the error that a selection found several sessions where one is needed.
+    pub fn several_sessions(selector: &str, rows: &[SessionRow]) -> Self {
+        Self::one_of(selector, rows.iter().map(Candidate::row).collect())
+    }
+
     pub(crate) fn ambiguous_agents(selector: &str, files: &[TranscriptFile]) -> Self {
         Self::one_of(selector, files.iter().map(Candidate::file).collect())
     }

@@ -56,6 +56,7 @@ pub(crate) use hydrate::Hydrate;
 #[cfg(feature = "search")]
 pub(crate) use index::{Index, IndexAction};
 pub(crate) use list::{List, SortBy};
+pub(crate) use moment::Period;
 pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};
 pub(crate) use read::{Check, Insight, Lineage, OneSession, Stats, Tools};
@@ -90,7 +91,9 @@ pub(crate) fn command() -> clap::Command {
 
 /// Lets shells complete the sessions or paths of an argument that takes one.
 fn with_completer(arg: Arg) -> Arg {
-    let is_session = |names: &[clap::builder::Str]| names.iter().any(|name| name.starts_with("SESSION"));
+    let is_session = |names: &[clap::builder::Str]| {
+        names.iter().any(|name| name.starts_with("SESSION") || name.as_str() == "OTHER")
+    };
     if arg.get_value_names().is_some_and(is_session) {
         return arg.add(ArgValueCompleter::new(completions::sessions));
     }
@@ -155,6 +158,18 @@ enum Color {
     Auto,
     Always,
     Never,
+}
+
+/// Returns when help, and messages about wrong arguments, have colours: they are printed before `--color` is parsed.
+pub(crate) fn color_of_help(arguments: impl Iterator<Item = OsString>) -> clap::ColorChoice {
+    let arguments: Vec<_> = arguments.collect();
+    let next = arguments.windows(2).filter(|pair| pair[0] == "--color").filter_map(|pair| pair[1].to_str());
+    let joined = arguments.iter().filter_map(|argument| argument.to_str()?.strip_prefix("--color="));
+    match next.chain(joined).last() {
+        Some("always") => clap::ColorChoice::Always,
+        Some("never") => clap::ColorChoice::Never,
+        _ => clap::ColorChoice::Auto,
+    }
 }
 
 impl Global {
@@ -283,7 +298,7 @@ pub(crate) enum Command {
     Show(Show),
     /// Follow a session, or all of them, as they grow
     Tail(Tail),
-    /// List the turns of a session: what started each, tool calls, errors, duration, tokens
+    /// List the turns of a session: what started each, tool calls, errors, duration, tokens; or compare those of two
     Turns(Turns),
     /// List tool calls with result state, duration and the files that each touched
     Tools(Tools),

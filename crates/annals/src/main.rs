@@ -41,7 +41,8 @@ fn parse() -> Result<Args, Failure> {
         }
         let cleaned =
             std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned().into());
-        match Args::read(args::command(), cleaned) {
+        let color = args::color_of_help(std::env::args_os());
+        match Args::read(args::command().color(color), cleaned) {
             Err(error) => error.exit(),
             // Only the removed characters were wrong.
             Ok(_) => Err(Failure::arguments(&error)),

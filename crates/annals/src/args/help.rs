@@ -28,6 +28,7 @@ const EXAMPLES: &[(&str, &str)] = &[
         "list",
         "annals list --here
 annals list --since monday --title weather
+annals list --on yesterday
 annals list --since 2026-11 --until 2026-11 --tool Edit --file src/main.rs
 annals list --json | jq -r .id",
     ),
@@ -44,8 +45,11 @@ annals show latest --view model
 annals show 50d5 --at 7fa65b3b --mark kettle",
     ),
     ("tail", "annals tail latest\nannals tail --all --json"),
-    ("turns", "annals turns latest\nannals turns weather --json"),
-    ("tools", "annals tools --errors --name Bash\nannals tools latest"),
+    ("turns", "annals turns latest\nannals turns 50d5 a6ad\nannals turns weather --json"),
+    (
+        "tools",
+        "annals tools --errors --name Bash\nannals tools --errors --name Bash --full\nannals tools latest",
+    ),
     ("agents", "annals agents latest\nannals agents weather --json"),
     ("lineage", "annals lineage latest\nannals lineage 50d5 --json"),
     ("stats", "annals stats latest\nannals stats\nannals stats ~/logs --json"),
@@ -55,6 +59,8 @@ annals show 50d5 --at 7fa65b3b --mark kettle",
         "resume",
         "annals resume
 annals resume weather
+annals resume --on tuesday
+annals resume --search \"battery drains\"
 annals resume latest --fork -- --model opus
 annals resume 50d5 --print
 ANNALS_CLAUDE='claude --verbose' annals resume latest",

@@ -33,6 +33,9 @@ pub(crate) struct Tools {
     /// Only calls that failed, were denied, interrupted or cancelled
     #[arg(long)]
     pub(crate) errors: bool,
+    /// Print each call with its arguments and its result, as `show --tools full` does; JSON always has the arguments
+    #[arg(long)]
+    pub(crate) full: bool,
 }
 
 #[derive(Debug, clap::Args)]
