@@ -181,6 +181,9 @@ impl FileCount {
         }
         if let Some(&at) = self.places.get(&reply.key()) {
             self.replies[at].merge(&reply);
+            if !reply.flags.has(Flag::Left) {
+                self.replies[at].flags.remove(Flag::Left);
+            }
         } else {
             self.places.insert(reply.key(), self.replies.len());
             self.replies.push(reply);
@@ -208,6 +211,13 @@ impl FileCount {
         }
         self.facts.cwd = self.facts.cwd.take().or_else(|| earlier.facts.cwd.clone());
         self.facts.client = self.facts.client.take().or_else(|| earlier.facts.client.clone());
+    }
+
+    /// Returns only what the file does not have any more, so that all else can be counted again by other rules.
+    #[must_use]
+    pub fn only_left(mut self) -> Self {
+        self.replies.retain(|reply| reply.flags.has(Flag::Left));
+        Self::from_parts(FileFacts::default(), self.names, self.replies)
     }
 
     /// Removes the replies that the file does not have any more. Returns how many there were.
@@ -277,6 +287,10 @@ mod tests {
         now.keep_from(&earlier);
         assert_eq!(outputs(&now), [2, 1]);
         assert_eq!(now.names().text(now.replies()[1].model), "x");
+        assert_eq!(outputs(&now.clone().only_left()), [1]);
+        let mut again = now.clone();
+        again.add(&line("a", 1));
+        assert_eq!(again.forget_left(), 0);
         assert_eq!((now.forget_left(), outputs(&now)), (1, vec![2]));
         now.add(&line("b", 3));
         assert_eq!(outputs(&now), [3]);

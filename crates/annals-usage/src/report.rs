@@ -69,6 +69,8 @@ pub struct ReportOptions {
     pub until: Option<i64>,
     /// Only responses of these sessions.
     pub sessions: Option<HashSet<String>>,
+    /// Only responses on this branch.
+    pub branch: Option<String>,
     /// Where costs come from.
     pub cost_mode: CostMode,
     /// The ends of five-hour windows that are known.
@@ -86,6 +88,7 @@ impl Default for ReportOptions {
             since: None,
             until: None,
             sessions: None,
+            branch: None,
             cost_mode: CostMode::Auto,
             window_ends: Vec::new(),
             now: 0,
@@ -174,8 +177,8 @@ impl Report {
         let mut total = total(&rows);
         total.sessions =
             sums.sessions.iter().map(|(_, session)| *session).collect::<HashSet<_>>().len() as u64;
-        let is_whole = options.since.is_none() && options.until.is_none();
-        if is_whole {
+        // What Claude Code counted cannot be split.
+        if options.since.is_none() && options.until.is_none() && options.branch.is_none() {
             add_client(ledger, &sums, &mut rows, &mut total, options.by);
         }
         for row in &mut rows {
@@ -221,11 +224,16 @@ fn for_each<'a>(
         .as_ref()
         .map(|wanted| ledger.sessions.iter().map(|session| wanted.contains(&session.id)).collect());
     let (since, until) = (options.since.unwrap_or(i64::MIN), options.until.unwrap_or(i64::MAX));
+    let branch = options.branch.as_ref().map(|branch| ledger.names.find(branch));
     let has_times = options.since.is_some() || options.until.is_some();
     for response in &ledger.responses {
         let time = response.count.time;
         let is_in_time = !has_times || time != NO_TIME && since <= time && time < until;
-        if !is_in_time || is_wanted.as_ref().is_some_and(|wanted| !wanted[response.session as usize]) {
+        let is_on_branch = branch.is_none_or(|branch| branch == Some(response.count.branch));
+        if !is_in_time
+            || !is_on_branch
+            || is_wanted.as_ref().is_some_and(|wanted| !wanted[response.session as usize])
+        {
             continue;
         }
         let price = prices[response.count.model as usize].as_ref();

@@ -24,6 +24,7 @@ mod show;
 mod synonyms;
 mod tail;
 mod trash;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -46,6 +47,7 @@ use record::RECORD_HELP;
 #[cfg(feature = "search")]
 use search::SEARCH_HELP;
 use serve::SERVE_HELP;
+use usage::USAGE_HELP;
 
 pub(crate) use change::{Archive, Fork, Rename, Safety, Tag, Tombstone};
 pub(crate) use files::Files;
@@ -66,6 +68,7 @@ pub(crate) use serve::Serve;
 pub(crate) use show::{Show, Turns, View};
 pub(crate) use tail::Tail;
 pub(crate) use trash::{Delete, Restore};
+pub(crate) use usage::{Usage, UsageAction, UsageBy, UsageCostMode, UsageFilters, UsageForget};
 
 #[derive(Debug, Parser)]
 #[command(name = "annals", version = env!("ANNALS_VERSION"), about, max_term_width = 100, after_help = EXIT_CODES)]
@@ -218,6 +221,7 @@ impl Command {
             | Command::Lineage(_)
             | Command::Stats(_)
             | Command::Check(_) => true,
+            Command::Usage(usage) => usage.action.is_none(),
             #[cfg(feature = "search")]
             Command::Search(_) => true,
             Command::Files(files) => files.restore.is_none(),
@@ -267,6 +271,9 @@ pub(crate) enum Command {
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
     Stats(Stats),
+    /// Count tokens and costs by day, week, month, session, project, branch, model or five-hour window
+    #[command(after_help = USAGE_HELP)]
+    Usage(Usage),
     /// Find damaged lines and broken links, and explain the effect of each
     Check(Check),
     /// Serve session history to browsers, editors and agents

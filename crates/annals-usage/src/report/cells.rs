@@ -167,6 +167,18 @@ impl Cells {
         if self.replies == 0 { 0.0 } else { self.unfinished as f64 / self.replies as f64 }
     }
 
+    /// Returns the sums of one response.
+    pub fn of(response: &Response, cost: Option<Money>) -> Self {
+        let mut cells = Self::default();
+        let priced = match (cost, response.count.recorded) {
+            (Some(cost), Some(recorded)) if cost == recorded => PricedReply::Recorded(cost),
+            (Some(cost), _) => PricedReply::Calculated(cost),
+            (None, _) => PricedReply::Unpriced,
+        };
+        cells.add(response, &priced);
+        cells
+    }
+
     pub(super) fn add(&mut self, response: &Response, priced: &PricedReply) {
         let count = &response.count;
         let has = |flag| u64::from(count.flags.has(flag));

@@ -35,6 +35,7 @@ mod stats;
 mod tail;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod usage;
 mod views;
 
 use std::fs::File;
