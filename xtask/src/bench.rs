@@ -11,6 +11,7 @@ mod loading;
 mod masking;
 mod search;
 mod server;
+mod usage;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -81,6 +82,7 @@ enum Part {
     Server,
     Masking,
     Search,
+    Usage,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -145,6 +147,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Search) {
         search::run(scratch.path(), args.corpus.as_deref())?;
+    }
+    if wanted(Part::Usage) {
+        usage::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;
     }
     Ok(())
 }
