@@ -13,6 +13,7 @@ mod releases;
 mod search;
 mod server;
 mod starting;
+mod usage;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -88,6 +89,7 @@ enum Part {
     Masking,
     Releases,
     Search,
+    Usage,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -158,6 +160,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Search) {
         search::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;
+    }
+    if wanted(Part::Usage) {
+        usage::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod conversation;
 mod insight;
 mod record;
+mod usage;
 mod utf8;
 mod word;
 
@@ -21,6 +22,7 @@ pub use conversation::ToWire;
 pub use conversation::value_as_found;
 pub(crate) use conversation::{input, text_input};
 pub use insight::insight;
+pub use usage::{NO_KEY, usage_reply, usage_row, usage_sums, usage_total};
 pub(crate) use word::{chat_role, chat_tool_status};
 pub use word::{input_kind, tool_state};
 

@@ -45,6 +45,7 @@ use crate::status_line::{self, StatusInput};
 use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
 use crate::trash::{self, TrashEntry};
+use crate::usage::{self, Usage};
 
 /// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
 #[derive(Clone, Debug)]
@@ -294,6 +295,49 @@ impl Engine {
     /// ```
     pub fn follow(&self, options: &FollowOptions) -> Follower {
         follow::follow(self, options)
+    }
+}
+
+/// Counting.
+impl Engine {
+    /// Counts the responses of all transcripts in the config folders, and of those that were there before. Only what is new since the
+    /// last time is read.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"assistant","uuid":"u","message":{"id":"m","model":"x","usage":{"input_tokens":1,"output_tokens":2}}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let usage = engine.usage();
+    /// assert_eq!(usage.ledger.responses[0].count.counters.output, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn usage(&self) -> Usage {
+        usage::count(self, false)
+    }
+
+    /// Does the same for callers that are not trusted: no link out of the config folders is followed.
+    pub fn usage_inside(&self) -> Usage {
+        usage::count(self, true)
+    }
+
+    /// Counts the responses of some transcripts. Nothing is stored.
+    pub fn usage_of(&self, files: &[TranscriptFile]) -> Usage {
+        usage::count_files(files)
+    }
+
+    /// Removes what was counted in transcripts that do not exist any more. Returns how many transcripts that were.
+    pub fn forget_usage(&self) -> Result<usize, Error> {
+        usage::forget(self)
+    }
+
+    /// Returns the prices of models: those that annals knows, and the user's own.
+    pub fn prices(&self) -> Result<annals_usage::Prices, Error> {
+        usage::prices(self)
     }
 }
 

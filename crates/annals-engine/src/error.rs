@@ -106,6 +106,10 @@ pub(crate) enum ErrorKind {
     #[cfg(feature = "search")]
     #[error("the search was stopped at its time limit, before anything was found")]
     OutOfTime,
+    #[error("what was counted before, in {}, cannot be used: {reason}", path.display())]
+    UsageStore { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Prices { path: PathBuf, reason: String },
     #[error(transparent)]
     Writer(#[from] write::Error),
 }

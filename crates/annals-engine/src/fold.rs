@@ -211,7 +211,7 @@ fn feed_up_to(
 
 /// Returns where the next entry starts. An object may be complete before its newline is written; what follows then is
 /// still on the same line.
-fn end_of(entry: &Entry<'_>) -> Position {
+pub(crate) fn end_of(entry: &Entry<'_>) -> Position {
     let ends_line = entry.bytes().ends_with(b"\n");
     Position {
         offset: entry.at().offset + entry.bytes().len() as u64,

@@ -50,6 +50,16 @@ impl Home {
         self.0.join("search.sqlite")
     }
 
+    /// Returns the database of what was counted. It has what no transcript has any more, so it is not a cache.
+    pub fn usage_store(&self) -> PathBuf {
+        self.0.join("usage.sqlite")
+    }
+
+    /// Returns the file in which a user states prices.
+    pub fn prices(&self) -> PathBuf {
+        self.0.join("prices.toml")
+    }
+
     /// Returns the folder.
     pub fn path(&self) -> &Path {
         &self.0

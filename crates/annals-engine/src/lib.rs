@@ -8,7 +8,7 @@
 //!
 //! | feature | what it adds | what it brings | without it |
 //! |---|---|---|---|
-//! | `catalog` | a cache for lists, `catalog.sqlite` in the [`Home`] of annals | SQLite | lists are the same, and slower |
+//! | `catalog` | a cache for lists, `catalog.sqlite`, and what was counted, `usage.sqlite`, in the [`Home`] of annals | SQLite | lists and counts are the same, and slower; responses of deleted transcripts are not counted |
 //! | `search` | `Engine::search` and its index, `search.sqlite` in the [`Home`] of annals; needs `catalog` | `annals-search` | they are absent |
 //! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
 //! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
@@ -55,6 +55,7 @@ mod symlink_guard;
 #[cfg(feature = "follow")]
 mod tail;
 mod trash;
+mod usage;
 
 pub use belongings::Belonging;
 pub use catalog::{
@@ -105,3 +106,4 @@ pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
 pub use trash::{TrashChange, TrashEntry};
+pub use usage::Usage;

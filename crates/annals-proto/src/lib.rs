@@ -34,6 +34,7 @@ mod stats;
 mod tail;
 mod text;
 mod turn;
+mod usage;
 mod word;
 
 pub use agent::{Agent, AgentState};
@@ -75,6 +76,10 @@ pub use stats::{Stats, ToolCount};
 pub use tail::{TailEvent, TailEventKind};
 pub use text::Text;
 pub use turn::{StartedBy, Tokens, ToolCall, ToolState, Turn, TurnKind};
+pub use usage::{
+    ClientUsage, CostKind, CostMode, UsageBurnRate, UsageBy, UsageParams, UsageReply, UsageResult, UsageRow,
+    UsageSums, UsageWindow,
+};
 
 /// The version of the protocol: it increases when something changes its meaning.
 pub const PROTOCOL_VERSION: u32 = 1;

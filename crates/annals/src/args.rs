@@ -25,6 +25,7 @@ pub(crate) mod statusline;
 mod synonyms;
 mod tail;
 mod trash;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -47,6 +48,7 @@ use record::RECORD_HELP;
 #[cfg(feature = "search")]
 use search::SEARCH_HELP;
 use serve::SERVE_HELP;
+use usage::USAGE_HELP;
 
 pub(crate) use change::{Archive, Fork, Rename, Safety, Tag, Tombstone};
 pub(crate) use files::Files;
@@ -68,6 +70,7 @@ pub(crate) use serve::Serve;
 pub(crate) use show::{Show, Turns, View};
 pub(crate) use tail::Tail;
 pub(crate) use trash::{Delete, Restore};
+pub(crate) use usage::{Usage, UsageAction, UsageBy, UsageCostMode, UsageFilters, UsageForget};
 
 #[derive(Debug, Parser)]
 #[command(name = "annals", version = env!("ANNALS_VERSION"), about, max_term_width = 100, after_help = EXIT_CODES)]
@@ -263,6 +266,7 @@ impl Command {
             | Command::Stats(_)
             | Command::Insight(_)
             | Command::Check(_) => true,
+            Command::Usage(usage) => usage.action.is_none(),
             #[cfg(feature = "search")]
             Command::Search(_) => true,
             Command::Files(files) => files.restore.is_none(),
@@ -313,6 +317,9 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Show what the work was: days and hours, tools and errors, edited files
     Insight(Insight),
+    /// Count tokens and costs by day, week, month, session, project, branch, model or five-hour window
+    #[command(after_help = USAGE_HELP)]
+    Usage(Usage),
     /// Find damaged lines and broken links, and explain the effect of each
     Check(Check),
     /// Serve session history to browsers, editors and agents

@@ -33,6 +33,7 @@ pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod trash;
 pub(crate) mod turns;
+pub(crate) mod usage;
 
 use std::ffi::OsStr;
 

@@ -102,6 +102,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
         Command::Insight(insight) => commands::insight::run(&engine, insight, &args.global),
+        Command::Usage(usage) => commands::usage::run(&engine, usage, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
         #[cfg(feature = "mcp")]
         Command::Mcp(mcp) => commands::mcp::run(engine, mcp, &args.global),

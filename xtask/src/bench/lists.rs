@@ -94,7 +94,7 @@ fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
         programs.push(("Claude Code's SDK, listSessions", listed_by_sdk(root)));
         programs.push(("Claude Code's SDK, empty folder", listed_by_sdk(&empty)));
     }
-    let mut best = vec![Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 }; programs.len()];
+    let mut best = vec![Cost::WORST; programs.len()];
     for _ in 0..rounds {
         fs::remove_dir_all(&home).unwrap_or_default();
         for ((_, program), best) in programs.iter().zip(&mut best) {
@@ -132,6 +132,9 @@ pub(super) struct Cost {
 }
 
 impl Cost {
+    /// What any other is better than.
+    pub(super) const WORST: Cost = Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 };
+
     /// Keeps the shorter times and the larger memory.
     pub(super) fn improve(&mut self, other: Cost) {
         self.seconds = self.seconds.min(other.seconds);

@@ -7,7 +7,13 @@ use crate::output::{self, wrap};
 /// The commands by what they are for. A command that is in no group is listed at the end.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Find", &["list", "search", "projects", "prompts", "roots"]),
-    ("Read", &["show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "insight", "check"]),
+    (
+        "Read",
+        &[
+            "show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "usage", "insight",
+            "check",
+        ],
+    ),
     ("Continue", &["resume", "fork", "record"]),
     ("Organise", &["rename", "tag", "archive", "unarchive", "delete", "restore", "tombstone", "hydrate"]),
     ("Connect", &["serve", "mcp", "statusline", "push", "index", "completions", "man"]),
@@ -54,6 +60,16 @@ annals show 50d5 --at 7fa65b3b --mark kettle",
     ("lineage", "annals lineage latest\nannals lineage 50d5 --json"),
     ("stats", "annals stats latest\nannals stats\nannals stats ~/logs --json"),
     ("insight", "annals insight --since 7d\nannals insight --here\nannals insight --json | jq .tools"),
+    (
+        "usage",
+        "annals usage
+annals usage --by month --breakdown
+annals usage --by project --since 2026-11 --timezone UTC
+annals usage latest --by model
+annals usage --why 2026-11-02
+annals usage --json | jq -r '[.key, .costUsd] | @tsv'
+annals usage forget",
+    ),
     ("check", "annals check latest\nannals check --all --json"),
     (
         "resume",

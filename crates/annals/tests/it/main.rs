@@ -37,6 +37,7 @@ mod statusline;
 mod tail;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod usage;
 mod views;
 
 use std::fs::File;
