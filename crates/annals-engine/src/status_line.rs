@@ -245,7 +245,7 @@ impl StatusRecord {
 
     fn to_json(&self) -> String {
         let time = Timestamp::from_millisecond(self.time_ms).unwrap_or(Timestamp::UNIX_EPOCH);
-        let session = self.session.as_deref().map(quote).unwrap_or_else(|| "null".to_owned());
+        let session = self.session.as_deref().map_or_else(|| "null".to_owned(), quote);
         let cost = self.cost_usd.map_or_else(|| "null".to_owned(), |cost| cost.to_string());
         format!(
             r#"{{"time":"{time:.3}","session":{session},"costUsd":{cost},"fiveHour":{},"sevenDay":{}}}"#,

@@ -140,12 +140,11 @@ impl Prefilter {
         let mut last = [0; CHUNK + 2];
         while offset < text.len() {
             let rest = &text[offset..];
-            let chunk = match rest.first_chunk() {
-                Some(chunk) => chunk,
-                None => {
-                    last[..rest.len()].copy_from_slice(rest);
-                    &last
-                }
+            let chunk = if let Some(chunk) = rest.first_chunk() {
+                chunk
+            } else {
+                last[..rest.len()].copy_from_slice(rest);
+                &last
             };
             let mut places = self.places(chunk);
             while places != 0 {

@@ -21,6 +21,7 @@ const FARTHEST_BEFORE: usize = 256;
 
 /// A rule as it is applied; `rules.toml` documents the fields.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml, or follows from one")]
 pub(crate) struct Rule {
     pub(crate) name: Text,
     pub(crate) keywords: Vec<Text>,

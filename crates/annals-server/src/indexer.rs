@@ -60,9 +60,8 @@ fn keep(engine: &Engine, masking: &Masking, poll: bool, is_over: &AtomicBool) {
 fn run(task: &Task, engine: &Engine, masking: &Masking, is_over: &AtomicBool) -> Result<IndexReport, Error> {
     let options = IndexOptions { wait: Duration::ZERO, keeps_other_rules: true, ..IndexOptions::default() };
     match task {
-        Task::All => engine.update_index(masking, &options, |_| match is_over.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        Task::All => engine.update_index(masking, &options, |_| {
+            if is_over.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }),
         Task::Files(paths) => engine.update_index_files(masking, &options, paths),
     }
@@ -168,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    fn files(paths: &[&str]) -> Option<Task> {
-        Some(Task::Files(paths.iter().map(PathBuf::from).collect()))
+    fn files(paths: &[&str]) -> Task {
+        Task::Files(paths.iter().map(PathBuf::from).collect())
     }
 
     #[test]
@@ -183,7 +182,7 @@ mod tests {
         schedule.add(Path::new("b"));
         schedule.add(Path::new("a"));
         schedule.add(Path::new("a"));
-        assert_eq!(schedule.next(now), files(&["a", "b"]));
+        assert_eq!(schedule.next(now), Some(files(&["a", "b"])));
         schedule.finish(&schedule.next(now).unwrap(), Outcome::Done, now);
         assert_eq!(schedule.next(now), None);
         assert_eq!(schedule.patience(now), WAIT);
@@ -202,7 +201,10 @@ mod tests {
             assert_eq!(schedule.next(now), None);
             let delay = schedule.not_before.duration_since(now);
             assert_eq!(schedule.patience(now), delay.min(WAIT));
-            assert_eq!(schedule.next(schedule.not_before - Duration::from_millis(1)), None);
+            assert_eq!(
+                schedule.next(schedule.not_before.checked_sub(Duration::from_millis(1)).unwrap()),
+                None
+            );
             delays.push(delay);
             now = schedule.not_before;
         }
@@ -234,7 +236,7 @@ mod tests {
         schedule.finish(&Task::All, Outcome::Unread, now);
         assert_eq!(schedule.next(now), None);
         schedule.add(Path::new("a"));
-        assert_eq!(schedule.next(now), files(&["a"]));
+        assert_eq!(schedule.next(now), Some(files(&["a"])));
         schedule.finish(&schedule.next(now).unwrap(), Outcome::Done, now);
         assert_eq!(schedule.next(now), None);
         assert_eq!(schedule.next(now + FIRST_DELAY), Some(Task::All));

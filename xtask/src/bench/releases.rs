@@ -74,10 +74,13 @@ pub(super) fn run(scratch: &Path, against: &str, rounds: usize) -> Outcome {
     for case in &CASES {
         let root = if matches!(case.run, Run::OneSession | Run::Requests) { &one } else { &many };
         if matches!(case.run, Run::Requests) {
-            [&old, &new].map(|program| build_index(program, root));
+            for program in [&old, &new] {
+                build_index(program, root);
+            }
         }
         // Both read the files once before, and fill their catalogues.
-        (cpu(&old, case, root)?, cpu(&new, case, root)?);
+        cpu(&old, case, root)?;
+        cpu(&new, case, root)?;
         let mut pairs = Vec::new();
         for round in 0..rounds {
             let first = (round % 2 == 0).then(|| cpu(&old, case, root)).transpose()?;

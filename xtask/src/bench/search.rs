@@ -207,9 +207,10 @@ fn programs(root: &Path, home: &Path, words: &[String], rounds: usize) -> Outcom
             }
         }
         let [ours, theirs] = best.map(|cost| cost.seconds * 1e3);
-        let compared = match has_ripgrep {
-            true => format!("{theirs:>10.0} {:>10.2}", ours / theirs),
-            false => format!("{:>21}", "rg is not there"),
+        let compared = if has_ripgrep {
+            format!("{theirs:>10.0} {:>10.2}", ours / theirs)
+        } else {
+            format!("{:>21}", "rg is not there")
         };
         println!("{name:<34} {ours:>10.0} {:>10.0} {compared}", best[0].cpu * 1e3);
     }

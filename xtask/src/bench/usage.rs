@@ -52,11 +52,13 @@ fn on(scratch: &Path, name: &str, root: &Path, peer: Option<&Path>, rounds: usiz
     annals.env("ANNALS_HOME", &home).env("HOME", scratch);
     let mut lines = Command::new("sh");
     lines.args(["-c", "find \"$0\" -name '*.jsonl' -print0 | xargs -0 wc -l"]).arg(root.join("projects"));
+    let forget = || fs::remove_dir_all(&home).unwrap_or_default();
+    let append = || append_to(&growing);
     let mut contenders: Vec<(&str, &Command, &dyn Fn())> = vec![
         ("wc -l", &lines, &|| {}),
-        ("annals, nothing counted", &annals, &|| fs::remove_dir_all(&home).unwrap_or_default()),
+        ("annals, nothing counted", &annals, &forget),
         ("annals, nothing new", &annals, &|| {}),
-        ("annals, after one append", &annals, &|| append_to(&growing)),
+        ("annals, after one append", &annals, &append),
     ];
     let theirs = peer.map(|peer| {
         let mut command = Command::new("node");

@@ -67,8 +67,8 @@ impl ErrorClass {
     /// Returns the class of the text of a failed result.
     pub(crate) fn of(text: &str) -> Self {
         let text = text.to_lowercase();
-        let matches = |signs: &&[&str]| signs.iter().all(|sign| text.contains(sign));
-        let found = SIGNS.iter().find(|(_, alternatives)| alternatives.iter().any(|signs| matches(signs)));
+        let has_all = |signs: &&[&str]| signs.iter().all(|sign| text.contains(sign));
+        let found = SIGNS.iter().find(|(_, alternatives)| alternatives.iter().any(has_all));
         found.map_or(Self::Other, |(class, _)| *class)
     }
 }

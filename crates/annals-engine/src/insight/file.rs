@@ -88,10 +88,10 @@ impl FileFacts {
         let active = active_times(&conversation);
         let active_ms = |turn: &Turn| active.get(&turn.number).copied().unwrap_or(0);
         let turns = conversation.turns().iter();
-        let turns = turns.map(|turn| turn_fact(turn, active_ms(turn), session, &ids, &lines)).collect();
+        let turns = turns.map(|turn| turn_fact(turn, active_ms(turn), session, ids, &lines)).collect();
         let mut calls = Vec::with_capacity(conversation.calls().len());
         for call in conversation.calls() {
-            calls.push(call_fact(call, &snapshot, &conversation, &ids, &mut lines)?);
+            calls.push(call_fact(call, &snapshot, &conversation, ids, &mut lines)?);
         }
         let first_time = session.nodes().iter().find_map(|node| node.time);
         Ok(Self { file: snapshot.file().clone(), first_time, turns, calls })
@@ -201,7 +201,7 @@ fn active_times(conversation: &Conversation<'_>) -> HashMap<usize, u64> {
     active
 }
 
-fn turn_fact(turn: &Turn, active_ms: u64, session: &Session, ids: &IdTexts<'_>, lines: &Lines) -> TurnFact {
+fn turn_fact(turn: &Turn, active_ms: u64, session: &Session, ids: IdTexts<'_>, lines: &Lines) -> TurnFact {
     let node = &session.nodes()[turn.node];
     let is_command = turn.started_by == StartedBy::Input(InputKind::Command);
     let command = is_command.then(|| turn.prompt.split_whitespace().next().map(str::to_owned)).flatten();
@@ -218,7 +218,7 @@ fn call_fact(
     call: &Call,
     snapshot: &Snapshot,
     conversation: &Conversation<'_>,
-    ids: &IdTexts<'_>,
+    ids: IdTexts<'_>,
     lines: &mut Lines,
 ) -> Result<CallFact, Error> {
     let session = conversation.session();

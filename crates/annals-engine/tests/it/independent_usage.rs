@@ -100,16 +100,14 @@ fn generate(folder: &Path, random: &mut Random) -> Vec<PathBuf> {
         let names = [format!("{own}.jsonl"), format!("{own}/subagents/agent-a{number}.jsonl")];
         for (is_agent, name) in names.iter().enumerate() {
             let fork = random.below(3) == 0;
-            let lines: Vec<_> = (0..random.below(30)).map(|_| line(random, &own, is_agent == 1)).collect();
-            let mut text = String::new();
+            let mut lines: Vec<_> =
+                (0..random.below(30)).map(|_| line(random, &own, is_agent == 1).to_string()).collect();
             if fork {
-                text += &format!(
-                    "{{\"type\":\"user\",\"uuid\":\"f{number}\",\"sessionId\":\"{own}\",\"forkedFrom\":{{\"sessionId\":\"{other}\"}}}}\n"
-                );
+                let origin = json!({"sessionId": other});
+                let first = json!({"type": "user", "uuid": format!("f{number}"), "sessionId": own, "forkedFrom": origin});
+                lines.insert(0, first.to_string());
             }
-            for line in lines {
-                text += &format!("{line}\n");
-            }
+            let text = lines.join("\n") + "\n";
             let path = folder.join("projects/-p").join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, text).unwrap();

@@ -300,7 +300,7 @@ fn rules_of_users_match_strings_as_programs_read_them_and_change_nothing_else() 
             r#"{"a":"the \"pin\" is [masked: ours]","pin":"b","masked":1}"#,
         ),
         (
-            r#"keywords = ['C:\pin']\npattern = 'C:\\pin (?<secret>[0-9]{6})'"#,
+            r"keywords = ['C:\pin']\npattern = 'C:\\pin (?<secret>[0-9]{6})'",
             r#"{"a":"C:\\pin 123456"}"#,
             r#"{"a":"C:\\pin [masked: ours]","masked":1}"#,
         ),

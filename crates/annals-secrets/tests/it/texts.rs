@@ -198,9 +198,8 @@ fn no_line_of_a_private_key_behind_a_long_path_is_shown() {
         lines.push("Zr8Qw41LmXk=".to_owned());
         let first = "-----BEGIN PRIVATE KEY-----";
         let all = [first].into_iter().chain(lines.iter().map(String::as_str));
-        let text: String =
-            all.enumerate().map(|(number, line)| format!("{path}:{number}:{line}\n")).collect();
-        let text = format!("first line\n{text}{path}:14:the end");
+        let text: Vec<_> = all.enumerate().map(|(number, line)| format!("{path}:{number}:{line}")).collect();
+        let text = format!("first line\n{}\n{path}:14:the end", text.join("\n"));
         for (form, write) in crate::invented::FORMS {
             let masked = Masker::new().mask(&write(&text)).text.into_owned();
             let shown = lines.iter().filter(|line| {

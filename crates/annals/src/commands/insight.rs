@@ -9,6 +9,7 @@ use annals_api::to_wire;
 use annals_engine::{
     ArchiveFilter, Engine, ErrorCount, Insight, InsightOptions, ListOptions, TranscriptFile,
 };
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::args::{self, Global};
@@ -22,20 +23,24 @@ const ROWS: usize = 12;
 const DAYS: usize = 14;
 /// From no turn to the most turns of an hour.
 const SHADES: [&str; 5] = ["·", "░", "▒", "▓", "█"];
+/// The hours above the map, two columns each.
+const HOURS: &str = "0     3     6     9     12    15    18    21";
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 pub(crate) fn run(engine: &Engine, args: &args::Insight, global: &Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref(), global)?;
     let files = of_project(engine, args, files)?;
     let options = InsightOptions {
-        since: args.since.map(|since| since.as_millisecond()),
-        until: args.until.map(|until| until.as_millisecond()),
+        since: args.since.map(Timestamp::as_millisecond),
+        until: args.until.map(Timestamp::as_millisecond),
         zone: TimeZone::system(),
     };
     let progress = output::Progress::over(&files);
     let (insight, errors) = engine.insight(files, &options, |bytes| progress.add(bytes));
     progress.finish();
-    errors.iter().for_each(|error| output::complain(&error.to_string()));
+    for error in &errors {
+        output::complain(&error.to_string());
+    }
     let is_empty = insight.sessions == 0;
     let mut out = output::stdout_for(global.json);
     if global.json {
@@ -122,8 +127,7 @@ fn print_hours(out: &mut impl Write, hours: &[[u64; 24]; 7]) -> Result<(), Failu
         return Ok(());
     }
     writeln!(out, "\nturns by hour")?;
-    let labels: String = (0..24).step_by(3).map(|hour| format!("{hour:<6}")).collect();
-    writeln!(out, "     {}", labels.trim_end())?;
+    writeln!(out, "     {HOURS}")?;
     for (name, hours) in WEEKDAYS.iter().zip(hours) {
         let cells: Vec<_> = hours.iter().map(|count| cell(*count, most)).collect();
         writeln!(out, "{name}  {}", cells.join(" "))?;
@@ -149,7 +153,7 @@ fn print_tools(out: &mut impl Write, insight: &Insight) -> Result<(), Failure> {
             output::number(work.errors),
             percent(work.errors, work.calls),
             output::number(work.stopped),
-            if work.timed == 0 { "-".to_owned() } else { output::duration(work.total_ms / work.timed) },
+            work.total_ms.checked_div(work.timed).map_or_else(|| "-".to_owned(), output::duration),
         ]);
     }
     print_table(out, &table, tools.len(), ROWS)

@@ -55,8 +55,8 @@ impl Change<'_> {
 
     /// Returns the value with its keys around it, as a person would write it.
     fn shown(&self) -> String {
-        let keys: String = self.keys.iter().map(|key| format!("\"{key}\": {{")).collect();
-        format!("{}{}{}", keys.trim_end_matches('{'), self.value, "}".repeat(self.keys.len() - 1))
+        let keys = format!("\"{}\": ", self.keys.join("\": {\""));
+        format!("{keys}{}{}", self.value, "}".repeat(self.keys.len() - 1))
     }
 
     /// Returns whether the file has another value there.

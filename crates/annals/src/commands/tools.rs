@@ -38,7 +38,7 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
             if global.json {
                 output::json_line(&mut out, &call)?;
             } else if args.full {
-                print_in_full(&mut out, &conversation, found_call, &call)?;
+                print_in_full(&mut out, &conversation, &found_call, &call)?;
             } else {
                 rows.push(row(&call));
             }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use annals_api::to_wire;
 use annals_engine::{ArchiveFilter, Engine, ListOptions, TranscriptFile, Usage};
 use annals_usage::{By, Cells, CostMode, Ledger, Prices, Report, ReportOptions, Weeks};
-use jiff::Zoned;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
 use crate::args::{self, Global, UsageAction, UsageBy, UsageCostMode, UsageFilters, UsageForget};
 use crate::failure::{FAILED, Failure};
@@ -47,8 +47,8 @@ fn options(args: &args::Usage) -> Result<ReportOptions, Failure> {
         by: by(args.by),
         zone,
         weeks: Weeks { start: args.week_start },
-        since: since.map(|time| time.as_millisecond()),
-        until: until.map(|time| time.as_millisecond()),
+        since: since.map(Timestamp::as_millisecond),
+        until: until.map(Timestamp::as_millisecond),
         branch: args.filters.branch.clone(),
         cost_mode: match args.cost_mode {
             UsageCostMode::Auto => CostMode::Auto,

@@ -74,8 +74,9 @@ def lines_of(entry, session, number):
     calls = message["usage"].get("iterations")
     calls = [c for c in calls if isinstance(c, dict)] if isinstance(calls, list) else []
     for index, call in enumerate(call for call in calls if call.get("type") == "advisor_message"):
-        message_id = f"advisor {index} of {ids[0] or ids[2]}"
-        lines.append(Line(call, text(call.get("model")) or "", message_id, *ids[1:], session, sidechain))
+        name = lambda known: known and f"advisor {index} of {known}"
+        own = name(ids[0]), ids[1], name(ids[2]), ids[3]
+        lines.append(Line(call, text(call.get("model")) or "", *own, session, sidechain))
     return lines
 
 
