@@ -243,6 +243,20 @@ export interface ChatToolCall {
 /** Whether a call has ended, and how. */
 export type ChatToolStatus = "completed" | "failed" | "pending";
 
+/** What Claude Code itself counted for sessions. It includes calls that no transcript has, and is never added to other figures. */
+export interface ClientUsage {
+  /** What they cost by it, in US dollars. */
+  costUsd: number;
+  /** How much of the cost transcripts account for; null if it is 0. */
+  coveragePercent: number | null;
+  /** How many sessions have such a count that has all of their models. */
+  sessions: number;
+  /** What the transcripts of the same sessions cost. */
+  transcriptCostUsd: number;
+  /** The difference. */
+  unattributedUsd: number;
+}
+
 /** What a compaction did. */
 export interface Compaction {
   /** Tokens in context after. */
@@ -262,6 +276,12 @@ export interface Correction {
   /** The word, in lower case and without accents. */
   word: string;
 }
+
+/** How a cost is known. */
+export type CostKind = "recorded" | "calculated" | "mixed" | "unknown";
+
+/** Where costs come from. */
+export type CostMode = "auto" | "calculate" | "recorded";
 
 /** Result of `history/delete`. */
 export interface DeleteResult {
@@ -1183,6 +1203,8 @@ export interface Turn {
   prompt: string;
   /** The pause before it, if it is a `resume`. */
   resumedAfterMs: number | null;
+  /** The sessions that have the turn, if two sessions are compared; otherwise absent. */
+  sessions?: Array<string>;
   /** When it started. */
   startedAt: string | null;
   /** What started it. */
@@ -1236,6 +1258,191 @@ export interface UnwatchParams {
 export interface UnwatchResult {
   /** Always true: an unknown subscription is an error. */
   unwatched: boolean;
+}
+
+/** How fast the present window is used, and what it comes to if that goes on. */
+export interface UsageBurnRate {
+  /** What an hour costs, in US dollars. */
+  costUsdPerHour: number;
+  /** What the window costs at its end. */
+  projectedCostUsd: number;
+  /** All tokens of the window at its end. */
+  projectedTokens: number;
+  /** Tokens for each minute between the first and the last response. */
+  tokensPerMinute: number;
+}
+
+/** What a row of a report stands for. */
+export type UsageBy = "day" | "week" | "month" | "session" | "project" | "branch" | "model" | "block";
+
+/** Parameters of `history/usage`. */
+export interface UsageParams {
+  /** What a row stands for; by default a day. */
+  by?: UsageBy | null;
+  /** Where costs come from; by default `auto`. */
+  costMode?: CostMode | null;
+  /** Only responses at this time or later: RFC 3339, or a day in the time zone. */
+  dateFrom?: string | null;
+  /** Only responses before this time: RFC 3339, or a day in the time zone, which is included. */
+  dateTo?: string | null;
+  /** The most rows to return: 1000 by default, at most 10000. The total has all of them. */
+  limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** Only responses of this session and its subagents: its id, with or without the prefix `claude:`. */
+  sessionId?: string | null;
+  /** The time zone of days, weeks and months, such as `Europe/Berlin`; by default UTC. */
+  timezone?: string | null;
+  /** The first day of weeks, such as `sunday`; by default `monday`. */
+  weekStart?: string | null;
+  /** Only responses of sessions that began in this directory, or in one below it; an absolute path. */
+  workspacePath?: string | null;
+}
+
+/** The result of `history/usage`. */
+export interface UsageResult {
+  /** What could not be read. */
+  problems: Array<string>;
+  /** How many rows there are. */
+  rowCount: number;
+  /** The rows: in the order of time, or the most expensive first. */
+  rows: Array<UsageRow>;
+  /** The sum of all rows, those behind the limit too. */
+  total: UsageRow;
+}
+
+/** A row of a report: a line of `annals usage --json`. */
+export interface UsageRow {
+  /** How many are calls of advisors. */
+  advisorReplies: number;
+  /** Those of them that stay for an hour. */
+  cacheCreation1hTokens: number;
+  /** Those of them that stay for five minutes. */
+  cacheCreation5mTokens: number;
+  /** Tokens written to the cache, for all lifetimes. */
+  cacheCreationTokens: number;
+  /** Tokens read from the cache. */
+  cacheReadTokens: number;
+  /** What Claude Code itself counted; only for sessions and the total, and without limits of time. */
+  client?: ClientUsage | null;
+  /** How the cost is known. */
+  costKind: CostKind | null;
+  /** The cost in US dollars of all responses whose cost is known; null if that of none is. */
+  costUsd: number | null;
+  /** How many ran in fast mode. */
+  fastReplies: number;
+  /** The time of the first response. */
+  firstAt: string | null;
+  /** Input tokens that were neither written to nor read from the cache. */
+  inputTokens: number;
+  /** How many no transcript on disk has any more. */
+  keptReplies: number;
+  /** What it stands for, such as `2026-01-31` or the id of a session; `total` for the total, `(none)` for responses without one. */
+  key: string;
+  /** The time of the last response. */
+  lastAt: string | null;
+  /** How many have a prompt of more than 200,000 tokens. */
+  longReplies: number;
+  /** The same for each model. */
+  models: Record<string, UsageSums>;
+  /** How many have a counter that is not a possible number, and was left out. */
+  oddReplies: number;
+  /** Whether `outputTokens` is a lower bound, because some responses are unfinished. */
+  outputAtLeast: boolean;
+  /** Output tokens, thinking included. */
+  outputTokens: number;
+  /** How many are only known from the progress of a subagent whose transcript is gone. */
+  progressReplies: number;
+  /** The directory that the session began in; only for sessions. */
+  project?: string | null;
+  /** The part of `costUsd` that lines record. */
+  recordedCostUsd: number;
+  /** How many responses there are. */
+  replies: number;
+  /** How many sessions there are responses of. */
+  sessions: number;
+  /** The part of subagents, which `costUsd` and the tokens include. */
+  subagents: UsageSums;
+  /** Output tokens spent on thinking, as far as they are recorded. */
+  thinkingTokens: number;
+  /** All tokens: input, output, written to and read from the cache. */
+  totalTokens: number;
+  /** How many of them have no stop reason, so that their output may be more than is recorded. */
+  unfinishedReplies: number;
+  /** Models whose price is not known, or not for all of their tokens. Their cost is missing in `costUsd`. */
+  unpricedModels: Array<string>;
+  /** How many have no known cost. */
+  unpricedReplies: number;
+  /** Pages that the server fetched. */
+  webFetches: number;
+  /** Web searches that ran on the server. */
+  webSearches: number;
+  /** The five-hour window; only for blocks. */
+  window?: UsageWindow | null;
+}
+
+/** Sums of responses, each counted once. */
+export interface UsageSums {
+  /** How many are calls of advisors. */
+  advisorReplies: number;
+  /** Those of them that stay for an hour. */
+  cacheCreation1hTokens: number;
+  /** Those of them that stay for five minutes. */
+  cacheCreation5mTokens: number;
+  /** Tokens written to the cache, for all lifetimes. */
+  cacheCreationTokens: number;
+  /** Tokens read from the cache. */
+  cacheReadTokens: number;
+  /** How the cost is known. */
+  costKind: CostKind | null;
+  /** The cost in US dollars of all responses whose cost is known; null if that of none is. */
+  costUsd: number | null;
+  /** How many ran in fast mode. */
+  fastReplies: number;
+  /** Input tokens that were neither written to nor read from the cache. */
+  inputTokens: number;
+  /** How many no transcript on disk has any more. */
+  keptReplies: number;
+  /** How many have a prompt of more than 200,000 tokens. */
+  longReplies: number;
+  /** How many have a counter that is not a possible number, and was left out. */
+  oddReplies: number;
+  /** Whether `outputTokens` is a lower bound, because some responses are unfinished. */
+  outputAtLeast: boolean;
+  /** Output tokens, thinking included. */
+  outputTokens: number;
+  /** How many are only known from the progress of a subagent whose transcript is gone. */
+  progressReplies: number;
+  /** The part of `costUsd` that lines record. */
+  recordedCostUsd: number;
+  /** How many responses there are. */
+  replies: number;
+  /** Output tokens spent on thinking, as far as they are recorded. */
+  thinkingTokens: number;
+  /** All tokens: input, output, written to and read from the cache. */
+  totalTokens: number;
+  /** How many of them have no stop reason, so that their output may be more than is recorded. */
+  unfinishedReplies: number;
+  /** How many have no known cost. */
+  unpricedReplies: number;
+  /** Pages that the server fetched. */
+  webFetches: number;
+  /** Web searches that ran on the server. */
+  webSearches: number;
+}
+
+/** A five-hour window. */
+export interface UsageWindow {
+  /** Whether it is the present one. */
+  active: boolean;
+  /** How fast it is used; null unless it is the present one and has responses at different times. */
+  burnRate: UsageBurnRate | null;
+  /** Its end. */
+  endsAt: string;
+  /** Whether it is an estimate from the first response in it. Otherwise Claude Code told its end. */
+  estimated: boolean;
+  /** Its start. */
+  startsAt: string;
 }
 
 /** Which messages of a session to load. */
@@ -1292,6 +1499,7 @@ export interface Methods {
   "history/turns": { params: TurnsParams; result: TurnsResult };
   "history/unarchive": { params: SessionParams; result: ChangeResult };
   "history/unwatch": { params: UnwatchParams; result: UnwatchResult };
+  "history/usage": { params: UsageParams; result: UsageResult };
   "history/watch": { params: WatchParams; result: WatchResult };
 }
 

@@ -9,8 +9,11 @@ mod following;
 mod lists;
 mod loading;
 mod masking;
+mod releases;
 mod search;
 mod server;
+mod starting;
+mod usage;
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -38,6 +41,9 @@ pub(crate) struct Args {
     /// Only this part
     #[arg(long, value_enum)]
     only: Option<Part>,
+    /// Another build of annals to compare this one with: a program or a commit
+    #[arg(long, value_name = "COMMIT|PROGRAM", required_if_eq("only", "releases"))]
+    against: Option<String>,
     /// Rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -77,10 +83,13 @@ enum Part {
     Calls,
     Appends,
     Lists,
+    Starting,
     Following,
     Server,
     Masking,
+    Releases,
     Search,
+    Usage,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -134,6 +143,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if wanted(Part::Lists) {
         lists::run(scratch.path(), args.lists.as_deref(), args.rounds)?;
     }
+    if wanted(Part::Starting) {
+        starting::run(scratch.path(), args.rounds)?;
+    }
     if wanted(Part::Following) {
         following::run(scratch.path(), args.rounds)?;
     }
@@ -143,8 +155,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if wanted(Part::Masking) {
         masking::run(scratch.path(), args.rounds)?;
     }
+    if let Some(against) = args.against.as_deref().filter(|_| wanted(Part::Releases)) {
+        releases::run(scratch.path(), against, args.rounds)?;
+    }
     if wanted(Part::Search) {
-        search::run(scratch.path(), args.corpus.as_deref())?;
+        search::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;
+    }
+    if wanted(Part::Usage) {
+        usage::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;
     }
     Ok(())
 }

@@ -75,15 +75,23 @@ fn cases_without_a_readme() -> Result<Vec<String>, Box<dyn std::error::Error>> {
 }
 
 /// The crates that each crate may depend on.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("annals-transcript", &[]),
     ("annals-proto", &[]),
     ("annals-secrets", &[]),
     ("annals-search", &[]),
-    ("annals-engine", &["annals-transcript", "annals-search"]),
+    ("annals-usage", &[]),
+    ("annals-engine", &["annals-transcript", "annals-search", "annals-usage"]),
     (
         "annals-api",
-        &["annals-transcript", "annals-proto", "annals-engine", "annals-search", "annals-secrets"],
+        &[
+            "annals-transcript",
+            "annals-proto",
+            "annals-engine",
+            "annals-search",
+            "annals-secrets",
+            "annals-usage",
+        ],
     ),
     ("annals-mcp", &["annals-proto", "annals-api"]),
     ("annals-server", &["annals-transcript", "annals-proto", "annals-engine", "annals-api"]),
@@ -94,6 +102,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
             "annals-proto",
             "annals-engine",
             "annals-search",
+            "annals-usage",
             "annals-api",
             "annals-mcp",
             "annals-server",

@@ -8,6 +8,7 @@ mod page;
 mod read;
 #[cfg(feature = "search")]
 mod search;
+mod usage;
 
 use annals_engine::{Engine, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Method};
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use list::{end_page, is_absolute, workspace};
 #[cfg(feature = "search")]
 pub use search::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
+pub use usage::{usage_by, usage_cost_mode, weekday};
 
 use crate::cancel::CancelToken;
 use crate::cursor::PageCursor;
@@ -144,6 +146,9 @@ impl Api {
             }
             Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryStats => self.stats(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryUsage => {
+                self.usage(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
             Method::HistoryTools => {
                 self.tools(&params.read()?, masking, cancelled).and_then(|result| serialize(&result))
             }

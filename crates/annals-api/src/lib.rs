@@ -33,7 +33,8 @@ pub use annals_secrets::Masked;
 pub use cancel::CancelToken;
 pub use cursor::{PageCursor, read_place};
 pub use dispatch::{
-    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, serialize, session_id, workspace,
+    Api, LONGEST_ITEM, Options, end_page, is_absolute, needs_connection, serialize, session_id, usage_by,
+    usage_cost_mode, weekday, workspace,
 };
 #[cfg(feature = "search")]
 pub use dispatch::{Found, SMALL_UPDATE, Searcher, to_wire_behind};

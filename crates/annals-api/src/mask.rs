@@ -150,6 +150,11 @@ impl Masking {
         self.masker().mask_cut(text, LONGEST_PROMPT)
     }
 
+    /// Masks a text that was cut somewhere, perhaps inside a secret.
+    pub fn cut_text<'t>(&self, text: &'t str) -> Masked<'t> {
+        self.masker().mask_cut(text, 0)
+    }
+
     /// Returns the secrets of a text, in order.
     pub fn secrets<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.masker().find(text).map(|found| &text[found.range])

@@ -1,7 +1,9 @@
 //! Conversions from the engine's types to the wire's, for the command line and for every transport.
 
 mod conversation;
+mod insight;
 mod record;
+mod usage;
 mod utf8;
 mod word;
 
@@ -19,6 +21,8 @@ use jiff::Timestamp;
 pub use conversation::ToWire;
 pub use conversation::value_as_found;
 pub(crate) use conversation::{input, text_input};
+pub use insight::insight;
+pub use usage::{NO_KEY, usage_reply, usage_row, usage_sums, usage_total};
 pub(crate) use word::{chat_role, chat_tool_status};
 pub use word::{input_kind, tool_state};
 

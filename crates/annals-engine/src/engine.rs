@@ -11,6 +11,7 @@ use std::sync::Arc;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_transcript::write::rewrite::RemovalMethod;
 use annals_transcript::write::{Recorder, Target};
+use jiff::Timestamp;
 
 use crate::belongings::{self, Belonging};
 use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
@@ -21,6 +22,7 @@ use crate::files::{Selection, TranscriptFile};
 use crate::follow::{self, FollowOptions, Follower};
 use crate::fork::{self, Fork, ForkOptions};
 use crate::home::Home;
+use crate::insight::{self, Insight, InsightOptions};
 use crate::labels;
 use crate::lineage::{self, Relation};
 use crate::live::{self, LiveWriter, Liveness, ProcessView};
@@ -40,9 +42,11 @@ use crate::search::{
     TextFilter,
 };
 use crate::snapshot::Snapshot;
+use crate::status_line::{self, StatusInput};
 use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
 use crate::trash::{self, TrashEntry};
+use crate::usage::{self, Usage};
 
 /// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
 #[derive(Clone, Debug)]
@@ -295,6 +299,49 @@ impl Engine {
     }
 }
 
+/// Counting.
+impl Engine {
+    /// Counts the responses of all transcripts in the config folders, and of those that were there before. Only what is new since the
+    /// last time is read.
+    ///
+    /// ```
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"assistant","uuid":"u","message":{"id":"m","model":"x","usage":{"input_tokens":1,"output_tokens":2}}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let usage = engine.usage();
+    /// assert_eq!(usage.ledger.responses[0].count.counters.output, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn usage(&self) -> Usage {
+        usage::count(self, false)
+    }
+
+    /// Does the same for callers that are not trusted: no link out of the config folders is followed.
+    pub fn usage_inside(&self) -> Usage {
+        usage::count(self, true)
+    }
+
+    /// Counts the responses of some transcripts. Nothing is stored.
+    pub fn usage_of(&self, files: &[TranscriptFile]) -> Usage {
+        usage::count_files(files)
+    }
+
+    /// Removes what was counted in transcripts that do not exist any more. Returns how many transcripts that were.
+    pub fn forget_usage(&self) -> Result<usize, Error> {
+        usage::forget(self)
+    }
+
+    /// Returns the prices of models: those that annals knows, and the user's own.
+    pub fn prices(&self) -> Result<annals_usage::Prices, Error> {
+        usage::prices(self)
+    }
+}
+
 /// Searching.
 #[cfg(feature = "search")]
 impl Engine {
@@ -519,6 +566,20 @@ impl Engine {
     }
 }
 
+/// What the work was.
+impl Engine {
+    /// Reads transcripts and adds up what they tell about the work: days and hours, tools and errors, edited files. `done` is called with
+    /// the size of each transcript after it was read. What could not be read is returned as errors.
+    pub fn insight(
+        &self,
+        files: Vec<TranscriptFile>,
+        options: &InsightOptions,
+        done: impl Fn(u64) + Sync,
+    ) -> (Insight, Vec<Error>) {
+        insight::insight(files, options, done)
+    }
+}
+
 /// The history of prompts.
 impl Engine {
     /// Returns the prompts that were typed.
@@ -529,6 +590,15 @@ impl Engine {
     /// Returns the sessions that the prompt history names and whose transcripts are gone, most recent first.
     pub fn ghosts(&self, options: &ListOptions) -> (Vec<Ghost>, Vec<Error>) {
         prompts::ghosts(self, options)
+    }
+}
+
+/// Status lines.
+impl Engine {
+    /// Records what a status line of Claude Code says that is recorded nowhere else, if it is new: how much of the plan was used, and
+    /// what the session cost by Claude Code's own count. Returns whether something was written.
+    pub fn record_status(&self, input: &StatusInput, now: Timestamp) -> io::Result<bool> {
+        status_line::record(&*self.disk, &self.home, input, now)
     }
 }
 

@@ -106,6 +106,10 @@ pub(crate) enum ErrorKind {
     #[cfg(feature = "search")]
     #[error("the search was stopped at its time limit, before anything was found")]
     OutOfTime,
+    #[error("what was counted before, in {}, cannot be used: {reason}", path.display())]
+    UsageStore { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
+    Prices { path: PathBuf, reason: String },
     #[error(transparent)]
     Writer(#[from] write::Error),
 }
@@ -215,6 +219,11 @@ impl Error {
     /// Creates the error that a name may mean any of several sessions or agents.
     pub(crate) fn one_of(selector: &str, candidates: Vec<Candidate>) -> Self {
         Self::new(ErrorKind::Ambiguous { selector: selector.to_owned(), candidates })
+    }
+
+    /// Creates the error that a selection found several sessions where one is needed.
+    pub fn several_sessions(selector: &str, rows: &[SessionRow]) -> Self {
+        Self::one_of(selector, rows.iter().map(Candidate::row).collect())
     }
 
     pub(crate) fn ambiguous_agents(selector: &str, files: &[TranscriptFile]) -> Self {

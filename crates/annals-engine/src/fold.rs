@@ -142,6 +142,9 @@ fn feed(
     // newline, and a fold may stand between the two.
     let offsets: BTreeSet<_> = folds.iter_mut().map(|fold| fold.progress().checkpoint.offset()).collect();
     for offset in offsets {
+        if offset == end.offset {
+            continue;
+        }
         (end, _) = feed_up_to(file, end, Stop::at(offset), LastLine::Take, folds)?;
         if end.offset < offset {
             // The file was truncated after it was compared.
@@ -208,7 +211,7 @@ fn feed_up_to(
 
 /// Returns where the next entry starts. An object may be complete before its newline is written; what follows then is
 /// still on the same line.
-fn end_of(entry: &Entry<'_>) -> Position {
+pub(crate) fn end_of(entry: &Entry<'_>) -> Position {
     let ends_line = entry.bytes().ends_with(b"\n");
     Position {
         offset: entry.at().offset + entry.bytes().len() as u64,

@@ -293,9 +293,14 @@ fn name_of(file: &TranscriptFile) -> String {
 /// it ends between words; scripts without blanks may be cut anywhere.
 fn beginning(text: &str) -> String {
     const LONGEST: usize = 80;
-    let is_cut_already = text.chars().count() >= LONGEST_PROMPT;
+    cut_between_words(text, LONGEST, text.chars().count() >= LONGEST_PROMPT)
+}
+
+/// Returns a text as one line of at most `longest` characters that ends between words. `is_cut_already` says that the text itself
+/// goes on elsewhere.
+pub(crate) fn cut_between_words(text: &str, longest: usize, is_cut_already: bool) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(end, _)| end);
+    let end = line.char_indices().nth(longest).map_or(line.len(), |(end, _)| end);
     if end == line.len() && !is_cut_already {
         return line;
     }

@@ -44,10 +44,25 @@ impl Home {
         self.0.join("push")
     }
 
+    /// Returns the file of what status lines recorded.
+    pub(crate) fn status_records(&self) -> PathBuf {
+        self.0.join("status-line.jsonl")
+    }
+
     /// Returns the database of search.
     #[cfg(feature = "search")]
     pub fn search_index(&self) -> PathBuf {
         self.0.join("search.sqlite")
+    }
+
+    /// Returns the database of what was counted. It has what no transcript has any more, so it is not a cache.
+    pub fn usage_store(&self) -> PathBuf {
+        self.0.join("usage.sqlite")
+    }
+
+    /// Returns the file in which a user states prices.
+    pub fn prices(&self) -> PathBuf {
+        self.0.join("prices.toml")
     }
 
     /// Returns the folder.

@@ -8,7 +8,7 @@
 //!
 //! | feature | what it adds | what it brings | without it |
 //! |---|---|---|---|
-//! | `catalog` | a cache for lists, `catalog.sqlite` in the [`Home`] of annals | SQLite | lists are the same, and slower |
+//! | `catalog` | a cache for lists, `catalog.sqlite`, and what was counted, `usage.sqlite`, in the [`Home`] of annals | SQLite | lists and counts are the same, and slower; responses of deleted transcripts are not counted |
 //! | `search` | `Engine::search` and its index, `search.sqlite` in the [`Home`] of annals; needs `catalog` | `annals-search` | they are absent |
 //! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
 //! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
@@ -29,6 +29,7 @@ mod fork;
 mod git;
 mod home;
 mod index_file;
+mod insight;
 mod labels;
 mod line_end;
 mod lineage;
@@ -50,11 +51,13 @@ mod roots;
 mod search;
 mod snapshot;
 mod stats;
+mod status_line;
 mod subagent;
 mod symlink_guard;
 #[cfg(feature = "follow")]
 mod tail;
 mod trash;
+mod usage;
 
 pub use belongings::Belonging;
 pub use catalog::{
@@ -71,6 +74,10 @@ pub use files::{Selection, TranscriptFile, open_regular};
 pub use follow::{Event, FollowOptions, Follower};
 pub use fork::{Fork, ForkOptions};
 pub use home::Home;
+pub use insight::{
+    DayWork, ERROR_CLASSES_VERSION, ErrorClass, ErrorCount, ErrorExample, FileWork, Insight, InsightOptions,
+    ToolWork,
+};
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
 pub use live::{LiveWriter, Liveness, ProcessView, UnknownReason};
@@ -100,8 +107,10 @@ pub use search::{
 };
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
+pub use status_line::{ContextFill, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
 pub use trash::{TrashChange, TrashEntry};
+pub use usage::Usage;

@@ -12,7 +12,8 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots {
     folders: Vec<PathBuf>,
-    /// The folders that were given and have no `projects` folder.
+    /// The folders that were given and had no `projects` folder then. Claude Code makes it with its first session: a server that
+    /// was started before must see that session.
     missing: Vec<PathBuf>,
     /// The folder that new sessions are written to, whether it exists yet or not.
     first: Option<PathBuf>,
@@ -42,7 +43,7 @@ impl Roots {
     }
 
     /// Returns the one folder that Claude Code itself would use if it were started now: `$CLAUDE_CONFIG_DIR`, or else `~/.claude`.
-    pub(crate) fn of_claude_code() -> Option<PathBuf> {
+    pub fn of_claude_code() -> Option<PathBuf> {
         #[expect(clippy::disallowed_methods, reason = "this is the place")]
         let home = env::home_dir();
         let config = env::var_os("CLAUDE_CONFIG_DIR").filter(|config| !config.is_empty());
@@ -77,7 +78,7 @@ impl Roots {
 
     /// Returns an error for every given folder that is not a config folder.
     pub fn missing(&self) -> impl Iterator<Item = Error> {
-        self.missing.iter().map(|path| Error::no_projects(path))
+        self.missing.iter().filter(|root| !has_projects(root)).map(|path| Error::no_projects(path))
     }
 
     /// Returns the `projects` folders.
@@ -96,9 +97,15 @@ impl Roots {
         self.named().map(|root| root.join("projects"))
     }
 
-    /// Returns the config folders.
+    /// Returns the config folders that have a `projects` folder at this moment, or had one when they were given.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.folders.iter().map(PathBuf::as_path)
+        let new = self.missing.iter().filter(|root| has_projects(root) && !self.has_another_name_of(root));
+        self.folders.iter().chain(new).map(PathBuf::as_path)
+    }
+
+    fn has_another_name_of(&self, root: &Path) -> bool {
+        let resolved = resolved_projects(root);
+        self.folders.iter().any(|folder| resolved_projects(folder) == resolved)
     }
 
     /// Returns the folder that new sessions are written to, whether it exists yet or not.
@@ -192,6 +199,21 @@ mod tests {
             let roots = Roots::given(vec![name.join("link")]).unwrap();
             assert_eq!(roots.folders, [link], "users know their folders by the names of links");
         }
+    }
+
+    #[test]
+    fn a_projects_folder_that_is_made_later_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("first/projects")).unwrap();
+        let roots = Roots::to_record_in(vec![path("first"), path("second"), path("link")]);
+        assert_eq!(roots.paths().collect::<Vec<_>>(), [path("first")]);
+        assert_eq!(roots.missing().count(), 2);
+        std::fs::create_dir_all(path("second/projects")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(path("first"), path("link")).unwrap();
+        assert_eq!(roots.paths().collect::<Vec<_>>(), [path("first"), path("second")]);
+        assert_eq!(roots.missing().count(), usize::from(!cfg!(unix)));
     }
 
     #[test]

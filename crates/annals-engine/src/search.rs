@@ -373,14 +373,15 @@ pub(crate) fn update(
 ) -> Result<IndexReport, Error> {
     let _lock = lock(engine, options.wait)?;
     let path = engine.home().search_index();
-    if options.rebuild {
-        // The old one stays if there can be no new one, such as on a full disk.
-        update::try_to_create(&path.with_extension("new.sqlite"))
-            .map_err(|error| Error::index(&path, error))?;
-        remove_file(&path);
-    }
-    let mut updated = update::update(engine, &path, filter, options, progress);
-    if updated.as_ref().is_err_and(is_broken) {
+    let beside = path.with_extension("new.sqlite");
+    // A rebuild that was killed may have left it.
+    remove_file(&beside);
+    let mut updated = if options.rebuild && path.exists() {
+        update::rebuild(engine, &path, &beside, filter, options, progress)
+    } else {
+        update::update(engine, &path, filter, options, progress)
+    };
+    if !options.rebuild && updated.as_ref().is_err_and(is_broken) {
         remove_file(&path);
         updated = update::update(engine, &path, filter, options, progress);
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use annals_transcript::content::{Block, Content};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::json::{JsonStr, Value};
+use annals_transcript::tool;
 use annals_transcript::turn::{ReplyTokens, Tokens};
 use annals_transcript::{Entry, Kind};
 use jiff::Timestamp;
@@ -187,7 +188,7 @@ impl Stats {
         for block in content.blocks() {
             count(&mut self.blocks, &block.type_name().unwrap_or("(none)".into()));
             match block {
-                Block::ToolUse(call) => {
+                Block::ToolUse(call) | Block::ServerToolUse(call) => {
                     let name = call.name().unwrap_or("(none)".into()).into_owned();
                     match call.id() {
                         Some(id) => _ = self.calls.insert(id.into_owned(), name),
@@ -195,6 +196,9 @@ impl Stats {
                     }
                 }
                 Block::ToolResult(result) if result.is_error() => {
+                    self.failed_calls.extend(result.tool_use_id().map(std::borrow::Cow::into_owned));
+                }
+                Block::ServerToolResult(result) if tool::server_call_failed(&result) => {
                     self.failed_calls.extend(result.tool_use_id().map(std::borrow::Cow::into_owned));
                 }
                 _ => {}
@@ -248,6 +252,15 @@ mod tests {
         assert_eq!(found.tools["Read"], ToolCount { calls: 1, errors: 0 });
         assert_eq!(found.models, BTreeMap::from([("x".to_owned(), 1)]));
         assert_eq!(found.blocks, BTreeMap::from([("tool_result".to_owned(), 2), ("tool_use".to_owned(), 3)]));
+    }
+
+    #[test]
+    fn calls_of_tools_on_the_server_are_counted_with_their_errors() {
+        let found = stats(&[
+            r#"{"type":"assistant","message":{"content":[{"type":"server_tool_use","id":"s1","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}]}}"#,
+            r#"{"type":"assistant","message":{"content":[{"type":"server_tool_use","id":"s2","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"s2","content":{"type":"web_search_tool_result_error"}}]}}"#,
+        ]);
+        assert_eq!(found.tools["web_search"], ToolCount { calls: 2, errors: 1 });
     }
 
     #[test]

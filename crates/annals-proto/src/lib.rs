@@ -15,6 +15,7 @@ mod check;
 mod file;
 mod history;
 mod input;
+mod insight;
 mod lineage;
 mod method;
 mod model;
@@ -34,6 +35,7 @@ mod stats;
 mod tail;
 mod text;
 mod turn;
+mod usage;
 mod word;
 
 pub use agent::{Agent, AgentState};
@@ -51,6 +53,7 @@ pub use history::{
     RootCause, SupersededLine, Visibility,
 };
 pub use input::{Input, InputKind};
+pub use insight::{DayWork, ErrorCount, ErrorExample, FileWork, Insight, ToolWork};
 pub use lineage::{Kinship, Relation};
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::{ModelMessage, Role};
@@ -75,6 +78,10 @@ pub use stats::{Stats, ToolCount};
 pub use tail::{TailEvent, TailEventKind};
 pub use text::Text;
 pub use turn::{StartedBy, Tokens, ToolCall, ToolState, Turn, TurnKind};
+pub use usage::{
+    ClientUsage, CostKind, CostMode, UsageBurnRate, UsageBy, UsageParams, UsageReply, UsageResult, UsageRow,
+    UsageSums, UsageWindow,
+};
 
 /// The version of the protocol: it increases when something changes its meaning.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -66,6 +66,8 @@ methods! {
     HistoryProjects "history/projects" reads,
     /// Counts entries, blocks, tools and models of a session.
     HistoryStats "history/stats" reads_session,
+    /// Counts tokens and costs by day, session, model and so on.
+    HistoryUsage "history/usage" reads,
     /// Lists the tool calls of a session.
     HistoryTools "history/tools" reads_session,
     /// Lists the turns of a session.

@@ -10,7 +10,7 @@ use crate::{
     OneSessionParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
     RestoreParams, SearchParams, SearchResult, Session, SessionParams, Stats, StatsParams, StatusResult,
     TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
-    WatchParams, WatchResult, notification,
+    UsageParams, UsageResult, WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -55,6 +55,7 @@ impl Generators {
             Method::HistoryRead => self.both::<ReadParams, ReadResult>(),
             Method::HistoryProjects => self.both::<ProjectsParams, ProjectsResult>(),
             Method::HistoryStats => self.both::<StatsParams, Stats>(),
+            Method::HistoryUsage => self.both::<UsageParams, UsageResult>(),
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),

@@ -35,6 +35,9 @@ pub struct Turn {
     pub compacted: bool,
     /// The pause before it, if it is a `resume`.
     pub resumed_after_ms: Option<i64>,
+    /// The sessions that have the turn, if two sessions are compared; otherwise absent.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sessions: Vec<String>,
     /// How many values were masked in it, because they look like secrets; absent if none was.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub masked: usize,

@@ -30,6 +30,7 @@ impl Class {
             _ if is_ignored(character) => Class::Ignored,
             '\u{1f1e6}'..='\u{1f1ff}' => Class::Regional,
             _ if is_emoji(character) => Class::Emoji,
+            _ if is_sign(character) => Class::Separator,
             _ if character.is_alphanumeric() || is_combining_mark(character) => Class::Letter,
             _ => Class::Separator,
         }
@@ -181,6 +182,21 @@ fn is_emoji(character: char) -> bool {
         | '\u{2b1b}' | '\u{2b1c}' | '\u{2b50}' | '\u{2b55}')
 }
 
+/// Returns whether a character is one of the frequent signs that are neither letters nor digits, so that nothing has to be
+/// looked up: dashes, quotation marks, arrows, operators, lines and boxes, and the punctuation of Chinese and Japanese.
+fn is_sign(character: char) -> bool {
+    matches!(character,
+        '\u{2010}'..='\u{205e}'
+        | '\u{2190}'..='\u{22ff}'
+        | '\u{2500}'..='\u{25ff}'
+        | '\u{3000}'..='\u{3004}'
+        | '\u{3008}'..='\u{3020}'
+        | '\u{ff01}'..='\u{ff0f}'
+        | '\u{ff1a}'..='\u{ff20}'
+        | '\u{ff3b}'..='\u{ff40}'
+        | '\u{ff5b}'..='\u{ff65}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +235,13 @@ mod tests {
         assert_eq!(fold_to_one('é'), Some(('e', Case::Lower)));
         for other in ['ß', '\u{301}', '中', '«', '\u{ad}', '\u{640}'] {
             assert_eq!(fold_to_one(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn frequent_signs_are_neither_letters_nor_digits() {
+        for sign in ('\0'..=char::MAX).filter(|&character| is_sign(character)) {
+            assert!(!sign.is_alphanumeric() && !is_combining_mark(sign), "U+{:04X}", u32::from(sign));
         }
     }
 

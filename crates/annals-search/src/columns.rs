@@ -37,6 +37,12 @@ pub struct Columns {
 impl Columns {
     /// Replaces the values by those of another text.
     pub fn fill(&mut self, text: &str) {
+        self.fill_and_report(text, |_| {});
+    }
+
+    /// Replaces the values by those of another text, and calls `on_word` with each of its words: neither pairs of characters
+    /// nor parts, singles and emoji are words.
+    pub fn fill_and_report(&mut self, text: &str, mut on_word: impl FnMut(&str)) {
         self.words.clear();
         self.parts.clear();
         self.words.reserve(text.len());
@@ -44,6 +50,9 @@ impl Columns {
         for_each_token(text, |token| {
             if token.kind != TokenKind::Part {
                 push(&mut self.words, token.text);
+                if token.kind == TokenKind::Word {
+                    on_word(token.text);
+                }
                 return;
             }
             if token.position != next_part {
@@ -55,6 +64,7 @@ impl Columns {
     }
 }
 
+#[inline]
 fn push(column: &mut String, token: &str) {
     if !column.is_empty() {
         column.push(' ');

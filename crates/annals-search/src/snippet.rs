@@ -111,8 +111,7 @@ impl Columns {
         let points = offsets.into_iter().map(|offset| {
             // No window reaches across a wide gap, so it is not measured.
             let is_wide = offset - last > LONGEST_CHARACTER * (budget + 1);
-            column +=
-                if is_wide { budget + 1 } else { cells(text, last..offset).map(|cell| cell.width).sum() };
+            column += if is_wide { budget + 1 } else { columns_of(text, last..offset) };
             last = offset;
             (offset, column)
         });
@@ -122,6 +121,16 @@ impl Columns {
     fn at(&self, offset: usize) -> usize {
         self.points.binary_search_by_key(&offset, |point| point.0).map_or(0, |index| self.points[index].1)
     }
+}
+
+/// Returns how many columns a range of a text takes.
+fn columns_of(text: &str, range: Range<usize>) -> usize {
+    // Most text is plain, and each byte of it is one column. A line end of two bytes is one column, and so is not plain.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.as_bytes()[range.clone()].iter().all(is_plain) {
+        return range.len();
+    }
+    cells(text, range).map(|cell| cell.width).sum()
 }
 
 /// What a person sees as one character, or a blank.
@@ -317,6 +326,16 @@ mod tests {
             text.insert(range.start, '[');
         }
         text
+    }
+
+    #[test]
+    fn plain_text_takes_as_many_columns_as_its_characters() {
+        for text in
+            ["", "fn main() {\n\tprint(\"~\");\n}", "a\r\nb", "\u{1b}[31mred", "茶 é", "a\u{7}b\u{7f}"]
+        {
+            let columns: usize = cells(text, 0..text.len()).map(|cell| cell.width).sum();
+            assert_eq!(columns_of(text, 0..text.len()), columns, "{text:?}");
+        }
     }
 
     #[test]

@@ -267,19 +267,28 @@ impl<F: FnMut(Token<'_>)> Scanner<'_, F> {
         }
     }
 
+    #[inline]
     fn end_all(&mut self) {
         self.end_word();
         self.end_run();
     }
 
+    // Most words are written by the fast path, so that there is mostly nothing to end.
+    #[inline]
     fn end_run(&mut self) {
-        self.run.end(&mut self.out);
+        if self.run.last.is_some() {
+            self.run.end(&mut self.out);
+        }
     }
 
+    #[inline]
     fn end_word(&mut self) {
-        if self.word.is_empty() {
-            return;
+        if !self.word.is_empty() {
+            self.write_word();
         }
+    }
+
+    fn write_word(&mut self) {
         let word = &self.word;
         self.out.token(&word.text, TokenKind::Word, word.range.clone());
         if !word.is_cut {
@@ -457,9 +466,6 @@ impl Run {
     }
 
     fn end<F: FnMut(Token<'_>)>(&mut self, out: &mut Output<F>) {
-        if self.last.is_none() {
-            return;
-        }
         self.emit_pair(out);
         self.before = None;
         if let Some((character, range)) = self.last.take() {

@@ -18,8 +18,12 @@ const LONGEST: usize = 512 * 1024;
 /// How many bytes may stand between the first line and the first run: `Proc-Type: 4,ENCRYPTED`, `Comment: …`.
 const FARTHEST_FIRST: usize = 512;
 
-/// How many bytes may stand between two runs: the end of a line, and what stands before the next.
+/// How many bytes may stand between two runs: the end of a line, and what stands before the next. If something stands before
+/// the first line, such as the path of its file, as much may stand before each.
 const FARTHEST_NEXT: usize = 64;
+
+/// How much stands before the first line at most.
+const LONGEST_BEFORE: usize = 1024;
 
 /// Returns where a block ends whose content starts at `start`; it is empty if there is no base64 in it. `first` and `last` are
 /// how the first and the last line of a block begin.
@@ -38,27 +42,53 @@ pub(crate) fn end_of_block(text: &[u8], start: usize, first: &[u8], last: &[u8],
     if last.is_some() && string == next && runs(&near[..next]).any(|run| is_key(&run)) {
         return start + next;
     }
-    start + end_of_runs(&near[..string])
+    start + end_of_runs(&near[..string], length_before(text, start, first))
+}
+
+/// Returns how many bytes stand before the first line of a block whose content starts at `start`, in the same line. `first` is how
+/// the first line begins.
+fn length_before(text: &[u8], start: usize, first: &[u8]) -> usize {
+    let near = &text[start.saturating_sub(LONGEST_BEFORE)..start];
+    let before = &near[..memmem::rfind(near, first).unwrap_or(0)];
+    let line_end = memchr::memrchr2(b'\n', b'\r', before).map_or(0, |end| end + 1);
+    // The same in JSON.
+    let escaped_end = memmem::rfind(before, b"\\n").map_or(0, |end| end + 2);
+    before.len() - line_end.max(escaped_end)
 }
 
 /// A block with a last line has a run of this length.
 const SHORTEST_RUN_IN_BLOCK: usize = 16;
 
-/// Returns where the runs of random base64 end with which a text goes on.
-fn end_of_runs(text: &[u8]) -> usize {
-    // What was masked before is the beginning of the block.
-    let mut end = if text.starts_with(MARK.as_bytes()) { MARK.len() } else { 0 };
+/// Returns where the runs of random base64 end with which a text goes on. `before` is how many bytes stand before the first line
+/// of the block: as many, or those that stand before its first run, may stand before each of its lines.
+fn end_of_runs(text: &[u8], before: usize) -> usize {
+    // What was masked before is the beginning of the block. What stood before its lines is not known any more.
+    let masked = if text.starts_with(MARK.as_bytes()) { MARK.len() } else { 0 };
+    let (mut end, mut before) = (masked, if masked > 0 { 0 } else { before });
     for run in runs(text) {
+        let gap = run.start - end;
         let farthest = if end == 0 { FARTHEST_FIRST } else { FARTHEST_NEXT };
-        if run.start - end > farthest {
+        if gap > farthest + before {
             break;
         }
-        // The last line of a key is short.
-        if looks_random(&text[run.clone()]) || end > 0 && run.start - end <= FARTHEST_NEXT / 2 {
+        if looks_random(&text[run.clone()]) {
+            if end == 0 {
+                before = before.min(gap);
+            }
+            end = run.end;
+        } else if end > masked && is_behind_line(gap, before) {
+            // The last line of a key is short.
             end = run.end;
         }
     }
     end
+}
+
+/// Returns whether a run begins a line: it stands behind a line end and what stands before each line, which may look like a run as
+/// well.
+fn is_behind_line(gap: usize, before: usize) -> bool {
+    const FARTHEST: usize = FARTHEST_NEXT / 2;
+    gap <= before + FARTHEST && (before <= FARTHEST || gap >= before)
 }
 
 /// Returns whether a text has a run of base64 that looks random.

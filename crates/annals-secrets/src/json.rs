@@ -157,10 +157,12 @@ fn masked_text(text: &[u8], edits: Vec<Edit>) -> MaskedJson<'_> {
 pub(crate) const BYTES_MEMBER: &[u8] = b"{\"bytes\":\"";
 const BYTES: &[u8] = b"bytes";
 
-/// What the first and the last line of a private key have.
-pub(crate) const KEY_BEGINS: &[u8] = b"-----BEGIN ";
+/// What the first line of a private key has, and in a key file of PuTTY the line before its private part.
+pub(crate) const KEY_BEGINS: [&[u8]; 2] = [KEY_FIRST, b"Private-Lines:"];
+const KEY_FIRST: &[u8] = b"-----BEGIN ";
 const KEY_LINE: &[u8] = b"PRIVATE KEY";
-const KEY_ENDS: &[u8] = b"-----END ";
+/// What the last line has, or in a key file of PuTTY the line behind its private part.
+const KEY_ENDS: [&[u8]; 2] = [b"-----END ", b"Private-MAC:"];
 
 /// How far behind the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
 const LONGEST_KEY: usize = 64 * 1024;
@@ -362,8 +364,8 @@ impl Rewrite<'_> {
         let rule = self.masker.rules.iter().position(|rule| rule.name == KEY_RULE);
         let Some(rule) = rule.filter(|_| is_masked) else { return range.start };
         // A line of a patch keeps its sign.
-        let sign = usize::from(matches!(line, [b' ' | b'+' | b'-', _, ..]) && !line.starts_with(KEY_ENDS));
-        let length = memmem::find(line, KEY_ENDS).unwrap_or(line.len());
+        let sign = usize::from(matches!(line, [b' ' | b'+' | b'-', _, ..]) && end_of_key(line) != Some(0));
+        let length = end_of_key(line).unwrap_or(line.len());
         let masked = range.start + sign..range.start + length.max(sign);
         if json[masked.clone()] != *self.masker.mark(rule).as_bytes() {
             let text = self.masker.mark(rule);
@@ -535,14 +537,21 @@ enum KeyLine {
 
 /// Returns which line of a key a string has last; `None` if it has neither the first nor the last one.
 fn key_at_end(line: &[u8]) -> Option<KeyLine> {
-    let Some(begin) = memmem::rfind(line, KEY_BEGINS) else { return ends_key(line).then_some(KeyLine::Last) };
+    let begins = KEY_BEGINS.iter().filter_map(|begin| memmem::rfind(line, begin));
+    let Some(begin) = begins.max() else { return ends_key(line).then_some(KeyLine::Last) };
     let behind = &line[begin..];
-    let is_open = memmem::find(behind, KEY_LINE).is_some() && !ends_key(behind);
+    let is_private = !behind.starts_with(KEY_FIRST) || memmem::find(behind, KEY_LINE).is_some();
+    let is_open = is_private && !ends_key(behind);
     Some(if is_open { KeyLine::First } else { KeyLine::Last })
 }
 
 fn ends_key(text: &[u8]) -> bool {
-    memmem::find(text, KEY_ENDS).is_some()
+    end_of_key(text).is_some()
+}
+
+/// Returns where the last line of a key begins.
+fn end_of_key(text: &[u8]) -> Option<usize> {
+    KEY_ENDS.iter().filter_map(|end| memmem::find(text, end)).min()
 }
 
 /// Returns whether a line of JSON text has nothing that a person sees, except for the sign of a patch.

@@ -21,7 +21,8 @@ const RECENT: usize = 4;
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
     pub(crate) form: JsonForm,
-    fingerprint: u64,
+    /// The rules of the user, as they were given.
+    added: Box<str>,
     /// Is built when it is first needed, when the form is known.
     prefilter: OnceLock<Prefilter>,
 }
@@ -86,8 +87,7 @@ impl Masker {
     }
 
     fn from_rules(rules: Vec<Rule>, toml: &str) -> Self {
-        let fingerprint = rules::fingerprint(toml);
-        Self { rules, form: JsonForm::default(), fingerprint, prefilter: OnceLock::new() }
+        Self { rules, form: JsonForm::default(), added: toml.into(), prefilter: OnceLock::new() }
     }
 
     pub(crate) fn prefilter(&self) -> &Prefilter {
@@ -138,7 +138,7 @@ impl Masker {
 
     /// Returns a number that changes with the rules: what was derived from masked text is out of date when it differs.
     pub fn fingerprint(&self) -> u64 {
-        self.fingerprint
+        rules::fingerprint(&self.added)
     }
 
     /// Returns whether a mark that replaces a secret may contain this text, ignoring the case of ASCII letters.
@@ -237,6 +237,15 @@ impl Masker {
                 return;
             }
             let rule = &self.rules[index];
+            if rule.in_object {
+                let (end, attempts) = rule.match_object(text, offset, form);
+                for attempt in &attempts {
+                    self.add(&mut found, text, plain, index, attempt);
+                }
+                resume.resize(self.rules.len(), 0);
+                resume[index] = end;
+                return;
+            }
             let attempt = if form == Form::Json && rule.is_open_ended {
                 strings.match_keyword(rule, offset)
             } else {
@@ -245,25 +254,7 @@ impl Masker {
                 rule.match_keyword(text, offset, |at| is_behind_sequence(at) || ends_secret(at), form)
             };
             let Some(mut attempt) = attempt else { return };
-            let parts = plain.map_or_else(Vec::new, |plain| plain.between_marks(attempt.secret.clone()));
-            if parts.len() > 1 {
-                // Marks are left alone, and what stands beside them is masked if it alone is a secret. A value that begins with a
-                // mark is known to be one.
-                let is_secret = attempt.accepted || parts[0].is_empty();
-                let is_accepted =
-                    |part: &Range<usize>| is_secret && rule.accepts(&text.as_bytes()[part.clone()]);
-                let parts = parts.into_iter().filter(is_accepted);
-                let before = found.len();
-                found.extend(parts.map(|part| Candidate {
-                    matched: part.clone(),
-                    secret: part,
-                    rule: index,
-                }));
-                attempt.accepted = found.len() > before;
-            } else if attempt.accepted {
-                let Match { matched, secret, .. } = attempt.clone();
-                found.push(Candidate { matched, secret, rule: index });
-            }
+            attempt.accepted = self.add(&mut found, text, plain, index, &attempt);
             let resume_at = rule.resume_after(&attempt);
             if resume_at > 0 {
                 resume.resize(self.rules.len(), 0);
@@ -271,6 +262,34 @@ impl Masker {
             }
         });
         (found, seen)
+    }
+
+    /// Adds what a rule matched to what was found, if it is a secret. Returns whether it is.
+    fn add(
+        &self,
+        found: &mut Vec<Candidate>,
+        text: &str,
+        plain: Option<&Plain>,
+        index: usize,
+        attempt: &Match,
+    ) -> bool {
+        let parts = plain.map_or_else(Vec::new, |plain| plain.between_marks(attempt.secret.clone()));
+        if parts.len() <= 1 {
+            if attempt.accepted {
+                let Match { matched, secret, .. } = attempt.clone();
+                found.push(Candidate { matched, secret, rule: index });
+            }
+            return attempt.accepted;
+        }
+        // Marks are left alone, and what stands beside them is masked if it alone is a secret. A value that begins with a mark is
+        // known to be one.
+        let is_secret = attempt.accepted || parts[0].is_empty();
+        let is_accepted =
+            |part: &Range<usize>| is_secret && self.rules[index].accepts(&text.as_bytes()[part.clone()]);
+        let before = found.len();
+        let parts = parts.into_iter().filter(is_accepted);
+        found.extend(parts.map(|part| Candidate { matched: part.clone(), secret: part, rule: index }));
+        found.len() > before
     }
 
     /// Takes from a secret what a more specific rule left readable before its mark. Returns whether a secret is left.

@@ -132,12 +132,17 @@ impl Plain {
         before < self.pieces[index].written.start
     }
 
-    /// Returns where the byte is read that is written at an offset; `None` if it is part of something else that is read there.
+    /// Returns where the text or the escape is read that is written at an offset; `None` inside of an escape.
     pub(crate) fn read(&self, written: usize) -> Option<usize> {
         let after = self.pieces.partition_point(|piece| piece.written.start <= written);
         let piece = &self.pieces[after.checked_sub(1)?];
-        let is_text = piece.kind == PieceKind::Text && written < piece.written.end;
-        is_text.then(|| piece.start + (written - piece.written.start))
+        let behind = written - piece.written.start;
+        let is_read = match piece.kind {
+            PieceKind::Text => written < piece.written.end,
+            PieceKind::Escape => behind == 0,
+            PieceKind::Mark => false,
+        };
+        is_read.then_some(piece.start + behind)
     }
 
     /// Returns a range of the text without the marks in it: one range more than there are marks.
@@ -298,7 +303,7 @@ mod tests {
         let plain = Plain::of_json_string(r"a\nbc");
         assert_eq!(
             (plain.read(0), plain.read(1), plain.read(2), plain.read(4)),
-            (Some(0), None, None, Some(3))
+            (Some(0), Some(1), None, Some(3))
         );
     }
 }

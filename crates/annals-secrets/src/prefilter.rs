@@ -68,10 +68,11 @@ enum Meaning {
 }
 
 /// Texts that belong to no rule and are found in the same pass.
-const SIGNS: [(&[u8], Meaning); 4] = [
+const SIGNS: [(&[u8], Meaning); 5] = [
     (b"\\u00", Meaning::Escape),
     (mark::OPEN.as_bytes(), Meaning::Mark),
-    (json::KEY_BEGINS, Meaning::Hidden),
+    (json::KEY_BEGINS[0], Meaning::Hidden),
+    (json::KEY_BEGINS[1], Meaning::Hidden),
     (json::BYTES_MEMBER, Meaning::Hidden),
 ];
 
@@ -134,12 +135,18 @@ impl Prefilter {
             }
         };
         let mut offset = 0;
-        while let Some(chunk) = text[offset..].first_chunk::<{ CHUNK + 2 }>() {
-            let pair = |at: usize| *chunk[at..].first_chunk().expect("two bytes more are there");
-            let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 2));
-            // The first place is in the lowest byte.
-            let mut places =
-                (0..CHUNK).step_by(2).rev().fold(0, |places, at| places << 8 | u64::from(groups(at)));
+        // A keyword that starts with the last byte of a chunk is found at the first place of the next one. Behind the end of the
+        // text stand zeros: the tables allow any bytes behind a keyword.
+        let mut last = [0; CHUNK + 2];
+        while offset < text.len() {
+            let rest = &text[offset..];
+            let chunk = if let Some(chunk) = rest.first_chunk() {
+                chunk
+            } else {
+                last[..rest.len()].copy_from_slice(rest);
+                &last
+            };
+            let mut places = self.places(chunk);
             while places != 0 {
                 let place = places.trailing_zeros() / 8;
                 let [groups, ..] = (places >> (8 * place)).to_le_bytes();
@@ -155,9 +162,16 @@ impl Prefilter {
             }
             offset += CHUNK;
         }
-        // The last byte of a chunk belongs to a place in the next one.
-        (offset.saturating_sub(1)..text.len()).for_each(try_at);
         seen
+    }
+
+    /// Returns which groups of keywords may start at every second byte of a chunk, or one byte earlier. The first place is in the
+    /// lowest byte.
+    #[inline]
+    fn places(&self, chunk: &[u8; CHUNK + 2]) -> u64 {
+        let pair = |at: usize| *chunk[at..].first_chunk().expect("two bytes more are there");
+        let groups = |at: usize| self.first_pairs.groups(pair(at)) & self.last_pairs.groups(pair(at + 2));
+        (0..CHUNK).step_by(2).rev().fold(0, |places, at| places << 8 | u64::from(groups(at)))
     }
 
     fn may_start(&self, hash: u16) -> bool {
@@ -243,8 +257,27 @@ impl Pairs {
 }
 
 fn keywords_of(index: usize, rule: &Rule) -> impl Iterator<Item = Keyword> {
-    let keywords = rule.keywords.iter();
-    keywords.map(move |keyword| Keyword::new(keyword.as_bytes(), rule.ignore_case, Meaning::Rule(index)))
+    let keyword = move |text: &str| Keyword::new(text.as_bytes(), rule.ignore_case, Meaning::Rule(index));
+    // A built-in rule names the forms of its keywords itself.
+    let escaped = rule.keywords.iter().filter(|_| rule.is_open_ended).filter_map(|text| json_escaped(text));
+    rule.keywords.iter().map(move |text| keyword(text)).chain(escaped.map(move |text| keyword(&text)))
+}
+
+/// Returns a text as it stands in a JSON string; `None` if it is the same there.
+fn json_escaped(text: &str) -> Option<String> {
+    let is_escaped = |character: char| matches!(character, '"' | '\\' | '\0'..='\x1f');
+    text.contains(is_escaped).then(|| text.chars().map(json_escaped_character).collect())
+}
+
+fn json_escaped_character(character: char) -> String {
+    match character {
+        '"' | '\\' => format!("\\{character}"),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\0'..='\x1f' => format!("\\u{:04x}", u32::from(character)),
+        _ => character.to_string(),
+    }
 }
 
 impl Keyword {
@@ -331,6 +364,7 @@ mod tests {
             (r"\u00", true, false),
             ("[masked: ", false, false),
             ("-----BEGIN ", false, true),
+            ("Private-Lines:", false, true),
             (r#"{"bytes":""#, false, true),
             (r#""title":"a…""#, false, true),
             (r#""title": "abcdefgh""#, false, true),

@@ -21,6 +21,7 @@ const FARTHEST_BEFORE: usize = 256;
 
 /// A rule as it is applied; `rules.toml` documents the fields.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml, or follows from one")]
 pub(crate) struct Rule {
     pub(crate) name: Text,
     pub(crate) keywords: Vec<Text>,
@@ -32,6 +33,8 @@ pub(crate) struct Rule {
     /// How many bytes of a match precede the keyword, at least and at most.
     pub(crate) before: (usize, usize),
     pub(crate) reach: usize,
+    /// Whether all matches in the object of the keyword are secrets.
+    pub(crate) in_object: bool,
     /// What the last line of a block begins with, if the secret is a block.
     pub(crate) ends: Option<Text>,
     pub(crate) min_length: usize,
@@ -58,7 +61,8 @@ pub(crate) enum Form {
 pub(crate) struct Patterns {
     /// Matches at the beginning of what it is given only.
     pub(crate) at_start: Pattern,
-    /// Matches anywhere: for a user's rule that does not say how much of a match precedes the keyword.
+    /// Matches anywhere: for a user's rule that does not say how much of a match precedes the keyword, and for rules that look
+    /// for their secrets in a whole object.
     pub(crate) around: Option<Pattern>,
 }
 
@@ -124,6 +128,9 @@ impl Rule {
         also_starts_word: impl Fn(usize) -> bool,
         form: Form,
     ) -> Option<Match> {
+        if self.in_object {
+            return self.matches_in_object(patterns, text, offset, form).1.pop();
+        }
         let around =
             patterns.around.as_ref().and_then(|pattern| self.match_around(pattern, text, offset, form));
         if around.as_ref().is_some_and(|found| found.accepted) {
@@ -132,6 +139,27 @@ impl Rule {
         self.starts(text, offset, also_starts_word)
             .find_map(|start| self.match_at(&patterns.at_start, text, start, form))
             .or(around)
+    }
+
+    /// Searches the object in which a keyword stands. Returns the end of the object, and what the pattern matches in it.
+    pub(crate) fn match_object(&self, text: &str, offset: usize, form: Form) -> (usize, Vec<Match>) {
+        self.matches_in_object(&self.patterns, text, offset, form)
+    }
+
+    fn matches_in_object(
+        &self,
+        patterns: &Patterns,
+        text: &str,
+        offset: usize,
+        form: Form,
+    ) -> (usize, Vec<Match>) {
+        let object = object_around(text.as_bytes(), offset, self.reach);
+        let near = &text.as_bytes()[object.clone()];
+        count_work(near);
+        let Some(pattern) = &patterns.around else { return (object.end, Vec::new()) };
+        let found = pattern.regex().captures_iter(near);
+        let found = found.map(|captures| self.found(text, object.clone(), &captures, form));
+        (object.end, found.collect())
     }
 
     /// Searches the line of the keyword for a match that begins before it and contains it.
@@ -268,6 +296,14 @@ fn start_of_line(text: &str, keyword: usize) -> usize {
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(first, |line_end| first + line_end + 1)
+}
+
+/// Returns the text from brace to brace in which an offset lies, at most `reach` bytes before and behind it.
+fn object_around(text: &[u8], at: usize, reach: usize) -> Range<usize> {
+    let first = at.saturating_sub(reach);
+    let start = memchr::memrchr2(b'{', b'}', &text[first..at]).map_or(first, |brace| first + brace + 1);
+    let behind = &text[at..text.len().min(at + reach)];
+    start..at + memchr::memchr2(b'{', b'}', behind).unwrap_or(behind.len())
 }
 
 /// Returns where a token ends that goes on behind the reach of its rule.

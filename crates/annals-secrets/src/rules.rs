@@ -107,6 +107,7 @@ struct RuleText {
     inside_word: bool,
     before: Option<(usize, usize)>,
     reach: usize,
+    in_object: bool,
     ends: Option<Text>,
     min_length: usize,
     min_entropy: f64,
@@ -140,6 +141,8 @@ struct RuleSource {
     before: Option<(usize, usize)>,
     #[serde(default = "default_reach")]
     reach: usize,
+    #[serde(default)]
+    in_object: bool,
     ends: Option<String>,
     #[serde(default)]
     min_length: usize,
@@ -197,6 +200,7 @@ impl RuleSource {
             inside_word: self.inside_word,
             before: self.before,
             reach: self.reach,
+            in_object: self.in_object,
             ends: self.ends.clone().map(Text::from),
             min_length: self.min_length,
             min_entropy: self.min_entropy,
@@ -223,6 +227,7 @@ impl RuleText {
             inside_word: self.inside_word,
             before: self.before.unwrap_or_default(),
             reach: self.reach,
+            in_object: self.in_object,
             ends: self.ends,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
@@ -234,7 +239,7 @@ impl RuleText {
 
     fn patterns(&self, pattern: &Text, parts: &Arc<Parts>, author: Author) -> Patterns {
         let at = |place| Pattern::new(vec![pattern.clone()], place, self.ignore_case, parts);
-        let is_searched = author == Author::User && self.before.is_none();
+        let is_searched = author == Author::User && self.before.is_none() || self.in_object;
         Patterns { at_start: at(Place::Start), around: is_searched.then(|| at(Place::Anywhere)) }
     }
 }
@@ -330,6 +335,7 @@ mod tests {
             inside_word,
             before,
             reach,
+            in_object,
             ends,
             min_length,
             min_entropy,
@@ -339,7 +345,7 @@ mod tests {
         let [keywords, allow, allow_named] = [keywords, allow, allow_named].map(list);
         format!(
             "RuleText {{ name: {name:?}.into(), keywords: {keywords}, pattern: {pattern:?}.into(), ignore_case: {ignore_case}, \
-             inside_word: {inside_word}, before: {before:?}, reach: {reach}, ends: {}, min_length: {min_length}, \
+             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, ends: {}, min_length: {min_length}, \
              min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}",
             ends.map_or("None".to_owned(), |ends| format!("Some({ends:?}.into())"))
         )

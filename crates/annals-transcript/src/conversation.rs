@@ -189,9 +189,22 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         &self.turns
     }
 
-    /// Returns all calls in file order.
+    /// Returns all calls in file order, except those of tools on the server.
     pub fn calls(&self) -> &[Call] {
         &self.calls
+    }
+
+    /// Returns all calls in file order, also those of tools on the server.
+    pub fn all_calls(&self) -> Vec<Call> {
+        let mut calls = tool::server_calls(self.session());
+        calls.extend(&self.calls);
+        calls.sort_by_key(|call| call.block.offset);
+        calls
+    }
+
+    /// Returns whether the result of a call reports an error.
+    pub fn is_failed(&self, call: &Call) -> Result<bool, T::Error> {
+        Ok(call.is_error() || call.is_of_server() && self.state(call)? == State::Error)
     }
 
     /// Returns the number of the turn that a line of a live entry belongs to.
@@ -223,6 +236,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
     /// Returns how a call ended.
     pub fn state(&self, call: &Call) -> Result<State, T::Error> {
         match call.result {
+            Some((node, block)) if call.is_of_server() => self.server_state(node, block),
             Some((node, block)) if self.session().nodes()[node].tells_states || call.is_error() => {
                 self.result_state(node, block)
             }
@@ -230,6 +244,15 @@ impl<'s, T: Transcript> Conversation<'s, T> {
             None if call.is_given_up() => Ok(State::Interrupted),
             None => Ok(State::Pending),
         }
+    }
+
+    /// Returns the state of a call of a tool on the server.
+    fn server_state(&self, index: NodeIndex, result: BlockSpan) -> Result<State, T::Error> {
+        let node = &self.session().nodes()[index];
+        let body = self.transcript.body(node)?;
+        let result = block_bytes(&body, node, &result).and_then(tool::read_result);
+        let has_failed = result.is_some_and(|result| tool::server_call_failed(&result));
+        Ok(if has_failed { State::Error } else { State::Ok })
     }
 
     /// Returns the state of the call that a result answers. Only an entry with several blocks is asked more than once, so only
@@ -313,6 +336,24 @@ mod tests {
         assert_eq!(conversation.state(second).unwrap(), State::Error);
         assert_eq!(conversation.state(second).unwrap(), State::Error);
         assert_eq!(transcript.reads.get(), 1);
+    }
+
+    #[test]
+    fn calls_of_tools_on_the_server_have_a_place_and_a_state() {
+        let lines = [
+            r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"content":"Look it up"}}"#,
+            r#"{"type":"assistant","uuid":"a","parentUuid":"u","message":{"id":"m","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"tea"}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]},{"type":"server_tool_use","id":"s2","name":"web_fetch","input":{}}]}}"#,
+            r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}},{"type":"web_fetch_tool_result","tool_use_id":"s2","content":{"type":"web_fetch_tool_result_error","error_code":"unavailable"}},{"type":"server_tool_use","id":"s3","name":"web_search","input":{}}]}}"#,
+        ];
+        let transcript = TranscriptBytes::new(lines.join("\n"));
+        let conversation = Conversation::of(&transcript).unwrap();
+        assert_eq!(conversation.calls().len(), 1);
+        let calls = conversation.all_calls();
+        let states: Vec<_> = calls.iter().map(|call| conversation.state(call).unwrap()).collect();
+        assert_eq!(states, [State::Ok, State::Error, State::Pending, State::Pending]);
+        let failed: Vec<_> = calls.iter().map(|call| conversation.is_failed(call).unwrap()).collect();
+        assert_eq!(failed, [false, true, false, false]);
+        assert!(!calls[2].is_of_server());
     }
 
     #[test]

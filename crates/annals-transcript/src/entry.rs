@@ -13,9 +13,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::content::Content;
-use crate::json::{Checked, Unchecked, Value, skip_space};
+use crate::json::{Checked, JsonStr, Unchecked, Value, skip_space};
 use crate::line::Position;
 use view::View;
+
+/// Parses the `timestamp` of an entry as Claude Code does.
+pub fn parse_time(text: JsonStr<'_>) -> Option<jiff::Timestamp> {
+    time::parse(text)
+}
 
 /// One object of a transcript, or bytes in which no object could be read.
 ///

@@ -132,13 +132,36 @@ fn first_text<'a>(result: &ToolResult<'a>) -> Cow<'a, str> {
     text.unwrap_or_default()
 }
 
-/// Returns all calls of a session in file order; a call that several lines repeat counts once.
+/// Returns all calls of a session in file order, except those of tools on the server; a call that several lines repeat counts
+/// once.
 pub fn calls(session: &Session) -> Vec<Call> {
+    let is_result = |kind| matches!(kind, BlockKind::ToolResult(_));
+    paired(session, BlockKind::ToolUse, Kind::User, is_result)
+}
+
+/// Returns all calls of tools that run on the model's server, such as a search on the web, in file order. Their results stand in
+/// replies.
+pub fn server_calls(session: &Session) -> Vec<Call> {
+    paired(session, BlockKind::ServerToolUse, Kind::Assistant, is_server_result)
+}
+
+/// Returns whether a block is the result of a call of a tool on the server.
+fn is_server_result(kind: BlockKind) -> bool {
+    matches!(kind, BlockKind::ServerToolResult | BlockKind::AdvisorResult)
+}
+
+/// Returns the calls of one kind of block, with their results in one kind of entry.
+fn paired(
+    session: &Session,
+    call: BlockKind,
+    answered_by: Kind,
+    is_result: fn(BlockKind) -> bool,
+) -> Vec<Call> {
     let mut indices: HashMap<Id, usize> = HashMap::new();
     let mut calls: Vec<Call> = Vec::new();
     let of_kind = |kind: Kind| session.nodes().iter().enumerate().filter(move |(_, node)| node.kind == kind);
     for (node, entry) in of_kind(Kind::Assistant) {
-        for &block in session.blocks(entry).iter().filter(|block| block.kind == BlockKind::ToolUse) {
+        for &block in session.blocks(entry).iter().filter(|block| block.kind == call) {
             if block.tool.is_none_or(|id| indices.insert(id, calls.len()).is_none()) {
                 calls.push(Call { node, block, result: None, given_up: false });
             }
@@ -147,9 +170,9 @@ pub fn calls(session: &Session) -> Vec<Call> {
     // A repeated call has overwritten its index above, so the indices are computed again.
     indices.clear();
     indices.extend(calls.iter().enumerate().filter_map(|(index, call)| Some((call.block.tool?, index))));
-    for (node, entry) in of_kind(Kind::User) {
+    for (node, entry) in of_kind(answered_by) {
         for &block in session.blocks(entry) {
-            if let BlockKind::ToolResult(_) = block.kind
+            if is_result(block.kind)
                 && let Some(&index) = block.tool.and_then(|id| indices.get(&id))
             {
                 calls[index].result.get_or_insert((node, block));
@@ -224,9 +247,14 @@ impl Call {
         self.given_up
     }
 
-    /// Returns whether the result reports an error.
+    /// Returns whether the result reports an error. What the result of a tool on the server reports is in its content only.
     pub fn is_error(&self) -> bool {
         matches!(self.result, Some((_, BlockSpan { kind: BlockKind::ToolResult(true), .. })))
+    }
+
+    /// Returns whether the tool runs on the model's server.
+    pub fn is_of_server(&self) -> bool {
+        self.block.kind == BlockKind::ServerToolUse
     }
 
     /// Returns how long the call took, from the times of the two entries.
@@ -246,7 +274,7 @@ pub fn server_call_failed(result: &ToolResult<'_>) -> bool {
 /// Reads a call from its block.
 pub fn read(block: &[u8]) -> Option<ToolUse<'_>> {
     match Block::new(Value::new(block)?) {
-        Block::ToolUse(call) => Some(call),
+        Block::ToolUse(call) | Block::ServerToolUse(call) => Some(call),
         _ => None,
     }
 }
@@ -254,7 +282,7 @@ pub fn read(block: &[u8]) -> Option<ToolUse<'_>> {
 /// Reads a result from its block.
 pub fn read_result(block: &[u8]) -> Option<ToolResult<'_>> {
     match Block::new(Value::new(block)?) {
-        Block::ToolResult(result) => Some(result),
+        Block::ToolResult(result) | Block::ServerToolResult(result) => Some(result),
         _ => None,
     }
 }

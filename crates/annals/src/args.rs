@@ -22,9 +22,11 @@ mod resume;
 mod search;
 mod serve;
 mod show;
+pub(crate) mod statusline;
 mod synonyms;
 mod tail;
 mod trash;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,6 +50,7 @@ use repair::REPAIR_HELP;
 #[cfg(feature = "search")]
 use search::SEARCH_HELP;
 use serve::SERVE_HELP;
+use usage::USAGE_HELP;
 
 pub(crate) use change::{Archive, Fork, Rename, Safety, Tag, Tombstone};
 pub(crate) use files::Files;
@@ -57,9 +60,10 @@ pub(crate) use hydrate::Hydrate;
 #[cfg(feature = "search")]
 pub(crate) use index::{Index, IndexAction};
 pub(crate) use list::{List, SortBy};
+pub(crate) use moment::Period;
 pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};
-pub(crate) use read::{Check, Lineage, OneSession, Stats, Tools};
+pub(crate) use read::{Check, Insight, Lineage, OneSession, Stats, Tools};
 pub(crate) use record::Record;
 pub(crate) use repair::Repair;
 pub(crate) use resume::Resume;
@@ -69,6 +73,7 @@ pub(crate) use serve::Serve;
 pub(crate) use show::{Show, Turns, View};
 pub(crate) use tail::Tail;
 pub(crate) use trash::{Delete, Restore};
+pub(crate) use usage::{Usage, UsageAction, UsageBy, UsageCostMode, UsageFilters, UsageForget};
 
 #[derive(Debug, Parser)]
 #[command(name = "annals", version = env!("ANNALS_VERSION"), about, max_term_width = 100, after_help = EXIT_CODES)]
@@ -92,7 +97,9 @@ pub(crate) fn command() -> clap::Command {
 
 /// Lets shells complete the sessions or paths of an argument that takes one.
 fn with_completer(arg: Arg) -> Arg {
-    let is_session = |names: &[clap::builder::Str]| names.iter().any(|name| name.starts_with("SESSION"));
+    let is_session = |names: &[clap::builder::Str]| {
+        names.iter().any(|name| name.starts_with("SESSION") || name.as_str() == "OTHER")
+    };
     if arg.get_value_names().is_some_and(is_session) {
         return arg.add(ArgValueCompleter::new(completions::sessions));
     }
@@ -159,6 +166,18 @@ enum Color {
     Never,
 }
 
+/// Returns when help, and messages about wrong arguments, have colours: they are printed before `--color` is parsed.
+pub(crate) fn color_of_help(arguments: impl Iterator<Item = OsString>) -> clap::ColorChoice {
+    let arguments: Vec<_> = arguments.collect();
+    let next = arguments.windows(2).filter(|pair| pair[0] == "--color").filter_map(|pair| pair[1].to_str());
+    let joined = arguments.iter().filter_map(|argument| argument.to_str()?.strip_prefix("--color="));
+    match next.chain(joined).last() {
+        Some("always") => clap::ColorChoice::Always,
+        Some("never") => clap::ColorChoice::Never,
+        _ => clap::ColorChoice::Auto,
+    }
+}
+
 impl Global {
     /// Applies the choice of colours to everything that is printed from now on.
     pub(crate) fn set_colors(&self) {
@@ -184,11 +203,29 @@ impl Global {
         Ok(roots)
     }
 
+    /// Returns whether output that goes to another program, which shows it on a terminal, has styles.
+    pub(crate) fn wants_styles_without_a_terminal(&self) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
     /// Returns the config folders given with `--root`, from the root of the file system.
-    #[cfg(any(feature = "search", feature = "mcp"))]
     pub(crate) fn given_roots(&self) -> Vec<String> {
         let absolute = |root: &PathBuf| std::path::absolute(root).unwrap_or_else(|_| root.clone());
         self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
+    }
+
+    /// Does the same for a server: Claude Code may make the `projects` folder while the server runs.
+    pub(crate) fn serving_engine(&self) -> Result<Engine, Failure> {
+        if self.root.is_empty() || !self.root.iter().all(|root| root.is_dir()) {
+            return self.engine();
+        }
+        let roots = Roots::to_record_in(self.root.clone());
+        roots.missing().for_each(|error| output::complain(&error.to_string()));
+        Ok(Engine::open(roots, Home::from_environment()))
     }
 
     /// Does the same for recording: a folder that does not exist yet is created.
@@ -206,6 +243,16 @@ impl Command {
         matches!(self, Command::Show(show) if show.view != View::Full)
     }
 
+    /// Returns whether the command answers requests until somebody ends it.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            Command::Serve(_) => true,
+            #[cfg(feature = "mcp")]
+            Command::Mcp(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns whether the command prints what somebody reads, which goes to a pager if it is long. Commands that ask, or that
     /// print as things happen, have none.
     pub(crate) fn is_paged(&self) -> bool {
@@ -220,7 +267,9 @@ impl Command {
             | Command::Agents(_)
             | Command::Lineage(_)
             | Command::Stats(_)
+            | Command::Insight(_)
             | Command::Check(_) => true,
+            Command::Usage(usage) => usage.action.is_none(),
             #[cfg(feature = "search")]
             Command::Search(_) => true,
             Command::Files(files) => files.restore.is_none(),
@@ -228,10 +277,9 @@ impl Command {
         }
     }
 
-    /// Returns whether the command only writes what it is given. It prints no text of transcripts, and must not fail
-    /// because of the rules that mask them.
-    pub(crate) fn only_writes(&self) -> bool {
-        matches!(self, Command::Record(_) | Command::Hydrate(_))
+    /// Returns whether the command prints no text of transcripts: it must not fail because of the rules that mask them.
+    pub(crate) fn prints_no_text(&self) -> bool {
+        matches!(self, Command::Record(_) | Command::Hydrate(_) | Command::Statusline(_))
     }
 }
 
@@ -257,7 +305,7 @@ pub(crate) enum Command {
     Show(Show),
     /// Follow a session, or all of them, as they grow
     Tail(Tail),
-    /// List the turns of a session: what started each, tool calls, errors, duration, tokens
+    /// List the turns of a session: what started each, tool calls, errors, duration, tokens; or compare those of two
     Turns(Turns),
     /// List tool calls with result state, duration and the files that each touched
     Tools(Tools),
@@ -270,6 +318,11 @@ pub(crate) enum Command {
     Lineage(Lineage),
     /// Count what sessions are made of: entries, blocks, models, tools, errors, problems
     Stats(Stats),
+    /// Show what the work was: days and hours, tools and errors, edited files
+    Insight(Insight),
+    /// Count tokens and costs by day, week, month, session, project, branch, model or five-hour window
+    #[command(after_help = USAGE_HELP)]
+    Usage(Usage),
     /// Find damaged lines and broken links, and explain the effect of each
     Check(Check),
     /// Serve session history to browsers, editors and agents
@@ -281,6 +334,9 @@ pub(crate) enum Command {
     #[cfg(feature = "mcp")]
     #[command(after_help = mcp::HELP)]
     Mcp(mcp::Mcp),
+    /// Print one line about the running session, for the status line of Claude Code
+    #[command(after_help = statusline::HELP)]
+    Statusline(statusline::StatusLine),
     /// Append entries from standard input to a session, so that Claude Code resumes it
     #[command(after_help = RECORD_HELP)]
     Record(Record),

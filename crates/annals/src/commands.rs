@@ -10,6 +10,7 @@ pub(crate) mod files;
 pub(crate) mod fork;
 #[cfg(feature = "search")]
 pub(crate) mod index;
+pub(crate) mod insight;
 pub(crate) mod lineage;
 pub(crate) mod list;
 pub(crate) mod man;
@@ -25,12 +26,15 @@ pub(crate) mod resume;
 #[cfg(feature = "search")]
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod statusline;
 pub(crate) mod tail;
 pub(crate) mod tools;
 pub(crate) mod trash;
 pub(crate) mod turns;
+pub(crate) mod usage;
 
 use std::ffi::OsStr;
 

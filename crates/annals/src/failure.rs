@@ -121,6 +121,12 @@ impl Failure {
         }
     }
 
+    /// No session is selected by a query or a day.
+    pub(crate) fn nothing_selected(selector: &str) -> Self {
+        let hint = "`annals list` shows all sessions, `annals search` finds words in them";
+        Self::without_hint(format!("no session for `{}`", clean(selector))).with_hint(hint.to_owned())
+    }
+
     /// Claude Code cannot be started.
     pub(crate) fn claude_code(program: &str, error: &io::Error) -> Self {
         let why = match error.kind() {
@@ -309,7 +315,7 @@ fn lines_of(candidates: &[Candidate]) -> Vec<String> {
         if candidate.agent.is_none() && is_same(candidate) {
             return format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()));
         }
-        pick::candidate_line(candidate)
+        output::message_row(&pick::candidate_line(candidate), output::HINT)
     };
     candidates.iter().take(MAX_CANDIDATES).map(line).collect()
 }

@@ -41,7 +41,8 @@ fn parse() -> Result<Args, Failure> {
         }
         let cleaned =
             std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned().into());
-        match Args::read(args::command(), cleaned) {
+        let color = args::color_of_help(std::env::args_os());
+        match Args::read(args::command().color(color), cleaned) {
             Err(error) => error.exit(),
             // Only the removed characters were wrong.
             Ok(_) => Err(Failure::arguments(&error)),
@@ -62,7 +63,7 @@ fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
             "`annals show --reveal` prints them for you",
         )),
         command if args.global.reveal || command.prints_as_is() => Ok(None),
-        command if command.only_writes() => Ok(Some(Masking::default())),
+        command if command.prints_no_text() => Ok(Some(Masking::default())),
         _ => Masking::with_rules_in(engine.home().path())
             .map(Some)
             .map_err(|error| Failure::secret_rules(&error)),
@@ -79,6 +80,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
+        _ if args.command.is_server() => args.global.serving_engine()?,
         _ => args.global.engine()?,
     };
     output::mask::set_up(masking(args, &engine)?);
@@ -99,9 +101,12 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         Command::Files(files) => commands::files::run(&engine, files, &args.global),
         Command::Lineage(lineage) => commands::lineage::run(&engine, lineage, &args.global),
         Command::Stats(stats) => commands::stats::run(&engine, stats, &args.global),
+        Command::Insight(insight) => commands::insight::run(&engine, insight, &args.global),
+        Command::Usage(usage) => commands::usage::run(&engine, usage, &args.global),
         Command::Check(check) => commands::check::run(&engine, check, &args.global),
         #[cfg(feature = "mcp")]
         Command::Mcp(mcp) => commands::mcp::run(engine, mcp, &args.global),
+        Command::Statusline(statusline) => commands::statusline::run(&engine, statusline, &args.global),
         Command::Serve(serve) => commands::serve::run(engine, serve, &args.global),
         Command::Resume(resume) => commands::resume::run(&engine, resume, &args.global),
         Command::Record(record) => commands::record::run(&engine, record),

@@ -30,10 +30,10 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 
-pub(crate) use clean::{clean, clean_lines, clean_masked, without_escapes};
+pub(crate) use clean::{clean, clean_lines, clean_masked, clean_piece, without_escapes};
 #[cfg(feature = "search")]
 pub(crate) use hits::matches;
-pub(crate) use mask::{masked, masked_json, masked_title};
+pub(crate) use mask::{masked, masked_cut, masked_json, masked_title};
 #[cfg(feature = "search")]
 pub(crate) use progress::IndexProgress;
 pub(crate) use progress::Progress;
@@ -104,9 +104,12 @@ pub(crate) fn complain(text: &str) {
     stderr_line(RED, "annals: ", &clean(text));
 }
 
+/// What stands before a hint.
+pub(crate) const HINT: &str = "hint: ";
+
 /// Prints a hint to stderr.
 pub(crate) fn hint(text: &str) {
-    stderr_line(CYAN, "hint: ", text);
+    stderr_line(CYAN, HINT, text);
 }
 
 /// Prints a note to stderr.
@@ -136,6 +139,24 @@ fn stderr_line(style: Style, label: &str, text: &str) {
             None => writeln!(stderr, "{row}"),
         };
     }
+}
+
+/// Prints sentences, each line wrapped if the output is a terminal. A line that is indented is no sentence, and stays whole.
+pub(crate) fn sentences(out: &mut impl Write, text: &str) -> Result<(), Failure> {
+    let columns = prose_columns().unwrap_or(usize::MAX);
+    for line in text.lines() {
+        let columns = if line.starts_with(' ') { usize::MAX } else { columns };
+        for row in wrap::rows(line, columns) {
+            writeln!(out, "{}", &line[row])?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a row of a list, cut so that it stays on one line of the terminal to which messages go, behind a label.
+pub(crate) fn message_row(row: &str, label: &str) -> String {
+    let room = message_columns().map(|columns| columns.min(WIDEST_PROSE).saturating_sub(label.width()));
+    room.map_or_else(|| row.to_owned(), |room| cut(row, room))
 }
 
 /// Prints an object on a line of its own, with secrets masked. Characters that could control a terminal are escaped, which
@@ -225,7 +246,19 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
 
 /// Returns text on one line, with single blanks. It is masked, so that it can be cut.
 pub(crate) fn one_line(text: &str) -> String {
-    masked(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    single_blanks(&masked(text))
+}
+
+/// Returns text that was masked as a whole on one line, with single blanks.
+pub(crate) fn single_blanks(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
 }
 
 /// Returns the name of the local zone.

@@ -94,7 +94,7 @@ fn as_programs(scratch: &Path, root: &Path, rounds: usize) -> Outcome {
         programs.push(("Claude Code's SDK, listSessions", listed_by_sdk(root)));
         programs.push(("Claude Code's SDK, empty folder", listed_by_sdk(&empty)));
     }
-    let mut best = vec![Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 }; programs.len()];
+    let mut best = vec![Cost::WORST; programs.len()];
     for _ in 0..rounds {
         fs::remove_dir_all(&home).unwrap_or_default();
         for ((_, program), best) in programs.iter().zip(&mut best) {
@@ -125,15 +125,18 @@ pub(super) fn sdk() -> Result<PathBuf, Box<dyn std::error::Error>> {
 /// The resource usage of a program and its child processes.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
-    seconds: f64,
+    pub(super) seconds: f64,
     pub(super) cpu: f64,
     /// The peak memory in megabytes, but at least that of the Python process that measures it.
     pub(super) memory: f64,
 }
 
 impl Cost {
+    /// What any other is better than.
+    pub(super) const WORST: Cost = Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 };
+
     /// Keeps the shorter times and the larger memory.
-    fn improve(&mut self, other: Cost) {
+    pub(super) fn improve(&mut self, other: Cost) {
         self.seconds = self.seconds.min(other.seconds);
         self.cpu = self.cpu.min(other.cpu);
         self.memory = self.memory.max(other.memory);

@@ -1,6 +1,5 @@
 //! Search: what building the index costs, how fast queries of each kind are, and how soon an appended message is found.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Read as _, Write as _};
@@ -10,36 +9,31 @@ use std::process::Command;
 use std::time::Instant;
 
 use annals_api::Masking;
-use annals_engine::{Engine, Home, IndexOptions, Roots, SearchOptions, TextFilter};
+use annals_engine::{Engine, Home, IndexOptions, Roots, SearchOptions};
 use annals_search::Query;
 use memchr::memmem;
 use testkit::generate::{self, Random};
 
+use super::lists::{Cost, cost};
 use super::{megabytes, peak_memory, transcripts};
-use crate::Outcome;
+use crate::{Outcome, call};
 
 /// So many queries of each kind are timed, each so often.
 const QUERIES: usize = 20;
 const REPEATED: usize = 5;
+/// So many words of each kind are searched for by a program of its own.
+const COLD: usize = 5;
+/// What is searched for without an index: a text and a pattern that are nowhere, so that everything is read.
+const PATTERNS: [(&str, &str, &str); 2] = [
+    ("a text that is nowhere", "--fixed", "a phrase that stands nowhere"),
+    ("a pattern that is nowhere", "--regex", "phrase(s)? that stands? no[wt]here"),
+];
 /// So many messages are appended.
 const APPENDS: usize = 100;
 /// So many bytes of transcripts are read to find words to search for.
 const SAMPLED: u64 = 30_000_000;
 
-/// The masking that every output uses, as the filter of the index.
-struct Masked(Masking);
-
-impl TextFilter for Masked {
-    fn filter<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.0.text(text).text
-    }
-
-    fn fingerprint(&self) -> u64 {
-        1
-    }
-}
-
-pub(super) fn run(scratch: &Path, corpus: Option<&Path>) -> Outcome {
+pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outcome {
     let root = match corpus {
         Some(root) => root.to_owned(),
         None => generated(&scratch.join("search"))?,
@@ -49,8 +43,9 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>) -> Outcome {
     println!("\nsearch: {} transcripts, {:.0} MB", files.len(), megabytes(total));
     let home = scratch.join("index");
     build(&root, &home)?;
-    let engine = Engine::open(Roots::given(vec![root])?, Home::at(&home));
-    queries(&engine, &files)?;
+    let engine = Engine::open(Roots::given(vec![root.clone()])?, Home::at(&home));
+    let words = queries(&engine, &files)?;
+    programs(&root, &home, &words, rounds)?;
     // What is appended goes to a session of its own, so that a corpus that was given stays as it is.
     appends(&scratch.join("appended"), &home)
 }
@@ -71,8 +66,8 @@ pub(super) fn print_build(root: &Path, home: &Path) -> Outcome {
     let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at(home));
     let before = peak_memory()?;
     let begun = Instant::now();
-    let report = engine
-        .update_index(&Masked(Masking::default()), &IndexOptions::default(), |_| ControlFlow::Continue(()))?;
+    let report =
+        engine.update_index(&Masking::default(), &IndexOptions::default(), |_| ControlFlow::Continue(()))?;
     let (wall, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds()?);
     let text = megabytes(report.text_bytes);
     let size = megabytes(fs::metadata(home.join("search.sqlite"))?.len());
@@ -97,9 +92,9 @@ fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
-/// Times queries of each kind.
-fn queries(engine: &Engine, files: &[PathBuf]) -> Outcome {
-    let filter = Masked(Masking::default());
+/// Times queries of each kind. Returns words that are found, rare ones and frequent ones.
+fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let filter = Masking::default();
     let samples = Samples::of(files)?;
     let mut kinds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let ask = |query: &str, options: &SearchOptions| -> Result<_, Box<dyn std::error::Error>> {
@@ -173,6 +168,52 @@ fn queries(engine: &Engine, files: &[PathBuf]) -> Outcome {
         "a scan of all bytes, for comparison: {:.0} ms ({found} hits)",
         begun.elapsed().as_secs_f64() * 1e3
     );
+    let words = kinds.iter().filter(|(kind, _)| kind.ends_with("word")).map(|(_, words)| words);
+    Ok(words.flat_map(|words| words.iter().take(COLD)).cloned().collect())
+}
+
+/// Times `annals search` from its start to its end: with the index, and without it beside ripgrep.
+fn programs(root: &Path, home: &Path, words: &[String], rounds: usize) -> Outcome {
+    call(env!("CARGO"), &["build", "--quiet", "--release", "--package", "annals"])?;
+    let program = std::env::current_exe()?.with_file_name("annals");
+    let annals = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).arg("--root").arg(root).env("ANNALS_HOME", home).env("HOME", home);
+        command
+    };
+    let mut times = Vec::new();
+    for word in words {
+        let search = annals(&["search", "--no-update", word]);
+        let costs = (0..rounds).map(|_| Ok(cost(&search)?.seconds * 1e3));
+        times.extend(costs.collect::<Result<Vec<f64>, Box<dyn std::error::Error>>>()?);
+    }
+    println!(
+        "`annals search WORD` as a program, {} words: {:.1} ms (p95 {:.1})",
+        words.len(),
+        percentile(&mut times, 50),
+        percentile(&mut times, 95)
+    );
+    let has_ripgrep = Command::new("rg").arg("--version").output().is_ok_and(|found| found.status.success());
+    println!("{:<34} {:>10} {:>10} {:>10} {:>10}", "without an index", "ms", "ms of CPU", "rg, ms", "ratio");
+    for (name, option, pattern) in PATTERNS {
+        let ours = annals(&["search", option, pattern]);
+        let mut ripgrep = Command::new("rg");
+        ripgrep.args(["--no-ignore", "--count", "-e", pattern]).arg(root.join("projects"));
+        let mut best = [Cost { seconds: f64::INFINITY, cpu: f64::INFINITY, memory: 0.0 }; 2];
+        for _ in 0..rounds {
+            best[0].improve(cost(&ours)?);
+            if has_ripgrep {
+                best[1].improve(cost(&ripgrep)?);
+            }
+        }
+        let [ours, theirs] = best.map(|cost| cost.seconds * 1e3);
+        let compared = if has_ripgrep {
+            format!("{theirs:>10.0} {:>10.2}", ours / theirs)
+        } else {
+            format!("{:>21}", "rg is not there")
+        };
+        println!("{name:<34} {ours:>10.0} {:>10.0} {compared}", best[0].cpu * 1e3);
+    }
     Ok(())
 }
 
@@ -184,7 +225,7 @@ fn appends(root: &Path, home: &Path) -> Outcome {
     let mut file = OpenOptions::new().append(true).create(true).open(&path)?;
     generate::session(&mut file, 16, 10_000_000)?;
     let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at(home));
-    let (filter, options) = (Masked(Masking::default()), IndexOptions::default());
+    let (filter, options) = (Masking::default(), IndexOptions::default());
     engine.update_index_files(&filter, &options, std::slice::from_ref(&path))?;
     let (mut updates, mut searches) = (Vec::new(), Vec::new());
     for number in 0..APPENDS {

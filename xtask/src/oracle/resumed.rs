@@ -18,6 +18,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     ("resumed without a name, in its folder", without_a_name),
     ("resumed after a fork", after_a_fork),
     ("resumed in a copy", in_a_copy),
+    ("resumed by its content", by_its_content),
 ];
 
 const PROMPT: &str = "More SCRIPT:qa";
@@ -66,6 +67,13 @@ fn in_a_copy(trial: &Trial<'_>) -> Outcome {
     is_continued_in(trial, copy, &trial.project())?;
     trial.resume(copy)?.is(&MORE)?;
     trial.resume(&meant)?.is(&TALK)
+}
+
+fn by_its_content(trial: &Trial<'_>) -> Outcome {
+    let (meant, _) = two_sessions(trial)?;
+    trial.resume_by_annals(Path::new("/"), &["--search", "two in:reply", "--on", "today"], PROMPT)?;
+    is_continued_in(trial, &meant, &trial.project())?;
+    trial.resume(&meant)?.is(&MORE)
 }
 
 /// Fails unless the prompt is in a session, and was sent in a folder.

@@ -81,9 +81,9 @@ impl Api {
         let (name, errors) = (params.name.clone(), params.errors.unwrap_or_default());
         let (masking, cancelled) = (masking.cloned(), cancelled.clone());
         self.with_session(&file, cursor.as_ref(), move |reading| {
-            let calls = reading.conversation.calls();
+            let calls = reading.conversation.all_calls();
             let page = forward(start, calls.len(), limit, &cancelled, |place| {
-                if errors && !calls[place].is_error() {
+                if errors && !reading.conversation.is_failed(&calls[place])? {
                     return Ok(None);
                 }
                 let call = reading.to_wire.call(&reading.conversation, &calls[place], masking.as_ref())?;

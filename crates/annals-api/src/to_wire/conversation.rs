@@ -496,6 +496,7 @@ fn wire_turn(turn: &Turn) -> wire::Turn {
         usage: tokens(turn.usage),
         compacted: turn.compacted,
         resumed_after_ms: turn.resumed_after_ms,
+        sessions: Vec::new(),
         masked: 0,
     }
 }

@@ -19,6 +19,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -32,7 +33,7 @@ use rusqlite::{
 };
 
 use super::document::Subject;
-use crate::database::version;
+use crate::database::{remove_file, version};
 use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
@@ -225,6 +226,18 @@ impl Index {
         Ok(is_same.then_some(index))
     }
 
+    /// Puts the index at another path, which nobody has open, into the place of this one. Only the holder of the lock calls this.
+    pub(super) fn replace(path: &Path, by: &Path) -> rusqlite::Result<()> {
+        // What is in the log would be lost. SQLite removes the log when the database is closed, unless that fails.
+        let connection = writing_connection(by)?;
+        write_log_back(&connection)?;
+        connection.close().map_err(|(_, error)| error)?;
+        kill_point();
+        // Those who search the old one have its files open, and go on with them.
+        remove_file(path);
+        fs::rename(by, path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))
+    }
+
     fn new(connection: Connection) -> rusqlite::Result<Self> {
         connection.pragma_update(None, "cell_size_check", true)?;
         let settings = "SELECT rules, text_limit, generation FROM settings";
@@ -363,7 +376,7 @@ impl Index {
         )?;
         kill_point();
         // The log has earlier states of pages. If another process reads at this moment, it goes with the next update.
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        write_log_back(&self.connection)
     }
 }
 
@@ -390,7 +403,13 @@ fn writing_connection(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "cache_size", -(16 << 10))?;
     // What was removed is overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
+    bound_size(&connection)?;
     Ok(connection)
+}
+
+/// Copies what is in the write-ahead log into the database, and empties the log.
+fn write_log_back(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Returns whether SQLite could not write to the folder of a database: it is write-protected, or its disk is full, which is an
@@ -487,18 +506,7 @@ impl Change<'_> {
             self.remove_documents(file)?;
         }
         for document in &part.documents {
-            let known = self.one("SELECT id FROM documents WHERE identity = ?1", [document.identity])?;
-            let id = match known {
-                Some(id) => {
-                    self.execute(
-                        "INSERT OR REPLACE INTO copies (document, file, offset, length) VALUES (?1, ?2, ?3, ?4)",
-                        params![id, file, document.offset, document.length],
-                    )?;
-                    id
-                }
-                None => self.add_document(file, document)?,
-            };
-            self.add_subject(id, document)?;
+            self.add_document(file, document)?;
         }
         Ok(())
     }
@@ -527,16 +535,35 @@ impl Change<'_> {
         self.file(path)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
-    fn add_document(&mut self, file: i64, document: &NewDocument) -> rusqlite::Result<i64> {
-        self.last += 1;
-        self.added += 1;
-        let id = self.last;
+    /// Stores a document, or another place of one that is known.
+    fn add_document(&mut self, file: i64, document: &NewDocument) -> rusqlite::Result<()> {
+        let tool = self.optional_name(NameKind::Tool, document.subject.tool.as_deref())?;
+        let id = match self.insert_document(file, document, tool)? {
+            Some(id) => id,
+            None => self.add_copy(file, document, tool)?,
+        };
+        for file in &document.subject.files {
+            let name = self.name(NameKind::File, file)?;
+            self.execute("INSERT OR IGNORE INTO touched (document, name) VALUES (?1, ?2)", [id, name])?;
+        }
+        Ok(())
+    }
+
+    /// Stores a document and returns its number; `None` if it is known.
+    fn insert_document(
+        &mut self,
+        file: i64,
+        document: &NewDocument,
+        tool: Option<i64>,
+    ) -> rusqlite::Result<Option<i64>> {
+        let id = self.last + 1;
         let project = self.optional_name(NameKind::Project, document.project.as_deref())?;
         let branch = self.optional_name(NameKind::Branch, document.branch.as_deref())?;
         let model = self.optional_name(NameKind::Model, document.model.as_deref())?;
-        self.execute(
+        let inserted = self.execute(
             "INSERT INTO documents (id, identity, file, offset, length, number, part, role, is_error, time, \
-             project, branch, model) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             project, branch, model, tool) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+             ON CONFLICT (identity) DO NOTHING",
             params![
                 id,
                 document.identity,
@@ -550,26 +577,34 @@ impl Change<'_> {
                 document.time,
                 project,
                 branch,
-                model
+                model,
+                tool
             ],
         )?;
+        if inserted == 0 {
+            return Ok(None);
+        }
+        self.last = id;
+        self.added += 1;
         self.execute(
             "INSERT INTO text (rowid, words, parts) VALUES (?1, ?2, ?3)",
             params![id, document.words, document.parts],
         )?;
-        Ok(id)
+        Ok(Some(id))
     }
 
-    /// Stores the tool and the files of a document. Only the place beside its call tells them.
-    fn add_subject(&mut self, id: i64, document: &NewDocument) -> rusqlite::Result<()> {
-        if let Some(tool) = self.optional_name(NameKind::Tool, document.subject.tool.as_deref())? {
+    /// Stores another place of a document, and its tool: only the place beside the call tells it. Returns its number.
+    fn add_copy(&mut self, file: i64, document: &NewDocument, tool: Option<i64>) -> rusqlite::Result<i64> {
+        let known = self.one("SELECT id FROM documents WHERE identity = ?1", [document.identity])?;
+        let id: i64 = known.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        self.execute(
+            "INSERT OR REPLACE INTO copies (document, file, offset, length) VALUES (?1, ?2, ?3, ?4)",
+            params![id, file, document.offset, document.length],
+        )?;
+        if let Some(tool) = tool {
             self.execute("UPDATE documents SET tool = ?1 WHERE id = ?2 AND tool IS NULL", [tool, id])?;
         }
-        for file in &document.subject.files {
-            let name = self.name(NameKind::File, file)?;
-            self.execute("INSERT OR IGNORE INTO touched (document, name) VALUES (?1, ?2)", [id, name])?;
-        }
-        Ok(())
+        Ok(id)
     }
 
     fn optional_name(&mut self, kind: NameKind, name: Option<&str>) -> rusqlite::Result<Option<i64>> {
@@ -667,3 +702,13 @@ fn kill_point() {}
 
 #[cfg(test)]
 use super::tests::kill_point;
+
+/// Bounds a database in tests, as a full disk does.
+#[cfg(not(test))]
+#[expect(clippy::unnecessary_wraps, reason = "in tests it may fail")]
+fn bound_size(_connection: &Connection) -> rusqlite::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+use super::tests::bound_size;

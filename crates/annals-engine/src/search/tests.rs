@@ -776,6 +776,17 @@ fn two_updaters_and_a_reader_agree() {
     assert_like_new(&world);
 }
 
+thread_local! {
+    /// How many pages a database has at most that this thread opens to write to, as on a disk that is full then.
+    pub(super) static MOST_PAGES: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Bounds a database to [`MOST_PAGES`].
+pub(super) fn bound_size(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let Some(most) = MOST_PAGES.get() else { return Ok(()) };
+    connection.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))
+}
+
 /// How many statements and commits are left before the process is killed; 0 if it is not.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
@@ -798,6 +809,7 @@ fn is_killed_process() -> bool {
     LEFT.store(after.parse().unwrap(), Ordering::Relaxed);
     match task {
         "update" => drop(world.update()),
+        "rebuild" => drop(rebuild(&world).unwrap()),
         "forget" => forget(&world.engine(), &world.path(FIRST)).unwrap(),
         other => panic!("{other}"),
     }
@@ -987,6 +999,124 @@ fn a_change_inside_a_file_of_the_same_length_is_noticed() {
     assert_eq!(world.find("teapot").len(), 1);
     assert_eq!(world.search("kettle", &flat()).total, 0);
     assert_like_new(&world);
+}
+
+/// A change inside of a file that also grew is not noticed, because noticing it would need all of its bytes with each append. What
+/// is shown is right in any case.
+#[test]
+fn a_change_inside_a_file_that_grew_shows_nothing_wrong_and_is_found_after_a_rebuild() {
+    let world = World::new();
+    let lines = |word: &str| {
+        let pad = "tea ".repeat(500);
+        Transcript::session(FIRST).user("u1", pad.as_str()).user("u2", word).user("u3", pad.as_str())
+    };
+    let path = world.path(FIRST);
+    fs::write(&path, lines("kettle").to_string()).unwrap();
+    assert_eq!(world.find("kettle").len(), 1);
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let grown = lines("teapot").user("u4", "samovar").to_string();
+    std::io::Write::write_all(&mut &file, grown.as_bytes()).unwrap();
+    assert_eq!(world.find("samovar").len(), 1);
+    assert_eq!(world.search("kettle", &flat()).hits.len(), 0);
+    rebuild(&world).unwrap();
+    assert_eq!(world.search("kettle", &flat()).total, 0);
+    assert_eq!(world.search("teapot", &flat()).hits.len(), 1);
+    assert_like_new(&world);
+}
+
+fn rebuild(world: &World) -> Result<IndexReport, Error> {
+    let anew = IndexOptions { rebuild: true, ..IndexOptions::default() };
+    world.engine().update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(()))
+}
+
+/// Returns the names of the files of the index.
+fn files_of_index(world: &World) -> Vec<String> {
+    let entries = fs::read_dir(world.index().parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("search.")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_rebuild_that_fails_or_is_stopped_leaves_the_index_as_it_was() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let before = fs::read(world.index()).unwrap();
+    generate::session(&mut fs::File::create(world.path(SECOND)).unwrap(), 3, 100_000).unwrap();
+    let options = IndexOptions { rebuild: true, ..IndexOptions::default() };
+    // The disk is full half-way.
+    MOST_PAGES.set(Some(20));
+    let failed = rebuild(&world);
+    MOST_PAGES.set(None);
+    assert!(failed.unwrap_err().to_string().contains("full"));
+    assert_eq!(files_of_index(&world), ["search.sqlite"]);
+    assert_eq!(fs::read(world.index()).unwrap(), before);
+    // The caller stops it; meanwhile others search the old one.
+    let stopped = world.engine().update_index(&Unfiltered, &options, |_| {
+        assert_eq!(world.search("水壺", &flat()).hits.len(), 1);
+        ControlFlow::Break(())
+    });
+    assert!(!stopped.unwrap().is_complete);
+    assert_eq!(world.search("水壺", &flat()).hits.len(), 1);
+    assert_eq!(world.engine().index_status(&Unfiltered).unwrap().documents, 6);
+    let rebuilt = rebuild(&world).unwrap();
+    assert!(rebuilt.is_complete && rebuilt.is_rebuilt);
+    assert_eq!(files_of_index(&world), ["search.sqlite"]);
+    assert_like_new(&world);
+}
+
+#[test]
+fn a_rebuild_that_is_killed_leaves_an_index_and_no_rest() {
+    if is_killed_process() {
+        return;
+    }
+    let test = "a_rebuild_that_is_killed_leaves_an_index_and_no_rest";
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let mut after = 1;
+    while run_killed(test, "rebuild", after, &world) {
+        assert_eq!(world.search("水壺", &flat()).hits.len(), 1, "{after}");
+        after += after / 3 + 1;
+    }
+    assert!(after > 8, "{after}");
+    assert!(run_killed(test, "rebuild", 5, &world));
+    assert!(files_of_index(&world).iter().any(|name| name.contains("new")));
+    world.update();
+    assert!(!files_of_index(&world).iter().any(|name| name.contains("new")));
+    assert_like_new(&world);
+}
+
+/// A database that cannot be written to is read without what was written last, and may seem damaged for that reason.
+#[cfg(unix)]
+#[test]
+fn an_index_that_cannot_be_written_to_is_never_removed() {
+    let world = World::new();
+    world.write(FIRST, session(FIRST));
+    world.update();
+    let mut bytes = fs::read(world.index()).unwrap();
+    // The header says that there is a write-ahead log; everything else is damaged.
+    bytes[4_000..].fill(0xff);
+    fs::write(world.index(), &bytes).unwrap();
+    // SQLite follows no link to the file that processes share. Permissions would not stop an administrator.
+    let shared = world.index().with_extension("sqlite-shm");
+    std::os::unix::fs::symlink("nowhere", &shared).unwrap();
+    let query = Query::parse("kettle").unwrap();
+    let search = || world.engine().search(&query, &Unfiltered, &SearchOptions::default());
+    assert!(search().unwrap_err().to_string().contains("search.sqlite"));
+    assert!(
+        world
+            .engine()
+            .update_index(&Unfiltered, &IndexOptions::default(), |_| ControlFlow::Continue(()))
+            .is_err()
+    );
+    assert_eq!(fs::read(world.index()).unwrap(), bytes);
+    // When it can be written to, it is damaged.
+    fs::remove_file(&shared).unwrap();
+    assert!(search().unwrap_err().is_no_index());
+    assert!(!world.index().exists());
 }
 
 #[test]

@@ -62,6 +62,26 @@ pub(super) fn update(
     Ok(IndexReport { is_rebuilt, ..report })
 }
 
+/// Makes the index anew in a file beside it, which then takes its place. Until then the old one is searched, and it stays if
+/// this fails, as on a full disk, or is stopped.
+pub(super) fn rebuild(
+    engine: &Engine,
+    path: &Path,
+    beside: &Path,
+    filter: &dyn TextFilter,
+    options: &IndexOptions,
+    progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
+) -> rusqlite::Result<IndexReport> {
+    let rebuilt = update(engine, beside, filter, options, progress).and_then(|report| {
+        if report.is_complete {
+            Index::replace(path, beside)?;
+        }
+        Ok(report)
+    });
+    remove_file(beside);
+    rebuilt
+}
+
 /// Updates an open index.
 pub(super) fn update_opened(
     engine: &Engine,
@@ -177,14 +197,6 @@ fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, 
     remove_file(path);
     let index = Index::open_to_write(path, rules, text_limit)?;
     index.map(|index| (index, true)).ok_or_else(|| rusqlite::Error::InvalidPath(path.to_owned()))
-}
-
-/// Creates an empty index at a path and removes it again. Fails if that is not possible.
-pub(super) fn try_to_create(path: &Path) -> rusqlite::Result<()> {
-    remove_file(path);
-    let created = Index::open_to_write(path, 0, 0).map(drop);
-    remove_file(path);
-    created
 }
 
 /// Returns how much an index lacks.
@@ -472,8 +484,7 @@ impl DocumentFold {
             let searched = document::searched_text(&document, reader.filter, reader.text_limit);
             let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
             let mut columns = Columns::default();
-            columns.fill(&searched);
-            reader.vocabulary.add(&columns.words);
+            columns.fill_and_report(&searched, |word| reader.vocabulary.add(word));
             self.text_bytes += searched.len() as u64;
             drop(searched);
             let call = document.call.as_deref();
@@ -616,29 +627,49 @@ impl FilteredNames {
 }
 
 /// The words that were seen since the update began, so that each is stored once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Vocabulary {
     seen: HashSet<u64, FixedState>,
+    /// Some of the hashes of words that came last, each in a slot that the hash gives. Nearly every word is one of them, and they
+    /// fit into the cache of a processor.
+    recent: Vec<u64>,
     new: Vec<String>,
+}
+
+impl Default for Vocabulary {
+    fn default() -> Self {
+        Self { seen: HashSet::default(), recent: vec![0; Self::RECENT], new: Vec::new() }
+    }
 }
 
 impl Vocabulary {
     /// More words are not remembered at the same time; some are stored again then, which changes nothing.
     const MOST: usize = 1 << 20;
+    /// A power of two.
+    const RECENT: usize = 1 << 14;
 
-    /// Adds the words of a text that may be misspelt in a query: letters alone, neither short nor endless.
-    fn add(&mut self, words: &str) {
+    /// Adds a word if it may be meant by a misspelt one in a query.
+    #[inline]
+    fn add(&mut self, word: &str) {
+        let hash = FixedState::default().hash_one(word.as_bytes());
+        let slot = usize::try_from(hash % Self::RECENT as u64).unwrap_or_default();
+        if self.recent[slot] != hash {
+            self.recent[slot] = hash;
+            self.add_new(word, hash);
+        }
+    }
+
+    fn add_new(&mut self, word: &str, hash: u64) {
         if self.seen.len() > Self::MOST {
             self.seen.clear();
         }
-        for word in words.split(' ').filter(|word| is_correctable(word)) {
-            if self.seen.insert(FixedState::default().hash_one(word)) {
-                self.new.push(word.to_owned());
-            }
+        if is_correctable(word) && self.seen.insert(hash) {
+            self.new.push(word.to_owned());
         }
     }
 }
 
+/// Returns whether a word may be misspelt in a query: letters alone, neither short nor endless.
 fn is_correctable(word: &str) -> bool {
     (3..=48).contains(&word.len())
         && !word.bytes().any(|byte| byte.is_ascii_digit())

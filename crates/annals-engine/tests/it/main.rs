@@ -7,6 +7,7 @@ mod catalogue;
 mod faults;
 #[cfg(feature = "follow")]
 mod follow;
+mod independent_usage;
 mod lists;
 mod operations;
 mod world;

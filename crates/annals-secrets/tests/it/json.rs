@@ -182,6 +182,29 @@ fn no_line_of_a_private_key_in_an_array_is_shown() {
     }
 }
 
+/// Each line of the file is a string of its own, as in a patch.
+#[test]
+fn no_line_of_a_putty_key_in_an_array_is_shown() {
+    let [public, first, second] = [1, 2, 3].map(|seed| fill("<base64:64>", &mut Rng::with_seed(seed)).text);
+    for (before, end) in [("", Some("Private-MAC: 0f1e")), ("+", None)] {
+        let lines = [
+            "PuTTY-User-Key-File-3: ssh-rsa",
+            "Public-Lines: 1",
+            &public,
+            "Private-Lines: 2",
+            &first,
+            &second,
+        ];
+        let lines: Vec<_> = lines.into_iter().chain(end).map(|line| format!("{before}{line}")).collect();
+        let json = serde_json::json!({ "lines": lines, "c": "d" }).to_string();
+        let masked = masker().mask_json(&json, Items::Whole);
+        let shown: serde_json::Value = serde_json::from_slice(&masked.json).unwrap();
+        let shown = shown.to_string();
+        assert!(!shown.contains(&first[8..24]) && !shown.contains(&second[8..24]), "{shown}");
+        assert!(shown.contains(&public), "{shown}");
+    }
+}
+
 /// Pieces of JSON strings that a rule may cut in two, and texts that the rules below match.
 const PIECES: [&str; 14] = [
     r"\u200b",
@@ -264,6 +287,22 @@ fn rules_of_users_match_strings_as_programs_read_them_and_change_nothing_else() 
             r"keywords = ['KETTLE-']\npattern = '(?s).{0,40}KETTLE-.{0,40}'",
             r#"{"a":"b","c":"x KETTLE-1 y","d":1}"#,
             r#"{"a":"b","c":"[masked: ours]","d":1,"masked":1}"#,
+        ),
+        // JSON writes a quotation mark of the keyword as an escape.
+        (
+            r#"keywords = ['pin="']\npattern = 'pin="(?<secret>[0-9]{6})"'"#,
+            r#"{"a":"<door pin=\"123456\"> and pin=\"654321\"","b":"pin=1"}"#,
+            r#"{"a":"<door pin=\"[masked: ours]\"> and pin=\"[masked: ours]\"","b":"pin=1","masked":2}"#,
+        ),
+        (
+            r#"keywords = ['"pin"']\npattern = '"pin" is (?<secret>[0-9]{6})'"#,
+            r#"{"a":"the \"pin\" is 123456","pin":"b"}"#,
+            r#"{"a":"the \"pin\" is [masked: ours]","pin":"b","masked":1}"#,
+        ),
+        (
+            r"keywords = ['C:\pin']\npattern = 'C:\\pin (?<secret>[0-9]{6})'",
+            r#"{"a":"C:\\pin 123456"}"#,
+            r#"{"a":"C:\\pin [masked: ours]","masked":1}"#,
         ),
     ] {
         let rules = format!("[[rule]]\nname = 'ours'\n{}", rule.replace(r"\n", "\n"));

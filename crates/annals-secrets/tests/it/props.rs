@@ -65,6 +65,15 @@ fn piece() -> impl Strategy<Value = String> {
         "\\u0068",
         "[masked: password]",
         "[masked: x]",
+        "Private-Lines: 1",
+        "Private-MAC:",
+        "{\"kty\":\"EC\",",
+        "\"d\":\"",
+        "}",
+        "DB_PASSWORD=",
+        ",",
+        "(",
+        "postgres://app:",
     ]);
     let random = ("(alnum|hex|url|base64|upper|digit)", 1..70usize, any::<u64>())
         .prop_map(|(kind, length, seed)| fill(&format!("<{kind}:{length}>"), &mut Rng::with_seed(seed)).text);

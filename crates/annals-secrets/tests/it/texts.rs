@@ -187,6 +187,31 @@ fn no_line_of_a_private_key_is_shown() {
     }
 }
 
+/// `grep -n '' FILE` writes the path of the file before each line.
+#[test]
+fn no_line_of_a_private_key_behind_a_long_path_is_shown() {
+    let mut rng = Rng::with_seed(5);
+    let path = "/srv/Deploy2/customers/tea-house/production/secrets/backup/2026/id_rsa.pem";
+    for repeat in [1, 10] {
+        let path = path.repeat(repeat);
+        let mut lines: Vec<_> = (0..12).map(|_| fill("<base64:64>", &mut rng).text).collect();
+        lines.push("Zr8Qw41LmXk=".to_owned());
+        let first = "-----BEGIN PRIVATE KEY-----";
+        let all = [first].into_iter().chain(lines.iter().map(String::as_str));
+        let text: Vec<_> = all.enumerate().map(|(number, line)| format!("{path}:{number}:{line}")).collect();
+        let text = format!("first line\n{}\n{path}:14:the end", text.join("\n"));
+        for (form, write) in crate::invented::FORMS {
+            let masked = Masker::new().mask(&write(&text)).text.into_owned();
+            let shown = lines.iter().filter(|line| {
+                let piece = &line[..12];
+                masked.contains(piece) || masked.contains(&piece.replace('/', r"\/"))
+            });
+            assert_eq!(shown.count(), 0, "{form}: {masked}");
+            assert!(masked.contains("the end") && masked.contains("first line"), "{form}: {masked}");
+        }
+    }
+}
+
 /// A value in quotation marks ends with its own mark.
 #[test]
 fn a_quoted_password_is_masked_whole() {

@@ -107,6 +107,7 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
                 Method::HistoryList
                     | Method::HistoryProjects
                     | Method::HistorySearch
+                    | Method::HistoryUsage
                     | Method::HistoryTrash
                     | Method::HistoryStatus
             ) || matches!(method, Method::HistoryWatch | Method::HistoryUnwatch | Method::HistoryRestore)
@@ -128,6 +129,8 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
         let found = world.get("history/search", &params);
         assert_eq!(found["hits"], json!([]), "{found}");
     }
+    let usage = world.get("history/usage", &json!({"by": "session"}));
+    assert!(!usage.to_string().contains(by_file) && !usage.to_string().contains(KETTLE), "{usage}");
     // They take no place from others either, and are in no project.
     let two = world.get("history/list", &json!({"limit": 2}));
     assert_eq!((two["sessions"].as_array().unwrap().len(), two.get("nextCursor")), (2, None));

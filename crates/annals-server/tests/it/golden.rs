@@ -83,6 +83,11 @@ const ADDITIONS: &[Addition] = &[
     },
     Addition {
         method: "history/status",
+        spellings: &[r#""history/usage","#],
+        reason: "a method counts tokens and costs",
+    },
+    Addition {
+        method: "history/status",
         spellings: &[r#""history/search","#],
         reason: "a method searches what was said and printed",
     },

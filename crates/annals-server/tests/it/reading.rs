@@ -2,6 +2,10 @@
 
 use std::fs;
 
+use annals_api::CancelToken;
+use annals_api::rpc::Params;
+use annals_engine::{Engine, Home, Roots};
+use annals_server::{Options, Server};
 use serde_json::{Value, json};
 use testkit::transcript::Transcript;
 
@@ -25,6 +29,50 @@ fn items(world: &World) -> Vec<Value> {
 
 fn texts(values: &[Value], key: &str) -> Vec<String> {
     values.iter().map(|value| value[key].as_str().unwrap_or("?").to_owned()).collect()
+}
+
+#[test]
+fn calls_of_tools_on_the_server_are_listed_and_counted() {
+    let search = |id: &str| json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {"query": "tea"}});
+    let result = |id: &str, content: Value| json!({"type": "web_search_tool_result", "tool_use_id": id, "content": content});
+    let failed = json!({"type": "web_search_tool_result_error", "error_code": "unavailable"});
+    let world = world_of(
+        &lines_at(0, None)
+            .user("u1", "Look it up")
+            .assistant("a1", |reply| reply.id("m1").block(search("s1")).block(result("s1", json!([]))))
+            .assistant("a2", |reply| reply.id("m1").block(search("s2")).block(result("s2", failed))),
+    );
+    let tools = |params: Value| world.get("history/tools", &params)["calls"].as_array().unwrap().clone();
+    let all = tools(json!({"sessionId": TEA}));
+    assert_eq!(texts(&all, "name"), ["web_search", "web_search"]);
+    assert_eq!(
+        (texts(&all, "state"), texts(&all, "subject")),
+        (vec!["ok".to_owned(), "error".to_owned()], vec!["tea".to_owned(); 2])
+    );
+    assert_eq!(texts(&tools(json!({"sessionId": TEA, "errors": true})), "id"), ["s2"]);
+    let stats = world.get("history/stats", &json!({"sessionId": TEA}));
+    assert_eq!(stats["tools"]["web_search"], json!({"calls": 2, "errors": 1}));
+}
+
+/// Claude Code makes the folder with its first session.
+#[test]
+fn a_server_that_starts_before_the_first_session_sees_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join(".claude");
+    fs::create_dir(&root).unwrap();
+    let engine =
+        Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at(folder.path().join("annals")));
+    let server = Server::new(engine, Options::default());
+    let get = |method: &str, params: Value| {
+        let result = server.dispatch(method, &Params::of(&params).unwrap(), &CancelToken::default());
+        serde_json::from_str::<Value>(result.unwrap().get()).unwrap()
+    };
+    assert_eq!(get("history/list", json!({}))["sessions"], json!([]));
+    let path = root.join(format!("projects/-home-mia-tea/{TEA}.jsonl"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, lines_at(0, None).user("u1", "Boil the kettle").to_string()).unwrap();
+    assert_eq!(get("history/list", json!({}))["sessions"][0]["id"], TEA);
+    assert_eq!(get("history/read", json!({"sessionId": TEA}))["items"].as_array().unwrap().len(), 1);
 }
 
 #[test]

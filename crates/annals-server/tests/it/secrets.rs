@@ -35,6 +35,9 @@ fn requests() -> Vec<(&'static str, Value)> {
         ("history/list", json!({})),
         ("history/list", json!({"all": true})),
         ("history/projects", json!({})),
+        ("history/usage", json!({"by": "project"})),
+        ("history/usage", json!({"by": "branch"})),
+        ("history/usage", json!({"by": "model"})),
         // By relevance, the score would depend on the time.
         ("history/search", json!({"query": "see", "perSession": 20, "snippetWidth": 500, "sort": "time"})),
     ];

@@ -6,7 +6,7 @@ use annals_engine::{ArchiveFilter, ListOptions};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use jiff::Timestamp;
 
-use super::moment::{end, moment};
+use super::moment::{Period, end, moment, period};
 use crate::failure::Failure;
 
 /// Which sessions a list shows, or a command changes.
@@ -25,6 +25,9 @@ pub(crate) struct Filters {
     /// Only sessions that began before then, also those that are still active; with a day, a month or a year, those in it too
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
+    /// Only sessions active on this day, or in this month or year: today, yesterday, tuesday, 2026-01-31, 2026-01
+    #[arg(long, value_name = "DAY", value_parser = period, conflicts_with_all = ["since", "until"])]
+    pub(crate) on: Option<Period>,
     /// Only sessions without activity since then: how long ago (90d, 12h, 2w), a day or a time, as for `--since`
     #[arg(long, value_name = "AGE", value_parser = moment)]
     pub(crate) inactive: Option<Timestamp>,
@@ -61,8 +64,8 @@ impl Filters {
         };
         Ok(ListOptions {
             project: self.project.clone().or(here),
-            since: self.since,
-            until: self.until,
+            since: self.since.or(self.on.as_ref().map(|on| on.start)),
+            until: self.until.or(self.on.as_ref().map(|on| on.end)),
             inactive_since: self.inactive,
             title: self.title.clone(),
             branch: self.branch.clone(),
@@ -80,6 +83,7 @@ impl Filters {
             || self.here
             || self.since.is_some()
             || self.until.is_some()
+            || self.on.is_some()
             || self.inactive.is_some()
             || self.title.is_some()
             || self.branch.is_some()

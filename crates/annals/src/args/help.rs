@@ -7,13 +7,19 @@ use crate::output::{self, wrap};
 /// The commands by what they are for. A command that is in no group is listed at the end.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Find", &["list", "search", "projects", "prompts", "roots"]),
-    ("Read", &["show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "check"]),
+    (
+        "Read",
+        &[
+            "show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "usage", "insight",
+            "check",
+        ],
+    ),
     ("Continue", &["resume", "fork", "record"]),
     (
         "Organise",
         &["rename", "tag", "archive", "unarchive", "delete", "restore", "repair", "tombstone", "hydrate"],
     ),
-    ("Connect", &["serve", "mcp", "push", "index", "completions", "man"]),
+    ("Connect", &["serve", "mcp", "statusline", "push", "index", "completions", "man"]),
 ];
 
 /// The widest help, in columns.
@@ -31,6 +37,7 @@ const EXAMPLES: &[(&str, &str)] = &[
         "list",
         "annals list --here
 annals list --since monday --title weather
+annals list --on yesterday
 annals list --since 2026-11 --until 2026-11 --tool Edit --file src/main.rs
 annals list --json | jq -r .id",
     ),
@@ -47,16 +54,32 @@ annals show latest --view model
 annals show 50d5 --at 7fa65b3b --mark kettle",
     ),
     ("tail", "annals tail latest\nannals tail --all --json"),
-    ("turns", "annals turns latest\nannals turns weather --json"),
-    ("tools", "annals tools --errors --name Bash\nannals tools latest"),
+    ("turns", "annals turns latest\nannals turns 50d5 a6ad\nannals turns weather --json"),
+    (
+        "tools",
+        "annals tools --errors --name Bash\nannals tools --errors --name Bash --full\nannals tools latest",
+    ),
     ("agents", "annals agents latest\nannals agents weather --json"),
     ("lineage", "annals lineage latest\nannals lineage 50d5 --json"),
     ("stats", "annals stats latest\nannals stats\nannals stats ~/logs --json"),
+    ("insight", "annals insight --since 7d\nannals insight --here\nannals insight --json | jq .tools"),
+    (
+        "usage",
+        "annals usage
+annals usage --by month --breakdown
+annals usage --by project --since 2026-11 --timezone UTC
+annals usage latest --by model
+annals usage --why 2026-11-02
+annals usage --json | jq -r '[.key, .costUsd] | @tsv'
+annals usage forget",
+    ),
     ("check", "annals check latest\nannals check --all --json"),
     (
         "resume",
         "annals resume
 annals resume weather
+annals resume --on tuesday
+annals resume --search \"battery drains\"
 annals resume latest --fork -- --model opus
 annals resume 50d5 --print
 ANNALS_CLAUDE='claude --verbose' annals resume latest",

@@ -1,6 +1,11 @@
-//! `annals agents`, `lineage`, `tools`, `stats` and `check`.
+//! `annals agents`, `lineage`, `tools`, `stats`, `insight` and `check`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::moment::{end, moment};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneSession {
@@ -28,6 +33,9 @@ pub(crate) struct Tools {
     /// Only calls that failed, were denied, interrupted or cancelled
     #[arg(long)]
     pub(crate) errors: bool,
+    /// Print each call with its arguments and its result, as `show --tools full` does; JSON always has the arguments
+    #[arg(long)]
+    pub(crate) full: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -35,6 +43,25 @@ pub(crate) struct Stats {
     /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Insight {
+    /// A session, an agent, the path of a transcript, or a folder of transcripts [default: all sessions]
+    #[arg(value_name = "SESSION|PATH")]
+    pub(crate) target: Option<OsString>,
+    /// Only sessions of this working directory and its worktrees
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "here"])]
+    pub(crate) project: Option<PathBuf>,
+    /// Only sessions of the current directory and its worktrees
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) here: bool,
+    /// Only what happened since then: a day, a month or a year (today, monday, 2026-01-31, 2026-01), a time, or how long ago (12h, 7d, 2w)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only what happened before then; a day, a month or a year is included
+    #[arg(long, value_name = "DATE", value_parser = end)]
+    pub(crate) until: Option<Timestamp>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::Args;
 use super::filters::{at_least_one, file, folder, text};
-use super::moment::{end, moment};
+use super::moment::{Period, end, moment, period};
 
 pub(super) const SEARCH_HELP: &str = "\
 A query has words, which all have to occur, in any order, whatever their case and accents:
@@ -139,12 +139,15 @@ pub(crate) struct SearchFilters {
     /// Only in this session: its id or at least 4 characters of it, its title, or `latest`; subagents included
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// Only what was written since then: a date (2026-01-31), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (7d, 12h, 2w)
+    /// Only what was written since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (30min, 12h, 7d, 2w, 3mo)
     #[arg(long, value_name = "DATE", value_parser = moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Only what was written before then; with a date, that day too
+    /// Only what was written before then; with a day, a month or a year, what was written in it too
     #[arg(long, value_name = "DATE", value_parser = end)]
     pub(crate) until: Option<Timestamp>,
+    /// Only what was written on this day, or in this month or year: today, yesterday, tuesday, 2026-01-31, 2026-01
+    #[arg(long, value_name = "DAY", value_parser = period, conflicts_with_all = ["since", "until"])]
+    pub(crate) on: Option<Period>,
     /// Only in sessions whose title contains TEXT, ignoring case
     #[arg(long, value_name = "TEXT", value_parser = text)]
     pub(crate) title: Option<String>,

@@ -82,6 +82,9 @@ pub(crate) struct Turns {
     /// A session, an agent, or the path of a transcript
     #[arg(value_name = "SESSION")]
     pub(crate) session: OsString,
+    /// Another session to compare it with, such as a fork: the turns that both begin with are listed once, and then those of each
+    #[arg(value_name = "OTHER")]
+    pub(crate) other: Option<OsString>,
     #[command(flatten)]
     pub(crate) pause: Pause,
 }

@@ -258,7 +258,7 @@ pub(crate) fn report(changed: &ChangeResult, text: &str, global: &Global) -> Res
     if global.json {
         output::json_line(&mut out, changed)?;
     } else {
-        writeln!(out, "{text}")?;
+        output::sentences(&mut out, text)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)

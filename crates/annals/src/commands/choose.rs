@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use annals_engine::{Engine, Error, ListOptions, Selection, TranscriptFile};
+use annals_engine::{Engine, Error, ListOptions, Selection, SessionRow, TranscriptFile};
 
 use crate::args::Global;
 use crate::failure::Failure;
@@ -45,6 +45,20 @@ pub(crate) fn recent(
         0 => Err(Failure::no_session_here()),
         1 => Ok(sessions.swap_remove(0).file),
         _ => Ok(sessions.swap_remove(pick::one_of("Which session?", &lines)?).file),
+    }
+}
+
+/// Returns the one session that something selects. If it selects several, the user chooses one on a terminal; elsewhere that is an
+/// error which lists them.
+pub(crate) fn one_of(
+    rows: &[SessionRow],
+    selector: &str,
+    global: &Global,
+) -> Result<TranscriptFile, Failure> {
+    match rows {
+        [] => Err(Failure::nothing_selected(selector)),
+        [row] => Ok(row.file.clone()),
+        several => ask(Error::several_sessions(selector, several), global),
     }
 }
 

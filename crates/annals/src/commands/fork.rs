@@ -24,7 +24,8 @@ pub(crate) fn run(engine: &Engine, args: &args::Fork, global: &Global) -> Result
         output::json_line(&mut out, &to_wire::fork_result(&forked, &file))?;
     } else {
         let copied = output::entries(forked.entries);
-        writeln!(out, "forked to {}: “{}”, {copied}", forked.session, clean(&forked.title))?;
+        let title = clean(&forked.title);
+        output::sentences(&mut out, &format!("forked to {}: “{title}”, {copied}", forked.session))?;
     }
     out.flush()?;
     resume::suggest_id(&forked.session, global);

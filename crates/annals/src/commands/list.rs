@@ -1,5 +1,6 @@
 //! `annals list`.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -141,30 +142,47 @@ pub(super) fn nothing(engine: &Engine, filters: &Filters, listing: &Listing) -> 
 pub(super) fn print(out: &mut impl Write, sessions: &[SessionRow]) -> Result<(), Failure> {
     let now = Timestamp::now();
     let mut table = Table::new(&["session", "~title", "??~/project", "active", "???>size", "?~"]);
+    // Many sessions are of one project, whose path is masked once.
+    let mut projects: HashMap<&str, String> = HashMap::new();
     for listed in sessions {
         let facts = &listed.facts;
-        let title = match (&facts.title, facts.kind.reason()) {
-            _ if listed.error.is_some() => "(cannot be read)".to_owned(),
-            (Some(title), reason) => {
-                let text = output::cut(
-                    &output::one_line(&output::masked_title(&output::without_escapes(&title.text))),
-                    MAX_TITLE,
-                );
-                reason.map_or(text.clone(), |reason| format!("{text} ({reason})"))
-            }
-            (None, Some(reason)) => format!("({reason})"),
-            (None, None) => "(untitled)".to_owned(),
-        };
-        table.row(&[
-            listed.file.session.as_deref().unwrap_or_default().chars().take(8).collect(),
-            title,
-            facts.cwd.as_deref().map_or_else(|| listed.project_key.clone(), with_upper_drive),
+        let id = listed.file.session.as_deref().unwrap_or_default();
+        let project = facts.cwd.as_deref().unwrap_or(&listed.project_key);
+        let masked_project = projects.entry(project).or_insert_with(|| {
+            let shown = facts.cwd.as_deref().map_or_else(|| project.to_owned(), with_upper_drive);
+            output::masked(&shown).into_owned()
+        });
+        table.masked_row([
+            output::masked(&id.chars().take(8).collect::<String>()).into_owned(),
+            title(listed),
+            masked_project.clone(),
             facts.updated_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::size(listed.size),
             marks(listed),
         ]);
     }
     if table.is_empty() { Ok(()) } else { table.print(out) }
+}
+
+/// Returns the title of a session, masked, or why it has none.
+fn title(listed: &SessionRow) -> String {
+    let facts = &listed.facts;
+    match (&facts.title, facts.kind.reason()) {
+        _ if listed.error.is_some() => "(cannot be read)".to_owned(),
+        (Some(title), reason) => {
+            let line = output::cut(&masked_line(&output::without_escapes(&title.text)), MAX_TITLE);
+            reason.map_or(line.clone(), |reason| format!("{line} ({reason})"))
+        }
+        (None, Some(reason)) => format!("({reason})"),
+        (None, None) => "(untitled)".to_owned(),
+    }
+}
+
+/// Returns a title on one line, masked. A rule may find only in one line what was written in two.
+fn masked_line(title: &str) -> String {
+    let masked = output::masked_title(title);
+    let line = output::single_blanks(&masked);
+    if line == *masked { line } else { output::masked_title(&line).into_owned() }
 }
 
 /// Lists sessions that are only known from the prompt history.
@@ -214,7 +232,7 @@ fn no_ghosts(engine: &Engine, wanted: &ListOptions) -> Failure {
     })
 }
 
-/// Returns the marks of a session: open, archived, its tag.
+/// Returns the marks of a session: open, archived, its tag, which is masked.
 fn marks(listed: &SessionRow) -> String {
     let mut marks = Vec::new();
     if listed.is_live {
@@ -227,7 +245,7 @@ fn marks(listed: &SessionRow) -> String {
         marks.push("partial".to_owned());
     }
     if let Some(tag) = &listed.facts.tag {
-        marks.push(format!("#{tag}"));
+        marks.push(output::masked(&format!("#{tag}")).into_owned());
     }
     marks.join(" ")
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(engine: &Engine, args: &Push, global: &Global) -> Result<ExitC
     if global.json {
         output::json_line(&mut out, &to_wire(&file, &address, &report, args.dry_run))?;
     } else if report.error.is_none() {
-        writeln!(out, "{}", summary(&file, &address, &report.outcome, args.dry_run))?;
+        output::sentences(&mut out, &summary(&file, &address, &report.outcome, args.dry_run))?;
     }
     out.flush()?;
     let restart = pusher.is_restart_pending();

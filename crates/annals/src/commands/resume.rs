@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use annals_api::has_harmful;
-use annals_engine::{ArchiveFilter, Engine, ListOptions, ResumeFolder, Resumption, TranscriptFile};
+use annals_engine::{
+    ArchiveFilter, Engine, ListOptions, ResumeFolder, Resumption, SessionRow, TranscriptFile,
+};
 use annals_proto::ResumeCommand;
 
 use super::choose;
@@ -23,7 +25,10 @@ const CONFIG: &str = "CLAUDE_CONFIG_DIR";
 pub(crate) fn run(engine: &Engine, args: &Resume, global: &Global) -> Result<ExitCode, Failure> {
     let file = match &args.session {
         Some(name) => choose::session(engine, name, global)?,
-        None => choose::recent(engine, sessions_here()?, global)?,
+        None => match selected(engine, args)? {
+            Some((rows, selector)) => choose::one_of(&rows, &selector, global)?,
+            None => choose::recent(engine, sessions_here()?, global)?,
+        },
     };
     let resumption = engine.resumption(&file)?;
     let folder = ensure_possible(&resumption, &file, args)?;
@@ -32,6 +37,23 @@ pub(crate) fn run(engine: &Engine, args: &Resume, global: &Global) -> Result<Exi
         return call.print(global.json);
     }
     call.run()
+}
+
+/// Returns the sessions that `--search` and `--on` select, and what was given; `None` if neither was.
+fn selected(engine: &Engine, args: &Resume) -> Result<Option<(Vec<SessionRow>, String)>, Failure> {
+    #[cfg(feature = "search")]
+    if let Some(query) = &args.search {
+        let rows = super::search::sessions_found(engine, query, args.on.as_ref())?;
+        return Ok(Some((rows, query.clone())));
+    }
+    let Some(on) = &args.on else { return Ok(None) };
+    let options = ListOptions {
+        since: Some(on.start),
+        until: Some(on.end),
+        archived: ArchiveFilter::Exclude,
+        ..ListOptions::default()
+    };
+    Ok(Some((engine.list(&options).sessions, on.written.clone())))
 }
 
 /// Hints at the command that continues a session.

@@ -1,14 +1,15 @@
 //! `annals search`: finds messages in all sessions.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use annals_api::{Api, Found, Options, SMALL_UPDATE, Searcher, rpc};
-use annals_engine::{Engine, ListOptions, TranscriptFile};
+use annals_engine::{Engine, ListOptions, SessionRow, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode};
 
-use crate::args::{Global, Search, SearchOrder, SearchPart, SearchRole};
+use crate::args::{Global, Period, Search, SearchOrder, SearchPart, SearchRole};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, IndexProgress, hits};
 
@@ -47,9 +48,49 @@ pub(crate) fn run(engine: &Engine, args: &Search, global: &Global) -> Result<Exi
     })
 }
 
+/// The most sessions among which a user may choose.
+const MOST_SESSIONS: usize = 50;
+
+/// Returns the sessions in which a query finds something, the best first; with a period, only what was written in it counts.
+pub(super) fn sessions_found(
+    engine: &Engine,
+    query: &str,
+    on: Option<&Period>,
+) -> Result<Vec<SessionRow>, Failure> {
+    let params = wire::SearchParams {
+        query: query.to_owned(),
+        date_from: on.map(|on| on.start.to_string()),
+        date_to: on.map(|on| on.end.to_string()),
+        per_session: Some(1),
+        limit: Some(MOST_SESSIONS),
+        update: Some(true),
+        ..wire::SearchParams::default()
+    };
+    let api = Api::new(engine.clone(), Options::default()).with_masking(super::index_masking(engine)?);
+    let progress = IndexProgress::new();
+    let found = api.find(&params, false, Searcher::User, |done| {
+        progress.set(done);
+        ControlFlow::Continue(())
+    });
+    progress.finish();
+    let found = found.map_err(|error| {
+        Failure::usage(&error.message, "`annals search --help` lists what a query can have")
+    })?;
+    if found.result.no_index {
+        return Err(Failure::usage("there is no search index yet", "`annals index update` makes it"));
+    }
+    let mut seen = HashSet::new();
+    let ids = found.result.hits.iter().filter_map(|hit| hit.session.as_deref());
+    let ids = ids.filter(|id| seen.insert(*id));
+    // A session that was deleted in the meantime cannot be continued.
+    let rows = ids.filter_map(|id| engine.session_row(&engine.session(id.as_ref()).ok()?).ok());
+    Ok(rows.collect())
+}
+
 /// Returns the parameters of `history/search` that the arguments stand for.
 fn params(engine: &Engine, args: &Search, global: &Global) -> Result<wire::SearchParams, Failure> {
     let filters = &args.filters;
+    let on = filters.on.as_ref();
     let (query, matching) = match (&args.regex, &args.fixed) {
         (Some(pattern), _) => (pattern.clone(), wire::SearchMatch::Regex),
         (None, Some(text)) => (text.clone(), wire::SearchMatch::Fixed),
@@ -70,8 +111,8 @@ fn params(engine: &Engine, args: &Search, global: &Global) -> Result<wire::Searc
         role: filters.role.map(role),
         fields: Some(filters.r#in.iter().copied().map(field).collect()),
         errors: Some(filters.errors),
-        date_from: filters.since.map(|time| time.to_string()),
-        date_to: filters.until.map(|time| time.to_string()),
+        date_from: filters.since.or(on.map(|on| on.start)).map(|time| time.to_string()),
+        date_to: filters.until.or(on.map(|on| on.end)).map(|time| time.to_string()),
         sort: args.sort.map(|sort| match sort {
             SearchOrder::Relevance => wire::SearchSort::Relevance,
             SearchOrder::Time => wire::SearchSort::Time,

@@ -11,6 +11,7 @@ use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, open_regula
 use annals_proto::RawLine;
 use annals_transcript::chain::{Chain, NodeIndex};
 use annals_transcript::full_view::Step;
+use annals_transcript::second_root::RootKind;
 use annals_transcript::{Flag, Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
 
@@ -240,8 +241,12 @@ impl History<'_> {
         // The copy may have the message that is opened.
         let is_whole = self.json || self.args.expand || at.is_some();
         let steps = if is_whole { conversation.steps().to_vec() } else { conversation.steps_once()? };
+        let only_before_copy = first_only_before_copy(conversation, &steps);
         let steps = steps.iter().enumerate();
-        for (_, step) in steps.filter(|(place, step)| selected.includes(conversation, *place, step)) {
+        for (place, step) in steps.filter(|(place, step)| selected.includes(conversation, *place, step)) {
+            if only_before_copy == Some(place) {
+                printer.only_before_the_copy()?;
+            }
             if self.json {
                 printer.json(&to_wire.item(conversation, step)?)?;
             } else if at.is_some_and(|at| matches!(step, Step::Entry { node, .. } if *node == at)) {
@@ -333,6 +338,24 @@ impl History<'_> {
         let mut printer = Printer::new(out, conversation, detail);
         self.agents.clone().iter().try_for_each(|agent| self.print_agent(&mut printer, agent))
     }
+}
+
+/// Returns the place of the first message that stands before a copy of the conversation and is not in it, if what was copied is
+/// left out.
+fn first_only_before_copy(conversation: &Conversation<'_>, steps: &[Step]) -> Option<usize> {
+    if steps.len() == conversation.steps().len() {
+        return None;
+    }
+    let is_copy = |step: &Step| matches!(step, Step::Root { kind: RootKind::CopyOfFirstPrompt, .. });
+    let session = conversation.session();
+    let is_printed = |step: &Step| match *step {
+        Step::Entry { node, .. } => {
+            let node = &session.nodes()[node];
+            node.kind.is_message() && !session.has_only_results(node)
+        }
+        _ => false,
+    };
+    steps[..steps.iter().position(is_copy)?].iter().position(is_printed)
 }
 
 /// Returns the indices of the subagents that each call started.

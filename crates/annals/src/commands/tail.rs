@@ -10,7 +10,6 @@ use annals_engine::{
     Conversation, Engine, Event, FollowOptions, Follower, Snapshot, TranscriptFile, TrashChange, open_regular,
 };
 use annals_proto::{TailEvent, TailEventKind};
-use annals_transcript::tool::State;
 use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
 
@@ -71,17 +70,27 @@ fn detail() -> Detail {
     }
 }
 
-/// Returns the lines with calls that wait for their results.
+/// The most bytes of lines with calls whose results may still come. A result that comes after more than that is not printed.
+const MOST_PENDING: usize = 4 << 20;
+
+/// Returns the lines with calls that have no result yet. A prompt that is sent while a call runs does not end the call, so calls
+/// that a message follows are among them.
 fn pending_lines(conversation: &Conversation<'_>) -> Result<Vec<u8>, Failure> {
+    let nodes = conversation.session().nodes();
+    let mut waiting: Vec<_> =
+        conversation.calls().iter().filter(|call| call.result.is_none()).map(|call| call.node).collect();
+    waiting.dedup();
+    let mut room = MOST_PENDING as u64;
+    let fitting = waiting.iter().rev().take_while(|&&node| {
+        let fits = nodes[node].length <= room;
+        room = room.saturating_sub(nodes[node].length);
+        fits
+    });
+    let count = fitting.count();
     let mut lines = Vec::new();
-    let mut last = None;
-    for call in conversation.calls() {
-        if last != Some(call.node) && conversation.state(call)? == State::Pending {
-            last = Some(call.node);
-            let node = &conversation.session().nodes()[call.node];
-            lines.extend(conversation.transcript().body(node)?.trim_ascii_end());
-            lines.push(b'\n');
-        }
+    for &node in &waiting[waiting.len() - count..] {
+        lines.extend(conversation.transcript().body(&nodes[node])?.trim_ascii_end());
+        lines.push(b'\n');
     }
     Ok(lines)
 }
@@ -107,7 +116,7 @@ struct Printer<W> {
     printed: u64,
     /// What was appended to a transcript and is not printed yet.
     appended: Option<Appended>,
-    /// The lines of each transcript with calls that wait for their results.
+    /// The lines of each transcript with calls that have no result yet.
     pending: HashMap<PathBuf, Vec<u8>>,
 }
 

@@ -30,7 +30,6 @@ pub(crate) fn clean_masked(text: &str) -> Cow<'_, str> {
 
 /// Returns a piece of one line that was masked as a whole: control characters, marks that reorder text and invisible
 /// characters become U+FFFD.
-#[cfg(feature = "search")]
 pub(crate) fn clean_piece(text: &str) -> Cow<'_, str> {
     cleaned(text, |_| false)
 }

@@ -120,6 +120,11 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Prints that the next entries are the ones that a copy of the conversation, which follows, does not have.
+    pub(crate) fn only_before_the_copy(&mut self) -> Result<(), Failure> {
+        self.rule(YELLOW, "only here; the copy of the conversation below does not have this")
+    }
+
     /// Prints the message that was asked for: points at it, and shows what is folded elsewhere.
     pub(crate) fn opened_step(&mut self, step: &Step) -> Result<(), Failure> {
         let usual = self.detail;
@@ -233,16 +238,19 @@ impl<'a> Printer<'a> {
                 let call = block.tool.and_then(|id| self.conversation.call(id)).copied();
                 let Some(call) = call.filter(|call| call.node < first) else { continue };
                 if call.result.is_some_and(|(result, span)| result == index && span == *block) {
-                    let bytes = self.conversation.transcript().span(call.block.offset, call.block.length)?;
-                    if let Some(read) = tool::read(&bytes) {
-                        self.call(&read, Some(&call.block))?;
-                    }
+                    self.call_alone(&call)?;
                 }
             }
             let body = self.conversation.transcript().body(node)?;
             self.content(node, &Entry::new(&body))?;
         }
         Ok(())
+    }
+
+    /// Prints a call without the entry that makes it.
+    pub(crate) fn call_alone(&mut self, call: &tool::Call) -> Result<(), Failure> {
+        let bytes = self.conversation.transcript().span(call.block.offset, call.block.length)?;
+        tool::read(&bytes).map_or(Ok(()), |read| self.call(&read, Some(&call.block)))
     }
 
     fn entry(&mut self, index: NodeIndex) -> Result<(), Failure> {
@@ -499,7 +507,7 @@ impl<'a> Printer<'a> {
         if names.is_empty() {
             return Ok(());
         }
-        let names = format!("context: {}", names.join(", "));
+        let names = format!("context: {}", counted(&names).join(", "));
         let rows = wrap::rows(&names, self.room_beside(2).unwrap_or(usize::MAX));
         for (index, row) in rows.into_iter().enumerate() {
             let mark = if index == 0 { "· " } else { "  " };
@@ -580,6 +588,22 @@ impl<'a> Printer<'a> {
     fn node(&self, index: NodeIndex) -> &'a Node {
         &self.conversation.session().nodes()[index]
     }
+}
+
+/// Returns names once each, in the order in which they first occur, with the number of times if there are several.
+fn counted(names: &[String]) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for name in names {
+        match counts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    let text = |(name, count): (&str, usize)| match count {
+        1 => name.to_owned(),
+        _ => format!("{name} ×{count}"),
+    };
+    counts.into_iter().map(text).collect()
 }
 
 /// Returns whether `--ids` names an entry: one of which a part is printed. Tool results are printed with their calls.

@@ -37,6 +37,11 @@ pub(crate) fn masked_title(text: &str) -> Cow<'_, str> {
     masked_by(text, Masking::listed_text)
 }
 
+/// Masks a text that was cut somewhere, perhaps inside a secret.
+pub(crate) fn masked_cut(text: &str) -> Cow<'_, str> {
+    masked_by(text, Masking::cut_text)
+}
+
 fn masked_by<'t>(text: &'t str, mask: fn(&Masking, &'t str) -> Masked<'t>) -> Cow<'t, str> {
     let Some(masking) = masking() else { return Cow::Borrowed(text) };
     let masked = mask(masking, text);

@@ -11,9 +11,11 @@ use crate::failure::Failure;
 
 /// The most lines of a list at a time.
 const HEIGHT: usize = 12;
-/// The width of the columns.
-const TIME: usize = 16;
-const PROJECT: usize = 28;
+/// The widths of the columns with the time and the project, and those on a terminal that has not much room for titles.
+const COLUMNS: (usize, usize) = (16, 28);
+const NARROW_COLUMNS: (usize, usize) = (14, 16);
+/// The width from which on a terminal has room.
+const WIDE: usize = 110;
 /// The width of the mark before each line.
 const MARK: usize = 2;
 
@@ -63,9 +65,12 @@ fn line(session: &str, time: Option<Timestamp>, project: Option<&str>, title: &s
     const LONGEST: usize = 80;
     let session: String = session.chars().take(8).collect();
     let time = time.map_or_else(|| "-".to_owned(), |time| ago(time, Timestamp::now()));
-    let project = cut_start(&clean(project.unwrap_or("-")), PROJECT);
+    let is_wide = message_columns().is_none_or(|columns| columns >= WIDE);
+    let (time_width, project_width) = if is_wide { COLUMNS } else { NARROW_COLUMNS };
+    let project = cut_start(&clean(project.unwrap_or("-")), project_width);
     let title = cut(&clean(&one_line(&without_escapes(title))), LONGEST);
-    format!("{}  {}  {}  {title}", clean(&session), padded(&time, TIME), padded(&project, PROJECT))
+    let (time, project) = (padded(&time, time_width), padded(&project, project_width));
+    format!("{}  {time}  {project}  {title}", clean(&session))
 }
 
 /// Returns text filled with blanks up to a width in columns.

@@ -3,15 +3,18 @@
 
 use std::io::Write;
 
+use annals_api::has_harmful;
 use comfy_table::{Cell, CellAlignment, Table as Grid, presets};
 use unicode_width::UnicodeWidthStr;
 
 use super::conversation::is_like_path;
-use super::{BOLD, clean, columns, cut, cut_start};
+use super::{BOLD, clean, clean_piece, columns, cut, cut_start};
 use crate::failure::Failure;
 
 /// The minimum width of a column while another one can still be left out.
 const NARROW: usize = 12;
+/// The same of the column that a reader looks for first.
+const MAIN: usize = 24;
 /// The minimum width of a column.
 const NARROWEST: usize = 4;
 /// The blanks between columns.
@@ -33,6 +36,8 @@ struct Column {
     is_path: bool,
     /// Whether those of its cells that look like paths are cut at the beginning.
     may_be_path: bool,
+    /// Whether a reader looks for it first: others are left out before it becomes narrow.
+    is_main: bool,
     /// Whether it is cut before other columns.
     is_cut_first: bool,
     /// The order in which columns are left out if cutting is not enough: the highest first, and zero never.
@@ -48,27 +53,40 @@ impl Column {
             is_flexible: marked.starts_with('~'),
             is_path: marked.starts_with("~/"),
             may_be_path: marked.starts_with("~:"),
+            is_main: marked.starts_with("~!"),
             is_cut_first: marked.starts_with("~~"),
             leave_out: title.len() - marked.len(),
         }
+    }
+
+    /// Returns its minimum width while another one can still be left out.
+    fn narrow(self) -> usize {
+        if self.is_main { MAIN } else { NARROW }
     }
 }
 
 impl Table {
     /// Returns a table with these columns. The marks before a title say how it is shown: `>` aligns it to the right, `~` lets
-    /// it be cut, `~/` lets it be cut at the beginning, `~:` at the beginning where it looks like a path, and `~~` before other
-    /// columns. With `?` before these it may be left out: the more of them, the
+    /// it be cut, `~/` lets it be cut at the beginning, `~:` at the beginning where it looks like a path, `~~` before other
+    /// columns, and `~!` after others were left out. With `?` before these it may be left out: the more of them, the
     /// sooner.
     pub(crate) fn new(titles: &[&str]) -> Self {
         let header = titles
             .iter()
-            .map(|title| title.trim_start_matches(['?', '>', '~', '/', ':']).to_owned())
+            .map(|title| title.trim_start_matches(['?', '>', '~', '/', ':', '!']).to_owned())
             .collect();
         Self { columns: titles.iter().map(|title| Column::of(title)).collect(), rows: vec![header] }
     }
 
     pub(crate) fn row(&mut self, cells: &[String]) {
         self.rows.push(cells.iter().map(|cell| clean(cell).into_owned()).collect());
+    }
+
+    /// Adds a row of a long table. The caller has masked what is from a transcript, and has not made the rest from it: numbers,
+    /// times, ids.
+    pub(crate) fn masked_row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cleaned = |cell: String| if has_harmful(&cell) { clean_piece(&cell).into_owned() } else { cell };
+        self.rows.push(cells.into_iter().map(cleaned).collect());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -115,22 +133,28 @@ impl Table {
         let Some(width) = width else { return needed };
         let mut kept = needed.clone();
         loop {
-            let cut = self.cut_to(width, &kept, NARROW);
+            let cut = self.cut_to(width, &kept, Column::narrow);
             let Some(dropped) = self.first_to_leave(&kept).filter(|_| !fits(&cut, width)) else { break };
             kept.retain(|&(column, _)| column != dropped);
         }
-        let cut = self.cut_to(width, &kept, NARROW);
-        self.cut_to(width, &cut, NARROWEST)
+        let cut = self.cut_to(width, &kept, Column::narrow);
+        self.cut_to(width, &cut, |_| NARROWEST)
     }
 
-    /// Makes flexible columns narrower, the widest first, until all fit or none is wider than `narrowest`. Paths become half as
-    /// wide as texts, because their ends are enough.
-    fn cut_to(&self, width: usize, columns: &[(usize, usize)], narrowest: usize) -> Vec<(usize, usize)> {
+    /// Makes flexible columns narrower, the widest first, until all fit or none is wider than `narrowest` says. Paths become
+    /// half as wide as texts, because their ends are enough.
+    fn cut_to(
+        &self,
+        width: usize,
+        columns: &[(usize, usize)],
+        narrowest: fn(Column) -> usize,
+    ) -> Vec<(usize, usize)> {
         let mut columns = columns.to_vec();
         while !fits(&columns, width) {
             let column = |column: usize| self.columns[column];
-            let may_be_cut =
-                |&&mut (number, width): &&mut (usize, usize)| column(number).is_flexible && width > narrowest;
+            let may_be_cut = |&&mut (number, width): &&mut (usize, usize)| {
+                column(number).is_flexible && width > narrowest(column(number))
+            };
             let share = |&&mut (number, width): &&mut (usize, usize)| match column(number) {
                 Column { is_cut_first: true, .. } => 8 * width,
                 Column { is_path: true, .. } => 2 * width,
@@ -182,6 +206,18 @@ mod tests {
         assert_eq!(lines[1], "/home/mia/tea/src/kettle.rs  a remark th…");
         let lines: Vec<_> = table.lines(Some(26)).map(|line| line.trim_end().to_owned()).collect();
         assert_eq!(&lines[1..], ["…c/kettle.rs  a remark th…", "cargo test …"]);
+    }
+
+    #[test]
+    fn the_main_column_stays_readable_while_others_can_be_left_out() {
+        let mut table = Table::new(&["turn", "~!prompt", "?~by", "??>calls"]);
+        let prompt = "Why does the kettle whistle before the water boils?";
+        table.row(&["1".to_owned(), prompt.to_owned(), "prompt (resume)".to_owned(), "12".to_owned()]);
+        let lines =
+            |width| table.lines(Some(width)).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert_eq!(lines(47)[0], "turn  prompt                    by");
+        assert_eq!(lines(47)[1], "1     Why does the kettle whi…  prompt (resume)");
+        assert_eq!(lines(28)[1], "1     Why does the kettle w…");
     }
 
     #[test]

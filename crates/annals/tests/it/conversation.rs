@@ -1,10 +1,12 @@
 //! `annals show`, `turns`, `tools` and `lineage` on the sample.
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::command::{Home, Ran};
 use testkit::corpora;
 use testkit::transcript::Transcript;
+
+use crate::{SESSION, annals, feed, rest, small_home};
 
 /// Runs annals on the sample that newcomers see.
 fn on_sample(args: &[&str]) -> Ran {
@@ -383,7 +385,7 @@ fn lines_of_one_uuid_are_one_item_that_names_the_others() {
     );
     assert_eq!(
         items[1]["superseded"],
-        serde_json::json!([{
+        json!([{
             "line": 2, "type": "assistant", "timestamp": "2026-03-01T10:00:01.000Z",
             "parts": [{"type": "text", "text": "Which day?"}],
         }])
@@ -825,4 +827,60 @@ fn the_model_view_reads_as_messages() {
       No response requested.
       (made up by Claude Code)
     ");
+}
+
+#[test]
+fn the_turns_of_two_forks_are_compared() {
+    let home = Home::new();
+    let line = |kind: &str, uuid: &str, parent: &str, minute: u32, text: &str| {
+        let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2025-03-01T10:{minute:02}:00.000Z","cwd":"/src","message":{{"role":"{kind}","content":"{text}"}}}}"#
+        ) + "\n"
+    };
+    let path = home.write(
+        format!(".claude/projects/-src/{SESSION}.jsonl"),
+        [
+            line("user", "u1", "", 0, "Boil the water"),
+            line("assistant", "a1", "u1", 1, "It boils."),
+            line("user", "u2", "a1", 2, "Make green tea"),
+        ]
+        .concat(),
+    );
+    rest(&path);
+    let fork = annals(&home, &["fork", SESSION, "--up-to", "a1", "--json"]).stdout;
+    let fork: Value = serde_json::from_str(&fork).unwrap();
+    let fork = fork["session"].as_str().or(fork["sessionId"].as_str()).unwrap().to_owned();
+    let draft = r#"{"type":"user","message":{"role":"user","content":"Make black tea"}}"#;
+    assert_eq!(
+        feed(&home, &["record", "--project", "/src", "--session", &fork], draft.as_bytes()).code,
+        Some(0)
+    );
+
+    let compared = annals(&home, &["turns", SESSION, &fork]);
+    let rows: Vec<_> = compared.stdout.lines().skip(1).collect();
+    let prompts = ["Boil the water", "Make green tea", "Make black tea"];
+    assert!(
+        rows.len() == 3 && rows.iter().zip(prompts).all(|(row, prompt)| row.contains(prompt)),
+        "{rows:#?}"
+    );
+    let names: Vec<_> = rows.iter().map(|row| row.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, ["both", &SESSION[..8], &fork[..8]]);
+    assert!(compared.stderr.contains("1 shared turn at the beginning"), "{}", compared.stderr);
+    let json = annals(&home, &["turns", SESSION, &fork, "--json"]).stdout;
+    let sessions: Vec<Value> =
+        json.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["sessions"].clone()).collect();
+    assert_eq!(sessions, [json!([SESSION, fork]), json!([SESSION]), json!([fork])]);
+    // One session alone has no such column, and no such field.
+    assert!(!annals(&home, &["turns", SESSION, "--json"]).stdout.contains("\"sessions\""));
+}
+
+#[test]
+fn failed_commands_are_printed_with_their_output() {
+    let home = small_home();
+    let full = annals(&home, &["tools", "--errors", "--name", "bash", "--full"]).stdout;
+    assert_eq!(
+        full,
+        "\n── 3e11a6b4  2026-03-01 10:00 +00:00\n  ▸ Bash ls → error 500 ms\n      no such folder\n"
+    );
 }

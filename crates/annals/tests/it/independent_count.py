@@ -73,16 +73,23 @@ def is_entry(value):
     return value.get("type") == "file-history-snapshot" or "sessionId" in value and "type" in value
 
 
-def count(path):
-    types, blocks = collections.Counter(), collections.Counter()
+def entries_of(path):
+    """Returns the number of lines of a file, and its entries."""
     with open(path, "rb") as file:
         data = file.read()
     lines = data.split(b"\n")
     number = len(lines) - (lines[-1] == b"")
     if data.startswith(b"\xef\xbb\xbf"):
         lines[0] = lines[0][3:]
-    for line in spans([line.decode("utf-8", "replace") for line in lines]):
-        for entry in objects(line):
+    spanned = spans([line.decode("utf-8", "replace") for line in lines])
+    return number, [objects(line) for line in spanned]
+
+
+def count(path):
+    types, blocks = collections.Counter(), collections.Counter()
+    number, lines = entries_of(path)
+    for entries in lines:
+        for entry in entries:
             kind = entry.get("type")
             types[kind if isinstance(kind, str) else "(none)"] += 1
             message = entry.get("message")
@@ -95,5 +102,6 @@ def count(path):
 
 
 sys.setrecursionlimit(20_000)
-for path in sys.argv[1:]:
-    print(json.dumps(count(path)))
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        print(json.dumps(count(path)))

@@ -12,6 +12,7 @@ mod conversations;
 mod entries;
 mod files;
 mod independent_count;
+mod insight;
 #[cfg(target_os = "linux")]
 mod layout;
 mod list;
@@ -32,9 +33,11 @@ mod serve;
 mod serve_http;
 mod show;
 mod stats;
+mod statusline;
 mod tail;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod usage;
 mod views;
 
 use std::fs::File;

@@ -77,6 +77,44 @@ fn the_printed_command_does_the_same_in_a_shell() {
     assert!(json["config"].as_str().unwrap().ends_with("/backup"), "{json}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_session_is_resumed_by_its_day() {
+    let (home, folder) = home();
+    let key = annals_transcript::project::folder_name(&folder.to_string_lossy());
+    let later = "66666666-93c1-4d41-9f0c-2a6f0f9f7a55";
+    write_session(&home, &key, later, &[folder.to_str().unwrap()]);
+    let path = home.path().join(format!(".claude/projects/{key}/{later}.jsonl"));
+    let line = std::fs::read_to_string(&path).unwrap().replace("2026-03-01", "2026-03-03");
+    std::fs::write(&path, line).unwrap();
+    rest(&path);
+    let ran = resume(&home, std::path::Path::new("/"), &["--on", "2026-03-03"]);
+    assert!(ran.stdout.contains(&format!("[{later}]")), "{ran:?}");
+    // Several sessions are listed, and none is continued.
+    let ran = resume(&home, std::path::Path::new("/"), &["--on", "2026-03-01"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.starts_with("annals: `2026-03-01` may be any of 2 sessions\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("3e11a6b4") && ran.stderr.contains("Boil 5 cups"), "{}", ran.stderr);
+    let ran = resume(&home, std::path::Path::new("/"), &["--on", "2026-03-02"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.starts_with("annals: no session for `2026-03-02`\n"), "{}", ran.stderr);
+    assert_eq!(resume(&home, &folder, &["--on", "7d"]).code, Some(2));
+}
+
+#[cfg(all(unix, feature = "search"))]
+#[test]
+fn a_session_is_resumed_by_its_content() {
+    let (home, _) = home();
+    let elsewhere = std::path::Path::new("/");
+    let ran = resume(&home, elsewhere, &["--search", "boil 5"]);
+    assert!(ran.stdout.contains(&format!("[{OTHER}]")), "{ran:?}");
+    let ran = resume(&home, elsewhere, &["--search", "boil"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("`boil` may be any of 2 sessions"), "{ran:?}");
+    let ran = resume(&home, elsewhere, &["--search", "boil", "--on", "2026-03-02"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("no session for `boil`"), "{ran:?}");
+    assert_eq!(resume(&home, elsewhere, &["--search", "in:nowhere"]).code, Some(2));
+}
+
 #[test]
 fn what_prevents_a_session_from_being_resumed_is_said_first() {
     let (home, folder) = home();

@@ -42,6 +42,10 @@ const WITHOUT_TEXT: &[&[&str]] = &[
     &["projects"],
     &["roots"],
     &["stats"],
+    &["insight"],
+    &["usage", "--by", "project"],
+    &["usage", "--by", "branch", "--csv"],
+    &["usage", "--by", "model", "--json"],
     &["check", "--all"],
     &["lineage", EVERYWHERE],
     &["files", EVERYWHERE],
@@ -51,6 +55,19 @@ const WITHOUT_TEXT: &[&[&str]] = &[
     &["index"],
     &["tools", EVERYWHERE, "--errors"],
 ];
+
+/// A turn keeps the first 4,096 bytes of its prompt, which end inside the secret here.
+#[test]
+fn the_table_of_turns_shows_no_beginning_of_a_secret() {
+    let home = Home::new();
+    let token = ["gh", "p_", "Q7fZk2mX9rT4w8B3cLs5", "Vn1Yd6Hj0Gp3Ae8U"].concat();
+    let prompt = format!("use{}{token} now", " ".repeat(4096 - 3 - 14));
+    let lines = testkit::transcript::Transcript::session(CUT).user("u1", prompt);
+    home.write(format!(".claude/projects/-home-mia-tea/{CUT}.jsonl"), lines.to_string());
+    let shown = annals(&home, &["turns", CUT]).stdout;
+    assert!(shown.contains("use ghp_[masked: github-token]") && !shown.contains("Q7fZk2"), "{shown}");
+    assert!(annals(&home, &["turns", CUT, "--reveal"]).stdout.contains("Q7fZk2"));
+}
 
 /// Runs annals; unlike [`annals`], it returns the output as it is, because JSON needs its backslashes.
 fn run(home: &Home, args: &[&str], more: &[&str]) -> Ran {

@@ -62,7 +62,12 @@ fn a_conversation_that_was_copied_into_itself_is_printed_once() {
     for part in ["❯ Fill the kettle.", "Bash fill", "Bash lid", "It is full.", "It hums."] {
         assert_eq!(shown.matches(part).count(), 1, "{part}\n{shown}");
     }
+    // A call that the copy has lost stands before it, and is not mistaken for the beginning of the conversation.
+    let places =
+        ["┄┄ only here;", "Bash lid", "copied again from the first prompt on"].map(|part| shown.find(part));
+    assert!(places.is_sorted() && places[0].is_some(), "{shown}");
     let whole = annals(&home, &["show", case, "--expand"]).stdout;
+    assert!(!whole.contains("only here"), "{whole}");
     assert_eq!(whole.matches("It is full.").count(), 2, "{whole}");
 }
 
@@ -141,13 +146,14 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
         r#"[{"type":"text","text":"Tea\n\n- **three** minutes for `green`, four or five for black"},{"type":"tool_use","id":"t","name":"Bash","input":{"command":"sleep 180 && echo the tea is ready"}},{"type":"tool_use","id":"r","name":"Read","input":{"file_path":"/home/mia/tea-timer/src/timer.ts"}},{"type":"tool_use","id":"d","name":"TodoWrite","input":{"todos":[{"content":"Warm the pot before anything else"}]}}]"#,
     );
     let context = |n: usize| {
-        let attachment = line("attachment", "\"\"")
-            .replace("\"message\"", "\"attachment\":{\"type\":\"a_long_word\"},\"message\"");
+        // The first two are the same, and are named once.
+        let kind = format!("\"attachment\":{{\"type\":\"long_word_{}\"}},\"message\"", n.max(2));
+        let attachment = line("attachment", "\"\"").replace("\"message\"", &kind);
         attachment
             .replace("\"uuid\":\"attachment\"", &format!("\"uuid\":\"c{n}\""))
             .replace("null", "\"assistant\"")
     };
-    let lines = [prompt, reply.replace("null", "\"user\""), context(1), context(2), context(3)];
+    let lines = [prompt, reply.replace("null", "\"user\""), context(1), context(2), context(3), context(4)];
     home.write("s.jsonl", lines.join("\n"));
     insta::assert_snapshot!(on_terminal(&home, 40, "show s.jsonl").replace('\u{1b}', "␛"), @"
     ␛[1mHow long does the tea have to steep? 屏…␛[0m
@@ -168,8 +174,8 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
       ▸ ␛[1mRead␛[0m …a-timer/src/timer.ts ␛[1m␛[31m→ pending␛[0m
       ▸ ␛[1mTodoWrite␛[0m ␛[1m␛[31m→ pending␛[0m
           [ ] Warm the pot before anything …
-    ␛[2m· context: a_long_word, a_long_word,␛[0m
-    ␛[2m  a_long_word␛[0m
+    ␛[2m· context: long_word_2 ×2, long_word_3,␛[0m
+    ␛[2m  long_word_4␛[0m
     ");
     insta::assert_snapshot!(annals(&home, &["show", "s.jsonl"]).stdout, @"
     How long does the tea have to steep? 屏幕关着的时候不用画。屏幕关着的时候不用画。
@@ -188,6 +194,6 @@ fn prose_is_wrapped_and_styled_on_a_terminal_only() {
       ▸ Read /home/mia/tea-timer/src/timer.ts → pending
       ▸ TodoWrite → pending
           [ ] Warm the pot before anything else
-    · context: a_long_word, a_long_word, a_long_word
+    · context: long_word_2 ×2, long_word_3, long_word_4
     ");
 }

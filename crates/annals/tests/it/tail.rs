@@ -125,6 +125,27 @@ fn a_call_is_shown_again_with_how_it_ended() {
 }
 
 #[test]
+fn a_result_that_comes_after_a_prompt_is_shown_with_its_call() {
+    let home = Home::new();
+    let call = r#"{"type":"assistant","uuid":"a","timestamp":"2026-01-01T00:00:01Z","message":{"id":"m","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"steep 茶"}}]}}"#;
+    let prompt = r#"{"type":"user","uuid":"p","parentUuid":"a","timestamp":"2026-01-01T00:00:02Z","message":{"content":"Is it ready?"}}"#;
+    let result = r#"{"type":"user","uuid":"b","parentUuid":"a","timestamp":"2026-01-01T00:00:03Z","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"warm"}]}}"#;
+    // The prompt comes while the session is followed, or came before.
+    for before in [1, 2] {
+        let lines = [call, prompt, result].map(|line| format!("{line}\n"));
+        let path = home.write(format!(".claude/projects/-p/{SESSION}.jsonl"), lines[..before].concat());
+        let mut tail = Tail::start(&home, &[SESSION, "--turns", "0"]);
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        for line in &lines[before..] {
+            file.write_all(line.as_bytes()).unwrap();
+            let expected =
+                if line.contains("ready") { "❯ Is it ready?" } else { "  ▸ Bash steep 茶 → ok 2.0 s" };
+            assert_eq!(tail.line(), expected);
+        }
+    }
+}
+
+#[test]
 fn an_end_that_is_too_far_away_for_the_clock_is_no_end() {
     for seconds in [u64::MAX, u64::MAX / 2, 1 << 40] {
         let home = Home::new();

@@ -82,6 +82,9 @@ fn colours_are_used_when_they_are_wanted() {
     assert!(
         !on_terminal(&format!("{ANNALS} --color never")) && !on_terminal(&format!("NO_COLOR=1 {ANNALS}"))
     );
+    let help =
+        |options: &str| run_on_terminal(&home, &format!("{ANNALS} show --help {options}")).contains('\u{1b}');
+    assert!(help("") && !help("--color never") && !help("--color=never"));
 }
 
 #[test]

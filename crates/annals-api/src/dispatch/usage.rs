@@ -1,0 +1,118 @@
+//! Tokens and costs.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use annals_proto as wire;
+use annals_search::When;
+use annals_usage::{By, CostMode, Ledger, Report, ReportOptions, Weeks};
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use super::{Api, limit, list, session_id};
+use crate::cancel::CancelToken;
+use crate::rpc::Error;
+use crate::to_wire;
+
+/// How many rows there are by default and at most.
+const ROWS: (usize, usize) = (1000, 10_000);
+
+impl Api {
+    pub(super) fn usage(
+        &self,
+        params: &wire::UsageParams,
+        cancelled: &CancelToken,
+    ) -> Result<wire::UsageResult, Error> {
+        let limit = limit(params.limit, ROWS.0, ROWS.1)?;
+        let now = Timestamp::now();
+        let mut options = options(params, now)?;
+        let session = params.session_id.as_deref().map(session_id).transpose()?;
+        let workspace = list::workspace(params.workspace_path.as_deref())?;
+        let prices = self.engine.prices()?;
+        cancelled.check()?;
+        let usage = self.engine.usage_inside();
+        cancelled.check()?;
+        options.sessions = wanted(&usage.ledger, session, workspace.as_deref());
+        let report = Report::new(&usage.ledger, &prices, &options);
+        let rows = report.rows.iter().take(limit).map(|row| to_wire::usage_row(row, options.now)).collect();
+        let problems = usage.errors.iter().chain(&usage.store_error).map(ToString::to_string).collect();
+        let total = to_wire::usage_total(&report, options.now);
+        Ok(wire::UsageResult { rows, total, row_count: report.rows.len(), problems })
+    }
+}
+
+fn options(params: &wire::UsageParams, now: Timestamp) -> Result<ReportOptions, Error> {
+    let zone = match params.timezone.as_deref() {
+        None => TimeZone::UTC,
+        Some(name) => TimeZone::get(name)
+            .map_err(|_| Error::invalid_params("`timezone` is not the name of a time zone that is known"))?,
+    };
+    let now = now.to_zoned(zone.clone());
+    let moment = |text: &Option<String>, is_end: bool| {
+        text.as_deref().map(|text| moment(text, &now, is_end)).transpose()
+    };
+    let week_start = params.week_start.as_deref().map_or(Some(Weekday::Monday), weekday);
+    let start = week_start.ok_or_else(|| Error::invalid_params("`weekStart` is a day such as `sunday`"))?;
+    Ok(ReportOptions {
+        by: params.by.map_or(By::Day, usage_by),
+        since: moment(&params.date_from, false)?,
+        until: moment(&params.date_to, true)?,
+        weeks: Weeks { start },
+        cost_mode: params.cost_mode.map_or(CostMode::Auto, usage_cost_mode),
+        now: now.timestamp().as_millisecond(),
+        zone,
+        ..ReportOptions::default()
+    })
+}
+
+fn moment(text: &str, now: &Zoned, is_end: bool) -> Result<i64, Error> {
+    let failed = |error: annals_search::DateError| Error::invalid_params(&error.to_string());
+    let when: When = text.parse().map_err(failed)?;
+    let time = if is_end { when.resolve_end(now) } else { when.resolve(now) };
+    time.map(Timestamp::as_millisecond).map_err(failed)
+}
+
+/// Returns the sessions that a report is about; `None` for all.
+fn wanted(ledger: &Ledger, session: Option<&str>, workspace: Option<&Path>) -> Option<HashSet<String>> {
+    if session.is_none() && workspace.is_none() {
+        return None;
+    }
+    let is_wanted = |found: &&annals_usage::Session| {
+        let is_there =
+            |workspace| found.project.as_ref().is_some_and(|path| Path::new(path).starts_with(workspace));
+        session.is_none_or(|id| found.id == id) && workspace.is_none_or(is_there)
+    };
+    Some(ledger.sessions.iter().filter(is_wanted).map(|session| session.id.clone()).collect())
+}
+
+/// Returns the day of the week with an English name, or the first three letters of one.
+pub fn weekday(name: &str) -> Option<Weekday> {
+    let name = name.to_lowercase();
+    let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let day = days.iter().position(|day| *day == name || day[..3] == name)?;
+    Weekday::from_monday_zero_offset(i8::try_from(day).ok()?).ok()
+}
+
+/// Returns what a row of a report stands for.
+pub fn usage_by(by: wire::UsageBy) -> By {
+    match by {
+        wire::UsageBy::Week => By::Week,
+        wire::UsageBy::Month => By::Month,
+        wire::UsageBy::Session => By::Session,
+        wire::UsageBy::Project => By::Project,
+        wire::UsageBy::Branch => By::Branch,
+        wire::UsageBy::Model => By::Model,
+        wire::UsageBy::Block => By::Block,
+        _ => By::Day,
+    }
+}
+
+/// Returns where costs come from.
+pub fn usage_cost_mode(mode: wire::CostMode) -> CostMode {
+    match mode {
+        wire::CostMode::Calculate => CostMode::Calculate,
+        wire::CostMode::Recorded => CostMode::Recorded,
+        _ => CostMode::Auto,
+    }
+}

@@ -1,0 +1,249 @@
+//! What was counted, in `usage.sqlite`.
+//!
+//! It is not a cache: it has responses whose transcripts Claude Code has deleted. So it is never removed and never made anew; a file that
+//! cannot be used is left alone, and counting goes on without it. It has no text of transcripts: hashes of ids, counters, times, and the names of
+//! models, branches and working directories.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use annals_transcript::checkpoint::Checkpoint;
+use annals_transcript::file_state::FileState;
+use annals_transcript::write::fs::{Disk, RealDisk};
+use annals_usage::{DecodeError, FileCount};
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::read::FileProgress;
+use crate::database::version;
+use crate::fold::FoldPosition;
+
+/// The version of the layout. Older ones are migrated, in [`migrate`].
+const VERSION: i64 = 1;
+/// The version of the rules by which lines are read. Files that were read by other rules are read again, as long as they exist.
+const RULES: i64 = 1;
+
+/// The database.
+#[derive(Debug)]
+pub(super) struct Store {
+    connection: Connection,
+}
+
+/// What is stored of a file.
+#[derive(Debug)]
+pub(super) struct StoredFile {
+    pub(super) path: PathBuf,
+    pub(super) session: Option<String>,
+    pub(super) agent: Option<String>,
+    stamp: Stamp,
+    rules: i64,
+    checkpoint: String,
+    lines: i64,
+    counted: Vec<u8>,
+}
+
+/// The state of a file when it was read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    length: i64,
+    modified: i64,
+    device: i64,
+    inode: i64,
+}
+
+impl Stamp {
+    fn of(state: &FileState) -> Self {
+        let modified = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self {
+            length: state.length.cast_signed(),
+            modified: modified.and_then(|time| i64::try_from(time.as_nanos()).ok()).unwrap_or(0),
+            device: state.identity.0.cast_signed(),
+            inode: state.identity.1.cast_signed(),
+        }
+    }
+}
+
+/// Why the database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StoreError {
+    #[error("a newer version of annals wrote it")]
+    Newer,
+    #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// A file to store.
+#[derive(Debug)]
+pub(super) struct NewFile<'a> {
+    pub(super) path: &'a Path,
+    pub(super) session: Option<&'a str>,
+    pub(super) agent: Option<&'a str>,
+    pub(super) state: &'a FileState,
+    pub(super) position: FoldPosition,
+    /// What was counted, as bytes.
+    pub(super) counted: &'a [u8],
+}
+
+impl Store {
+    /// Opens the database, which is created if there is none.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent() {
+            RealDisk.create_folder(folder)?;
+        }
+        // SQLite would create a file that others can read.
+        drop(RealDisk.open_or_create(path)?);
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.pragma_update(None, "page_size", 16 * 1024)?;
+        // A crash of the machine may lose the last changes, which are counted again then, but it damages nothing.
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        // What was forgotten is overwritten.
+        connection.pragma_update(None, "secure_delete", true)?;
+        migrate(&mut connection)?;
+        Ok(Self { connection })
+    }
+
+    /// Returns all files.
+    pub(super) fn files(&self) -> Result<Vec<StoredFile>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted FROM file",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(StoredFile {
+                path: path_of(row.get_ref(0)?.as_blob()?),
+                session: row.get(1)?,
+                agent: row.get(2)?,
+                stamp: Stamp {
+                    length: row.get(3)?,
+                    modified: row.get(4)?,
+                    device: row.get(5)?,
+                    inode: row.get(6)?,
+                },
+                rules: row.get(7)?,
+                checkpoint: row.get(8)?,
+                lines: row.get(9)?,
+                counted: row.get(10)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Stores files, all or none.
+    pub(super) fn save<'a>(&mut self, files: impl Iterator<Item = NewFile<'a>>) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        {
+            let mut insert = transaction.prepare(
+                "INSERT OR REPLACE INTO file (path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?;
+            for file in files {
+                let stamp = Stamp::of(file.state);
+                insert.execute(params![
+                    path_bytes(file.path),
+                    file.session,
+                    file.agent,
+                    stamp.length,
+                    stamp.modified,
+                    stamp.device,
+                    stamp.inode,
+                    RULES,
+                    file.position.checkpoint.to_string(),
+                    file.position.lines.cast_signed(),
+                    file.counted,
+                ])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Removes files, and replaces what is counted of others, all or none.
+    pub(super) fn forget(
+        &mut self,
+        gone: &[&Path],
+        changed: &[(&Path, FileCount)],
+    ) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for path in gone {
+            transaction.execute("DELETE FROM file WHERE path = ?1", params![path_bytes(path)])?;
+        }
+        for (path, count) in changed {
+            let counted = count.encode();
+            transaction.execute(
+                "UPDATE file SET counted = ?2 WHERE path = ?1",
+                params![path_bytes(path), counted],
+            )?;
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+impl StoredFile {
+    /// Returns whether a file has not changed since it was read.
+    pub(super) fn is_current(&self, state: &FileState) -> bool {
+        self.rules == RULES && self.stamp == Stamp::of(state)
+    }
+
+    /// Returns what was counted.
+    pub(super) fn count(&self) -> Result<FileCount, DecodeError> {
+        FileCount::decode(&self.counted)
+    }
+
+    /// Returns what was counted and where to read on. If the rules have changed, that is the start of the file.
+    pub(super) fn progress(&self) -> FileProgress {
+        let count = self.count().unwrap_or_default();
+        match Checkpoint::parse(&self.checkpoint).filter(|_| self.rules == RULES) {
+            Some(checkpoint) => FileProgress {
+                count,
+                position: FoldPosition { checkpoint, lines: self.lines.cast_unsigned() },
+            },
+            None => FileProgress { count: count.only_left(), position: FoldPosition::default() },
+        }
+    }
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    match version(connection)? {
+        VERSION => return Ok(()),
+        newer if newer > VERSION => return Err(StoreError::Newer),
+        _ => {}
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    if version(&transaction)? == 0 {
+        transaction.execute_batch(&format!(
+            "CREATE TABLE file (
+                 id INTEGER PRIMARY KEY,
+                 path BLOB NOT NULL UNIQUE,
+                 session TEXT,
+                 agent TEXT,
+                 length INTEGER NOT NULL,
+                 modified INTEGER NOT NULL,
+                 device INTEGER NOT NULL,
+                 inode INTEGER NOT NULL,
+                 rules INTEGER NOT NULL,
+                 checkpoint TEXT NOT NULL,
+                 lines INTEGER NOT NULL,
+                 counted BLOB NOT NULL
+             );
+             PRAGMA user_version = {VERSION}"
+        ))?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}

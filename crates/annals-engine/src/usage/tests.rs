@@ -1,0 +1,221 @@
+//! What is kept: the store, files that grow, go and come back.
+
+#![cfg(feature = "catalog")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use annals_usage::{Report, ReportOptions};
+
+use super::*;
+use crate::{Home, Roots};
+
+const ONE: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+const TWO: &str = "4e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let world = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(world.path("projects/-src")).unwrap();
+        world
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join("config").join(path)
+    }
+
+    fn engine(&self) -> Engine {
+        let roots = Roots::given(vec![self.folder.path().join("config")]).unwrap();
+        Engine::open(roots, Home::at(self.folder.path().join("home")))
+    }
+
+    fn write(&self, path: &str, lines: &[String]) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, lines.iter().fold(String::new(), |text, line| text + line + "\n")).unwrap();
+    }
+
+    /// Returns the number of responses, their output, and how many no transcript has any more.
+    fn total(&self) -> (u64, u64, u64) {
+        let usage = self.engine().usage();
+        assert!(usage.errors.is_empty() && usage.store_error.is_none(), "{usage:?}");
+        total(&usage)
+    }
+}
+
+fn total(usage: &Usage) -> (u64, u64, u64) {
+    let report = Report::new(&usage.ledger, &Prices::built_in(), &ReportOptions::default());
+    let cells = report.total.cells;
+    (cells.replies, cells.tokens.output, cells.kept)
+}
+
+fn reply(session: &str, id: &str, output: u32) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"u{id}","sessionId":"{session}","cwd":"/src","requestId":"r{id}","message":{{"id":"m{id}","model":"claude-opus-4-8","usage":{{"output_tokens":{output}}}}}}}"#
+    )
+}
+
+fn main_of(session: &str) -> String {
+    format!("projects/-src/{session}.jsonl")
+}
+
+#[test]
+fn sessions_subagents_and_copies_are_counted_once() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7)]);
+    world.write(&main_of(TWO), &[reply(TWO, "1", 5), reply(TWO, "3", 100)]);
+    world.write(&format!("projects/-src/{ONE}/subagents/agent-a1.jsonl"), &[reply(ONE, "4", 1_000)]);
+    world.write(
+        &format!("projects/-src/{ONE}/subagents/workflows/w/agent-a2.jsonl"),
+        &[reply(ONE, "5", 10_000)],
+    );
+    world.write("projects/-src/agent-a3.jsonl", &[reply(ONE, "6", 100_000)]);
+    world.write(&format!("projects/-src/{ONE}/tool-results/agent-a4.jsonl"), &[reply(ONE, "7", 1)]);
+    world.write("projects/-src/notes.jsonl", &[reply(ONE, "8", 1)]);
+    assert_eq!(world.total(), (6, 111_112, 0));
+    let usage = world.engine().usage();
+    let mut sessions: Vec<_> =
+        usage.ledger.sessions.iter().map(|session| (&*session.id, session.project.as_deref())).collect();
+    sessions.sort_unstable();
+    assert_eq!(sessions, [(ONE, Some("/src")), (TWO, Some("/src"))]);
+}
+
+#[test]
+fn what_grows_is_read_on_and_what_is_deleted_stays_counted() {
+    let world = World::new();
+    let mut lines = vec![reply(ONE, "1", 5)];
+    world.write(&main_of(ONE), &lines);
+    assert_eq!(world.total(), (1, 5, 0));
+    lines.push(reply(ONE, "2", 7));
+    world.write(&main_of(ONE), &lines);
+    assert_eq!(world.total(), (2, 12, 0));
+    fs::remove_file(world.path(&main_of(ONE))).unwrap();
+    assert_eq!(world.total(), (2, 12, 2));
+    // A copy elsewhere has one of them.
+    world.write(&main_of(TWO), &[reply(TWO, "2", 7)]);
+    assert_eq!(world.total(), (2, 12, 1));
+    // The file comes back.
+    world.write(&main_of(ONE), &lines);
+    assert_eq!(world.total(), (2, 12, 0));
+}
+
+#[test]
+fn forgetting_removes_what_no_transcript_has() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.write(&main_of(TWO), &[reply(TWO, "2", 7), reply(TWO, "3", 9)]);
+    assert_eq!(world.total(), (3, 21, 0));
+    assert_eq!(world.engine().forget_usage().unwrap(), 0);
+    fs::remove_file(world.path(&main_of(ONE))).unwrap();
+    world.write(&main_of(TWO), &[reply(TWO, "3", 9)]);
+    assert_eq!(world.total(), (3, 21, 2));
+    assert_eq!(world.engine().forget_usage().unwrap(), 2);
+    assert_eq!(world.total(), (1, 9, 0));
+}
+
+#[test]
+fn without_the_store_only_what_is_gone_is_lost() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.write(&main_of(TWO), &[reply(TWO, "2", 7)]);
+    world.total();
+    fs::remove_file(world.path(&main_of(ONE))).unwrap();
+    assert_eq!(world.total(), (2, 12, 1));
+    fs::remove_dir_all(world.folder.path().join("home")).unwrap();
+    assert_eq!(world.total(), (1, 7, 0));
+}
+
+#[test]
+fn other_config_folders_are_not_mixed_in() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.total();
+    let other = World::new();
+    let roots = Roots::given(vec![other.folder.path().join("config")]).unwrap();
+    let engine = Engine::open(roots, Home::at(world.folder.path().join("home")));
+    assert_eq!(total(&engine.usage()), (0, 0, 0));
+    assert_eq!(engine.forget_usage().unwrap(), 0);
+    assert_eq!(world.total(), (1, 5, 0));
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_left_alone() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    let store = world.engine().home().usage_store();
+    fs::create_dir_all(store.parent().unwrap()).unwrap();
+    fs::write(&store, "this is no database, and belongs to somebody").unwrap();
+    let usage = world.engine().usage();
+    assert_eq!(total(&usage), (1, 5, 0));
+    assert!(usage.store_error.unwrap().to_string().contains("usage.sqlite"));
+    assert_eq!(fs::read_to_string(&store).unwrap(), "this is no database, and belongs to somebody");
+    fs::remove_file(&store).unwrap();
+    world.total();
+    rusqlite::Connection::open(&store).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let usage = world.engine().usage();
+    assert_eq!(total(&usage), (1, 5, 0));
+    assert!(usage.store_error.unwrap().to_string().ends_with("a newer version of annals wrote it"));
+}
+
+#[test]
+fn the_store_is_for_its_owner_and_has_no_ids() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "-a-message-id", 5)]);
+    world.total();
+    let store = world.engine().home().usage_store();
+    let wal = PathBuf::from(format!("{}-wal", store.display()));
+    let bytes: Vec<u8> = [&store, &wal].iter().flat_map(|path| fs::read(path).unwrap_or_default()).collect();
+    assert!(memchr::memmem::find(&bytes, b"claude-opus-4-8").is_some());
+    assert!(memchr::memmem::find(&bytes, b"-a-message-id").is_none());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&store).unwrap().permissions().mode() & 0o077, 0);
+    }
+}
+
+#[test]
+fn several_processes_count_the_same() {
+    let world = World::new();
+    for number in 0..20 {
+        let session = ONE.replace("3e11", &format!("{number:04}"));
+        world.write(&main_of(&session), &[reply(&session, &number.to_string(), 1)]);
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(world.total(), (20, 20, 0)));
+        }
+    });
+    assert_eq!(world.total(), (20, 20, 0));
+}
+
+#[test]
+fn prices_of_the_user_are_read_and_mistakes_are_told() {
+    let world = World::new();
+    let engine = world.engine();
+    assert!(engine.prices().unwrap().of("house").is_none());
+    let path = engine.home().prices();
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "[[price]]\nmodel = \"house\"\ninput = 1\noutput = 1\n").unwrap();
+    assert!(engine.prices().unwrap().of("house").is_some());
+    fs::write(&path, "[[price]]\nmodel = \"house\"\ninput = x\n").unwrap();
+    let error = engine.prices().unwrap_err().to_string();
+    assert!(error.contains("prices.toml: line 3: "), "{error}");
+}
+
+#[test]
+fn some_files_are_counted_without_a_store() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    let files = [
+        TranscriptFile::at(Path::new(&world.path(&main_of(ONE)))),
+        TranscriptFile::at(Path::new("/nowhere.jsonl")),
+    ];
+    let usage = world.engine().usage_of(&files);
+    assert_eq!((total(&usage), usage.errors.len()), ((1, 5, 0), 1));
+    assert!(!world.engine().home().usage_store().exists());
+}

@@ -1,0 +1,141 @@
+//! Finds all transcripts with one look at each: their names say what they are, and nothing is opened.
+
+use std::collections::HashSet;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use annals_transcript::file_state::FileState;
+use annals_transcript::paths::SessionPaths;
+use annals_transcript::project::{is_agent_transcript, is_session_id};
+use rayon::prelude::*;
+
+use crate::engine::Engine;
+use crate::error::Error;
+
+/// A transcript on disk.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) state: FileState,
+    /// The session that the path names; old subagents have none.
+    pub(super) session: Option<String>,
+    pub(super) agent: Option<String>,
+    is_link: bool,
+}
+
+/// The transcripts of the config folders.
+#[derive(Debug, Default)]
+pub(super) struct Transcripts {
+    pub(super) found: Vec<Found>,
+    /// The paths of those that links lead to from outside, which are left out.
+    pub(super) outside: HashSet<PathBuf>,
+    /// What could not be read.
+    pub(super) errors: Vec<Error>,
+}
+
+/// Returns the transcripts in the config folders. If it is to stay inside of them, no link that leads out of them is followed.
+pub(super) fn transcripts(engine: &Engine, is_inside: bool) -> Transcripts {
+    let mut all = walk_all(engine);
+    if is_inside {
+        let mut guard = engine.symlink_guard();
+        let (inside, outside) =
+            all.found.into_iter().partition(|found| guard.allows_file(&found.path, found.is_link));
+        all.found = inside;
+        let outside: Vec<Found> = outside;
+        all.outside = outside.into_iter().map(|found| found.path).collect();
+    }
+    all
+}
+
+fn walk_all(engine: &Engine) -> Transcripts {
+    let mut errors = Vec::new();
+    let folders = engine.project_folders(&mut errors);
+    let read: Vec<_> = folders.par_iter().map(|folder| Walk::over(folder)).collect();
+    let mut found = Vec::new();
+    for walk in read {
+        found.extend(walk.found);
+        errors.extend(walk.errors);
+    }
+    Transcripts { found, errors, outside: HashSet::new() }
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Vec<Found>,
+    errors: Vec<Error>,
+}
+
+impl Walk {
+    fn over(project: &Path) -> Self {
+        let mut walk = Self::default();
+        for (entry, name) in walk.entries(project) {
+            match name.strip_suffix(".jsonl") {
+                Some(session) if is_session_id(session) => walk.add(&entry, Some(session), None),
+                Some(_) if is_agent_transcript(&name) => walk.add(&entry, None, Some(&name)),
+                None if is_session_id(&name) => {
+                    let beside = entry.path().with_extension("jsonl");
+                    walk.add_agents(&SessionPaths::of(&beside).subagents(), &name);
+                }
+                _ => {}
+            }
+        }
+        walk
+    }
+
+    /// Adds the transcripts of a session's subagents, which may be in folders of their own.
+    fn add_agents(&mut self, folder: &Path, session: &str) {
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            if folders.is_empty() && !folder.is_dir() {
+                continue;
+            }
+            for (entry, name) in self.entries(&folder) {
+                if is_agent_transcript(&name) {
+                    self.add(&entry, Some(session), Some(&name));
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(entry.path());
+                }
+            }
+        }
+    }
+
+    /// Adds a regular file; a link is followed.
+    fn add(&mut self, entry: &DirEntry, session: Option<&str>, agent: Option<&str>) {
+        let path = entry.path();
+        let is_file = |path: &Path| fs::metadata(path).map(|metadata| (metadata.is_file(), metadata));
+        match is_file(&path) {
+            Ok((true, metadata)) => self.found.push(Found {
+                state: metadata.into(),
+                session: session.map(str::to_owned),
+                agent: agent.map(|name| agent_of(name).to_owned()),
+                is_link: entry.file_type().is_ok_and(|kind| kind.is_symlink()),
+                path,
+            }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                self.errors.push(Error::read(&path, error));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the entries of a folder whose names are text. Other names are not those of transcripts.
+    fn entries(&mut self, folder: &Path) -> Vec<(DirEntry, String)> {
+        let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let entries = entries.unwrap_or_else(|error| {
+            self.errors.push(Error::read(folder, error));
+            Vec::new()
+        });
+        entries
+            .into_iter()
+            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry)))
+            .map(|(name, entry)| (entry, name))
+            .collect()
+    }
+}
+
+/// Returns the id in the name of an agent's transcript.
+fn agent_of(name: &str) -> &str {
+    let name = name.strip_suffix(".jsonl").unwrap_or(name);
+    name.strip_prefix("agent-").unwrap_or(name)
+}

@@ -1,0 +1,191 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::file::Line;
+use crate::hash::stable_hash;
+use crate::reply::{Counters, Flags};
+
+fn flags(set: &[Flag]) -> Flags {
+    let mut flags = Flags::default();
+    for flag in set {
+        flags.set(*flag, true);
+    }
+    flags
+}
+
+fn line<'a>(message: &'a str, request: Option<&'a str>, output: u32) -> Line<'a> {
+    let counters = Counters { input: 1, output, ..Counters::default() };
+    Line { message: Some(message), request, counters, time: 100, ..Line::default() }
+}
+
+fn file(path: &str, session: &str, lines: &[Line<'_>]) -> CountedFile {
+    let mut count = FileCount::default();
+    for line in lines {
+        count.add(line);
+    }
+    CountedFile { path: path.into(), session: Some(session.to_owned()), count, ..CountedFile::default() }
+}
+
+/// Returns the sessions and outputs of all responses, sorted.
+fn outputs(files: &[CountedFile]) -> Vec<(String, u32)> {
+    let ledger = Ledger::build(files.to_vec());
+    let output = |response: &Response| {
+        (ledger.sessions[response.session as usize].id.clone(), response.count.counters.output)
+    };
+    let mut found: Vec<_> = ledger.responses.iter().map(output).collect();
+    found.sort();
+    let mut reversed: Vec<_> = files.to_vec();
+    reversed.reverse();
+    assert_eq!(Ledger::build(reversed).responses.len(), found.len());
+    found
+}
+
+fn expect(files: &[CountedFile], expected: &[(&str, u32)]) {
+    let expected: Vec<_> =
+        expected.iter().map(|(session, output)| ((*session).to_owned(), *output)).collect();
+    assert_eq!(outputs(files), expected);
+}
+
+#[test]
+fn message_and_request_are_the_same_response_wherever_they_stand() {
+    let original = line("m", Some("r"), 5);
+    let copy = Line { flags: flags(&[Flag::Copy]), ..line("m", Some("r"), 9) };
+    // The copy comes first in the order of paths, and the original still owns the response.
+    expect(&[file("a", "new", &[copy]), file("b", "old", &[original])], &[("old", 9)]);
+    let other = line("m", Some("r2"), 7);
+    expect(&[file("a", "one", &[original]), file("b", "two", &[other])], &[("one", 5), ("two", 7)]);
+}
+
+#[test]
+fn without_a_request_the_message_counts_once_in_a_family() {
+    let lines = [line("m", None, 5)];
+    let (one, mut two) = (file("a", "one", &lines), file("b", "two", &lines));
+    // A gateway has used an id again.
+    expect(&[one.clone(), two.clone()], &[("one", 5), ("two", 5)]);
+    // A subagent belongs to the family of its session.
+    let agent = CountedFile { agent: Some("a1".to_owned()), path: "c".into(), ..one.clone() };
+    expect(&[one.clone(), agent], &[("one", 5)]);
+    // A fork names its original, and a copy has the same first line.
+    two.count.facts.forked_from = Some("one".to_owned());
+    expect(&[one.clone(), two.clone()], &[("one", 5)]);
+    let mut copy = [one, two];
+    for file in &mut copy {
+        file.count.facts.forked_from = None;
+        file.count.facts.first_uuid = stable_hash(&["first"]);
+    }
+    expect(&copy, &[("one", 5)]);
+}
+
+#[test]
+fn a_line_that_lacks_its_request_belongs_to_the_message() {
+    let lines = [line("m", None, 5), line("m", Some("r"), 9)];
+    expect(&[file("a", "one", &lines)], &[("one", 9)]);
+}
+
+#[test]
+fn what_a_subagent_repeats_under_another_request_belongs_to_the_session() {
+    let replay = Line { flags: flags(&[Flag::Sidechain]), ..line("m", Some("r2"), 50) };
+    let second = Line { flags: flags(&[Flag::Sidechain]), ..line("m", Some("r3"), 50) };
+    let main = file("b", "one", &[line("m", Some("r"), 5)]);
+    let side = file("a", "one", &[replay, second]);
+    let ledger = Ledger::build(vec![side.clone(), main.clone()]);
+    let [response] = &ledger.responses[..] else { panic!("one response") };
+    assert!(!response.is_sidechain());
+    assert_eq!((ledger.files[response.file as usize].path.to_str(), response.copies), (Some("b"), 2));
+    // Without the session's own line, they are two requests.
+    expect(&[side], &[("one", 50), ("one", 50)]);
+    // In another family, it is another response.
+    let elsewhere = file("c", "two", &[replay]);
+    expect(&[main, elsewhere], &[("one", 5), ("two", 50)]);
+}
+
+#[test]
+fn progress_counts_only_where_the_transcript_of_the_agent_is_gone() {
+    let progress = Line { flags: flags(&[Flag::Sidechain, Flag::Progress]), ..line("m", Some("r"), 3) };
+    let own = Line { flags: flags(&[Flag::Sidechain]), ..line("m", Some("r"), 80) };
+    let main = file("a", "one", &[progress]);
+    assert!(Ledger::build(vec![main.clone()]).responses[0].is_progress());
+    let agent = CountedFile { agent: Some("a1".to_owned()), ..file("b", "one", &[own]) };
+    let ledger = Ledger::build(vec![main, agent]);
+    let [response] = &ledger.responses[..] else { panic!("one response") };
+    assert!(!response.is_progress());
+    assert_eq!((response.file, response.count.counters.output), (1, 80));
+}
+
+#[test]
+fn a_line_without_a_message_id_is_known_by_its_uuid() {
+    let without = Line { message: None, uuid: Some("u"), ..line("", None, 5) };
+    expect(&[file("a", "one", &[without]), file("b", "two", &[without])], &[("one", 5)]);
+}
+
+#[test]
+fn a_response_is_kept_only_if_no_file_has_it() {
+    let lines = [line("m", Some("r"), 5)];
+    let gone = CountedFile { is_gone: true, ..file("a", "one", &lines) };
+    let kept = |files: &[CountedFile]| Ledger::build(files.to_vec()).responses[0].is_kept;
+    assert!(kept(std::slice::from_ref(&gone)));
+    assert!(!kept(&[gone, file("b", "two", &lines)]));
+}
+
+#[test]
+fn a_project_is_the_directory_that_the_session_began_in() {
+    let mut main = file("b", "one", &[]);
+    main.count.facts.cwd = Some("/main".to_owned());
+    let mut agent = CountedFile { agent: Some("a1".to_owned()), ..file("a", "one", &[]) };
+    agent.count.facts.cwd = Some("/agent".to_owned());
+    assert_eq!(Ledger::build(vec![agent.clone(), main]).sessions[0].project.as_deref(), Some("/main"));
+    assert_eq!(Ledger::build(vec![agent]).sessions[0].project.as_deref(), Some("/agent"));
+}
+
+#[test]
+fn an_id_that_is_used_a_hundred_thousand_times_takes_no_time() {
+    let files: Vec<_> = (0..1_000)
+        .map(|number| {
+            let requests: Vec<_> = (0..100).map(|request| format!("{number}-{request}")).collect();
+            let lines: Vec<_> = requests.iter().map(|request| line("m", Some(request), 1)).collect();
+            file(&number.to_string(), &number.to_string(), &lines)
+        })
+        .collect();
+    assert_eq!(Ledger::build(files).responses.len(), 100_000);
+}
+
+/// Lines with few different ids, as a list of messages, requests, sidechains and outputs.
+fn some_lines() -> impl Strategy<Value = Vec<(u8, Option<u8>, bool, u32)>> {
+    prop::collection::vec((0..4_u8, prop::option::of(0..3_u8), any::<bool>(), 0..100_u32), 0..30)
+}
+
+fn count_of(lines: &[(u8, Option<u8>, bool, u32)]) -> FileCount {
+    let mut count = FileCount::default();
+    for (message, request, is_sidechain, output) in lines {
+        let (message, request) = (message.to_string(), request.map(|request| request.to_string()));
+        let mut line = line(&message, request.as_deref(), *output);
+        line.flags.set(Flag::Sidechain, *is_sidechain);
+        count.add(&line);
+    }
+    count
+}
+
+fn total(files: Vec<CountedFile>) -> (usize, u64) {
+    let ledger = Ledger::build(files);
+    let outputs = ledger.responses.iter().map(|response| u64::from(response.count.counters.output));
+    (ledger.responses.len(), outputs.sum())
+}
+
+proptest! {
+    #[test]
+    fn splitting_and_copying_files_changes_no_total(lines in some_lines(), at in any::<prop::sample::Index>()) {
+        let named = |path: &str, count: FileCount| CountedFile { path: path.into(), session: Some("s".to_owned()), count, ..CountedFile::default() };
+        let whole = total(vec![named("a", count_of(&lines))]);
+        let (first, rest) = lines.split_at(at.index(lines.len() + 1));
+        prop_assert_eq!(total(vec![named("b", count_of(rest)), named("a", count_of(first))]), whole);
+        prop_assert_eq!(total(vec![named("a", count_of(&lines)), named("b", count_of(&lines)), named("c", count_of(first))]), whole);
+        let mut shuffled = lines.clone();
+        shuffled.reverse();
+        prop_assert_eq!(total(vec![named("a", count_of(&shuffled))]), whole);
+        // A fork has some of the lines under another session, and says where they come from.
+        let mut fork = named("f", count_of(first));
+        fork.session = Some("fork".to_owned());
+        fork.count.facts.forked_from = Some("s".to_owned());
+        prop_assert_eq!(total(vec![fork, named("a", count_of(&lines))]), whole);
+    }
+}

@@ -1,0 +1,396 @@
+//! Reports: responses added up by day, session, model and so on.
+
+mod cells;
+mod group;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use foldhash::fast::FixedState;
+use jiff::tz::TimeZone;
+
+use crate::calendar::Weeks;
+use crate::ledger::{Ledger, Response};
+use crate::money::Money;
+use crate::names::NameId;
+use crate::price::{Price, Prices, us_geography};
+use crate::reply::NO_TIME;
+use crate::window::{BurnRate, Window};
+
+use cells::PricedReply;
+pub use cells::{Cells, Cost, CostKind, Tokens};
+use group::Grouper;
+
+/// What a row of a report stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum By {
+    /// A day.
+    #[default]
+    Day,
+    /// A week.
+    Week,
+    /// A month.
+    Month,
+    /// A session with its subagents.
+    Session,
+    /// The working directory that sessions began in.
+    Project,
+    /// The branch that was checked out.
+    Branch,
+    /// A model.
+    Model,
+    /// A five-hour window.
+    Block,
+}
+
+/// Where costs come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CostMode {
+    /// The recorded cost where a line has one, and otherwise tokens by their prices.
+    #[default]
+    Auto,
+    /// Tokens by their prices.
+    Calculate,
+    /// Recorded costs alone.
+    Recorded,
+}
+
+/// What a report is about.
+#[derive(Clone, Debug)]
+pub struct ReportOptions {
+    /// What a row stands for.
+    pub by: By,
+    /// The time zone of days, weeks and months.
+    pub zone: TimeZone,
+    /// The first day of weeks.
+    pub weeks: Weeks,
+    /// Only responses at this time, in milliseconds since 1970, or later.
+    pub since: Option<i64>,
+    /// Only responses before this time.
+    pub until: Option<i64>,
+    /// Only responses of these sessions.
+    pub sessions: Option<HashSet<String>>,
+    /// Only responses on this branch.
+    pub branch: Option<String>,
+    /// Where costs come from.
+    pub cost_mode: CostMode,
+    /// The ends of five-hour windows that are known.
+    pub window_ends: Vec<i64>,
+    /// The present, in milliseconds since 1970.
+    pub now: i64,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self {
+            by: By::Day,
+            zone: TimeZone::UTC,
+            weeks: Weeks::default(),
+            since: None,
+            until: None,
+            sessions: None,
+            branch: None,
+            cost_mode: CostMode::Auto,
+            window_ends: Vec::new(),
+            now: 0,
+        }
+    }
+}
+
+/// A report.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The rows: in the order of time, or the most expensive first.
+    pub rows: Vec<ReportRow>,
+    /// Everything.
+    pub total: ReportRow,
+}
+
+/// A row of a report.
+#[derive(Clone, Debug, Default)]
+pub struct ReportRow {
+    /// What it stands for; empty for the total and for what is not known, such as the branch of old lines.
+    pub key: String,
+    /// When its period begins.
+    pub start: Option<i64>,
+    /// The sum of its responses.
+    pub cells: Cells,
+    /// The part of subagents in it.
+    pub agents: Cells,
+    /// The sum for each model, the most expensive first.
+    pub models: Vec<ModelRow>,
+    /// The models whose price is not known, or not for all of their tokens.
+    pub unpriced: Vec<String>,
+    /// The directory of a session.
+    pub project: Option<String>,
+    /// How many sessions there are responses of.
+    pub sessions: u64,
+    /// What Claude Code itself counted.
+    pub client: Option<ClientTotal>,
+    /// The five-hour window.
+    pub window: Option<Window>,
+    /// How fast the window is used, if it is the present one.
+    pub burn_rate: Option<BurnRate>,
+}
+
+/// The sum for one model.
+#[derive(Clone, Debug)]
+pub struct ModelRow {
+    /// The model.
+    pub name: String,
+    /// The sum of its responses.
+    pub cells: Cells,
+}
+
+/// What Claude Code itself counted for sessions, beside what their transcripts have. The two are never added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientTotal {
+    /// How many sessions have such a count that can be trusted.
+    pub sessions: u64,
+    /// What they cost by it.
+    pub cost: Money,
+    /// What the transcripts of the same sessions cost.
+    pub transcript: Money,
+}
+
+impl ClientTotal {
+    /// Returns what no line of a transcript accounts for: titles, summaries, aborted requests.
+    pub fn unattributed(&self) -> Money {
+        self.cost - self.transcript
+    }
+
+    /// Returns how much of the cost the transcripts account for, in percent.
+    pub fn coverage(&self) -> Option<f64> {
+        (self.cost > Money::default()).then(|| self.transcript.dollars() / self.cost.dollars() * 100.0)
+    }
+}
+
+impl Report {
+    /// Adds responses up.
+    pub fn new(ledger: &Ledger, prices: &Prices, options: &ReportOptions) -> Self {
+        let mut sums = Sums::default();
+        let mut grouper = Grouper::new(ledger, options);
+        for_each(ledger, prices, options, |response, priced| {
+            let group = grouper.group(response);
+            sums.add(group, response, priced);
+        });
+        let mut rows = sums.rows(ledger, &grouper);
+        let mut total = total(&rows);
+        total.sessions =
+            sums.sessions.iter().map(|(_, session)| *session).collect::<HashSet<_>>().len() as u64;
+        // What Claude Code counted cannot be split.
+        if options.since.is_none() && options.until.is_none() && options.branch.is_none() {
+            add_client(ledger, &sums, &mut rows, &mut total, options.by);
+        }
+        for row in &mut rows {
+            row.burn_rate = row.window.and_then(|window| burn_rate(row, &window, options.now));
+        }
+        sort(&mut rows, options.by);
+        Self { rows, total }
+    }
+
+    /// Returns the responses of the row with a key, in the order of time, each with its cost.
+    pub fn why<'a>(
+        ledger: &'a Ledger,
+        prices: &Prices,
+        options: &ReportOptions,
+        key: &str,
+    ) -> Vec<(&'a Response, Option<Money>)> {
+        let mut grouper = Grouper::new(ledger, options);
+        let mut found = Vec::new();
+        for_each(ledger, prices, options, |response, priced| {
+            let group = grouper.group(response);
+            if grouper.is(group, key) {
+                found.push((response, priced.cost()));
+            }
+        });
+        found.sort_by_key(|(response, _)| (response.count.time, response.file, response.count.line));
+        found
+    }
+}
+
+/// Visits the responses that a report is about, each with its cost.
+fn for_each<'a>(
+    ledger: &'a Ledger,
+    prices: &Prices,
+    options: &ReportOptions,
+    mut visit: impl FnMut(&'a Response, &PricedReply),
+) {
+    let mut used = vec![false; ledger.names.iter().len()];
+    ledger.responses.iter().for_each(|response| used[response.count.model as usize] = true);
+    let prices = prices.of_names(&ledger.names, &used);
+    let us = us_geography(&ledger.names);
+    let is_wanted: Option<Vec<_>> = options
+        .sessions
+        .as_ref()
+        .map(|wanted| ledger.sessions.iter().map(|session| wanted.contains(&session.id)).collect());
+    let (since, until) = (options.since.unwrap_or(i64::MIN), options.until.unwrap_or(i64::MAX));
+    let branch = options.branch.as_ref().map(|branch| ledger.names.find(branch));
+    let has_times = options.since.is_some() || options.until.is_some();
+    for response in &ledger.responses {
+        let time = response.count.time;
+        let is_in_time = !has_times || time != NO_TIME && since <= time && time < until;
+        let is_on_branch = branch.is_none_or(|branch| branch == Some(response.count.branch));
+        if !is_in_time
+            || !is_on_branch
+            || is_wanted.as_ref().is_some_and(|wanted| !wanted[response.session as usize])
+        {
+            continue;
+        }
+        let price = prices[response.count.model as usize].as_ref();
+        visit(response, &priced(response, price, us, options.cost_mode));
+    }
+}
+
+fn priced(response: &Response, price: Option<&Price<'_>>, us: Option<NameId>, mode: CostMode) -> PricedReply {
+    let count = &response.count;
+    let calculated = || price.and_then(|price| price.cost(count, us == Some(count.geography)));
+    match (mode, count.recorded) {
+        (CostMode::Auto | CostMode::Recorded, Some(cost)) => PricedReply::Recorded(cost),
+        (CostMode::Recorded, None) => PricedReply::NotRecorded,
+        (CostMode::Auto | CostMode::Calculate, _) => {
+            calculated().map_or(PricedReply::Unpriced, PricedReply::Calculated)
+        }
+    }
+}
+
+/// Sums of responses while they are added up.
+#[derive(Default)]
+struct Sums {
+    /// For each group and model: everything, and the part of subagents.
+    cells: Vec<(u32, NameId, [Cells; 2])>,
+    places: HashMap<(u32, NameId), usize, FixedState>,
+    last: usize,
+    /// The groups that each session has responses in.
+    sessions: HashSet<(u32, u32), FixedState>,
+    last_session: Option<(u32, u32)>,
+    /// The cost of each session and its models.
+    by_session: HashMap<u32, (Money, BTreeSet<NameId>), FixedState>,
+}
+
+impl Sums {
+    fn add(&mut self, group: u32, response: &Response, priced: &PricedReply) {
+        let model = response.count.model;
+        let [all, agents] = self.cell(group, model);
+        all.add(response, priced);
+        if response.is_sidechain() {
+            agents.add(response, priced);
+        }
+        let session = (group, response.session);
+        if self.last_session.replace(session) != Some(session) {
+            self.sessions.insert(session);
+        }
+        let (cost, models) = self.by_session.entry(response.session).or_default();
+        *cost += priced.cost().unwrap_or_default();
+        models.insert(model);
+    }
+
+    /// Returns the sums of a group and a model, which are mostly those of the response before.
+    fn cell(&mut self, group: u32, model: NameId) -> &mut [Cells; 2] {
+        let is_last = self.cells.get(self.last).is_some_and(|cell| (cell.0, cell.1) == (group, model));
+        if !is_last {
+            let next = self.cells.len();
+            self.last = *self.places.entry((group, model)).or_insert(next);
+            if self.last == next {
+                self.cells.push((group, model, Default::default()));
+            }
+        }
+        &mut self.cells[self.last].2
+    }
+
+    /// Returns a row for each group.
+    fn rows(&self, ledger: &Ledger, grouper: &Grouper<'_>) -> Vec<ReportRow> {
+        let mut rows = grouper.rows();
+        for (group, model, [all, agents]) in &self.cells {
+            let row = &mut rows[*group as usize];
+            row.cells.merge(all);
+            row.agents.merge(agents);
+            row.models.push(ModelRow { name: ledger.names.text(*model).to_owned(), cells: *all });
+        }
+        let mut sessions: Vec<_> = self.sessions.iter().map(|(group, _)| *group).collect();
+        sessions.sort_unstable();
+        for group in sessions {
+            rows[group as usize].sessions += 1;
+        }
+        rows.iter_mut().for_each(ReportRow::finish);
+        rows
+    }
+}
+
+impl ReportRow {
+    /// Sorts the models, and lists those without a price.
+    fn finish(&mut self) {
+        let order = |model: &ModelRow| (model.cells.cost.known, model.cells.tokens.total());
+        self.models
+            .sort_by(|one, other| order(other).cmp(&order(one)).then_with(|| one.name.cmp(&other.name)));
+        let unpriced = self.models.iter().filter(|model| model.cells.cost.unpriced > 0);
+        self.unpriced = unpriced.map(|model| model.name.clone()).collect();
+        self.unpriced.sort();
+    }
+}
+
+fn total(rows: &[ReportRow]) -> ReportRow {
+    let mut total = ReportRow::default();
+    let mut models: HashMap<&str, Cells> = HashMap::new();
+    for row in rows {
+        total.cells.merge(&row.cells);
+        total.agents.merge(&row.agents);
+        for model in &row.models {
+            models.entry(&model.name).or_default().merge(&model.cells);
+        }
+    }
+    total.models =
+        models.into_iter().map(|(name, cells)| ModelRow { name: name.to_owned(), cells }).collect();
+    total.finish();
+    total
+}
+
+/// Adds what Claude Code itself counted, to sessions and to the total.
+fn add_client(ledger: &Ledger, sums: &Sums, rows: &mut [ReportRow], total: &mut ReportRow, by: By) {
+    let mut by_id = HashMap::new();
+    let mut all = ClientTotal::default();
+    for (index, session) in (0_u32..).zip(&ledger.sessions) {
+        let (Some(client), Some((transcript, models))) = (&session.client, sums.by_session.get(&index))
+        else {
+            continue;
+        };
+        let plain = |name: &str| name.to_lowercase().replace("[1m]", "");
+        let known: HashSet<_> = client.models.iter().map(|model| plain(&model.name)).collect();
+        // It can lose a model after a change of models, so that it is trusted only if it has all of them.
+        if !models.iter().all(|model| known.contains(&plain(ledger.names.text(*model)))) {
+            continue;
+        }
+        by_id.insert(&session.id, ClientTotal { sessions: 1, cost: client.cost, transcript: *transcript });
+        all.sessions += 1;
+        all.cost += client.cost;
+        all.transcript += *transcript;
+    }
+    total.client = (all.sessions > 0).then_some(all);
+    if by == By::Session {
+        for row in rows {
+            row.client = by_id.get(&row.key).copied();
+        }
+    }
+}
+
+fn burn_rate(row: &ReportRow, window: &Window, now: i64) -> Option<BurnRate> {
+    let span = (row.cells.first?, row.cells.last?);
+    let is_running = (window.start..window.end).contains(&now);
+    let tokens = row.cells.tokens.total();
+    if is_running { BurnRate::new(window, span, now, tokens, row.cells.cost.known) } else { None }
+}
+
+fn sort(rows: &mut [ReportRow], by: By) {
+    match by {
+        // What has no time comes last.
+        By::Day | By::Week | By::Month | By::Block => {
+            rows.sort_by_key(|row| (row.start.is_none(), row.start));
+        }
+        By::Session | By::Project | By::Branch | By::Model => {
+            let order = |row: &ReportRow| (row.cells.cost.known, row.cells.tokens.total());
+            rows.sort_by(|one, other| order(other).cmp(&order(one)).then_with(|| one.key.cmp(&other.key)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! `annals usage`: tokens and costs.
+
+mod print;
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use annals_api::to_wire;
+use annals_engine::{ArchiveFilter, Engine, ListOptions, TranscriptFile, Usage};
+use annals_usage::{By, Cells, CostMode, Ledger, Prices, Report, ReportOptions, Weeks};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+
+use crate::args::{self, Global, UsageAction, UsageBy, UsageCostMode, UsageFilters, UsageForget};
+use crate::failure::{FAILED, Failure};
+use crate::output;
+
+pub(crate) fn run(engine: &Engine, args: &args::Usage, global: &Global) -> Result<ExitCode, Failure> {
+    if let Some(UsageAction::Forget(forget)) = &args.action {
+        return self::forget(engine, forget, global);
+    }
+    let mut options = options(args)?;
+    let prices = engine.prices()?;
+    let (usage, session) = count(engine, args, global)?;
+    for error in usage.errors.iter().chain(&usage.store_error) {
+        output::complain(&error.to_string());
+    }
+    options.sessions = sessions(engine, &usage.ledger, session, &args.filters)?;
+    match &args.why {
+        Some(key) => why(&usage.ledger, &prices, &options, key, global)?,
+        None => report(&usage.ledger, &prices, &options, args, global)?,
+    }
+    let has_failed = !usage.errors.is_empty() || usage.store_error.is_some();
+    Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn options(args: &args::Usage) -> Result<ReportOptions, Failure> {
+    let zone = args.timezone.clone().unwrap_or_else(TimeZone::system);
+    let now = Zoned::now().with_time_zone(zone.clone());
+    let failed =
+        |error: annals_search::DateError| Failure::usage(&error.to_string(), "see `annals usage --help`");
+    let since = args.filters.since.as_ref().map(|when| when.resolve(&now)).transpose().map_err(failed)?;
+    let until = args.filters.until.as_ref().map(|when| when.resolve_end(&now)).transpose().map_err(failed)?;
+    Ok(ReportOptions {
+        by: by(args.by),
+        zone,
+        weeks: Weeks { start: args.week_start },
+        since: since.map(Timestamp::as_millisecond),
+        until: until.map(Timestamp::as_millisecond),
+        branch: args.filters.branch.clone(),
+        cost_mode: match args.cost_mode {
+            UsageCostMode::Auto => CostMode::Auto,
+            UsageCostMode::Calculate => CostMode::Calculate,
+            UsageCostMode::Recorded => CostMode::Recorded,
+        },
+        now: now.timestamp().as_millisecond(),
+        ..ReportOptions::default()
+    })
+}
+
+fn by(by: UsageBy) -> By {
+    match by {
+        UsageBy::Day => By::Day,
+        UsageBy::Week => By::Week,
+        UsageBy::Month => By::Month,
+        UsageBy::Session => By::Session,
+        UsageBy::Project => By::Project,
+        UsageBy::Branch => By::Branch,
+        UsageBy::Model => By::Model,
+        UsageBy::Block => By::Block,
+    }
+}
+
+/// Counts all sessions; or if the target is a path, the transcripts there. Returns the session that the target names.
+fn count(engine: &Engine, args: &args::Usage, global: &Global) -> Result<(Usage, Option<String>), Failure> {
+    let Some(target) = &args.target else { return Ok((engine.usage(), None)) };
+    if Path::new(target).exists() {
+        let (files, _) = super::select(engine, Some(target), global)?;
+        return Ok((engine.usage_of(&files), None));
+    }
+    let usage = engine.usage();
+    // The transcript of a session may be gone.
+    let is_kept = |id: &str| target.to_str().is_some_and(|target| target == id);
+    if let Some(kept) = usage.ledger.sessions.iter().find(|session| is_kept(&session.id)) {
+        let id = kept.id.clone();
+        return Ok((usage, Some(id)));
+    }
+    let file: TranscriptFile = engine.session_to_read(target)?;
+    Ok((usage, file.session))
+}
+
+/// Returns the sessions that the report is about; `None` for all.
+fn sessions(
+    engine: &Engine,
+    ledger: &Ledger,
+    session: Option<String>,
+    filters: &UsageFilters,
+) -> Result<Option<HashSet<String>>, Failure> {
+    let mut wanted = session.map(|session| HashSet::from([session]));
+    let here = filters.here.then(std::env::current_dir).transpose();
+    let here = here.map_err(|error| Failure::working_directory(&error))?;
+    let project = filters.project.clone().or(here);
+    let is_by_content = filters.title.is_some() || filters.tool.is_some() || filters.file.is_some();
+    if project.is_none() && !is_by_content {
+        return Ok(wanted);
+    }
+    let listing = super::list::read(
+        engine,
+        &ListOptions {
+            project: project.clone(),
+            title: filters.title.clone(),
+            tool: filters.tool.clone(),
+            file: filters.file.clone(),
+            all: true,
+            archived: ArchiveFilter::Include,
+            ..ListOptions::default()
+        },
+    );
+    let mut listed: HashSet<_> = listing.sessions.into_iter().filter_map(|row| row.file.session).collect();
+    if let Some(project) = project.filter(|_| !is_by_content) {
+        // Sessions whose transcripts are gone are in no list.
+        let began_there = |session: &&annals_usage::Session| {
+            session.project.as_ref().is_some_and(|path| Path::new(path) == project)
+        };
+        listed.extend(ledger.sessions.iter().filter(began_there).map(|session| session.id.clone()));
+    }
+    match &mut wanted {
+        Some(wanted) => wanted.retain(|session| listed.contains(session)),
+        None => wanted = Some(listed),
+    }
+    Ok(wanted)
+}
+
+fn report(
+    ledger: &Ledger,
+    prices: &Prices,
+    options: &ReportOptions,
+    args: &args::Usage,
+    global: &Global,
+) -> Result<(), Failure> {
+    let report = Report::new(ledger, prices, options);
+    if report.total.cells.replies == 0 {
+        return Err(Failure::without_hint("no responses were counted".to_owned()));
+    }
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let mut out = output::stdout_for(global.json);
+    if global.json {
+        for row in report.rows.iter().take(limit) {
+            output::json_line(&mut out, &to_wire::usage_row(row, options.now))?;
+        }
+    } else if args.csv {
+        print::csv(&mut out, &report, limit)?;
+    } else {
+        print::report(&mut out, &report, options, limit, args.breakdown)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn why(
+    ledger: &Ledger,
+    prices: &Prices,
+    options: &ReportOptions,
+    key: &str,
+    global: &Global,
+) -> Result<(), Failure> {
+    let key = if key == to_wire::NO_KEY { "" } else { key };
+    let found = Report::why(ledger, prices, options, key);
+    if found.is_empty() {
+        return Err(Failure::without_hint("no row has this key".to_owned()));
+    }
+    let mut out = output::stdout_for(global.json);
+    let replies = found.iter().map(|(response, cost)| {
+        let cells = Cells::of(response, *cost);
+        to_wire::usage_reply(ledger, response, &cells)
+    });
+    if global.json {
+        for reply in replies {
+            output::json_line(&mut out, &reply)?;
+        }
+    } else {
+        print::replies(&mut out, &replies.collect::<Vec<_>>())?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Removes what no transcript has any more, after a table of it.
+fn forget(engine: &Engine, args: &UsageForget, global: &Global) -> Result<ExitCode, Failure> {
+    let mut usage = engine.usage();
+    if let Some(error) = usage.store_error {
+        return Err(error.into());
+    }
+    usage.ledger.responses.retain(|response| response.is_kept);
+    let options = ReportOptions { by: By::Session, zone: TimeZone::system(), ..ReportOptions::default() };
+    let report = Report::new(&usage.ledger, &engine.prices()?, &options);
+    let replies = report.total.cells.replies;
+    if replies == 0 {
+        output::note("nothing to forget: every response that was counted is in a transcript");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = output::stdout_for(global.json);
+    if global.json {
+        for row in &report.rows {
+            output::json_line(&mut out, &to_wire::usage_row(row, options.now))?;
+        }
+    } else {
+        print::report(&mut out, &report, &options, usize::MAX, false)?;
+    }
+    out.flush()?;
+    let what = format!(
+        "{} that no transcript has any more",
+        output::count(usize::try_from(replies).unwrap_or(usize::MAX), "response")
+    );
+    if !args.yes && !output::ask(&format!("forget {what}? This cannot be undone."))? {
+        output::note("nothing was forgotten");
+        return Ok(ExitCode::SUCCESS);
+    }
+    engine.forget_usage()?;
+    output::note(&format!("forgot {what}"));
+    Ok(ExitCode::SUCCESS)
+}

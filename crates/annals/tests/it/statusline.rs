@@ -1,0 +1,109 @@
+//! `annals statusline` and `annals statusline install`.
+
+use std::fs;
+
+use serde_json::Value;
+use testkit::command::Home;
+
+use crate::{ANNALS, annals, feed, small_home};
+
+const INPUT: &str = r#"{"hook_event_name":"Status","session_id":"3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","cwd":"C:\\天气",
+    "model":{"id":"claude-opus-4-8","display_name":"Opus 4.8"},"cost":{"total_cost_usd":0.4251},
+    "context_window":{"context_window_size":200000,"used_percentage":71.6},"rate_limits":{"five_hour":{"used_percentage":12.5}}}"#;
+
+const SETTINGS: &str = ".claude/settings.json";
+const RECORDS: &str = ".local/share/annals/status-line.jsonl";
+
+fn records(home: &Home) -> Vec<Value> {
+    let lines = fs::read_to_string(home.path().join(RECORDS)).unwrap_or_default();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn settings(home: &Home) -> Value {
+    serde_json::from_slice(&fs::read(home.path().join(SETTINGS)).unwrap()).unwrap()
+}
+
+#[test]
+fn one_line_says_how_things_stand() {
+    let home = small_home();
+    let ran = feed(&home, &["statusline", "--color", "never"], INPUT.as_bytes());
+    let line = "Opus 4.8 · ▰▰▰▰▰▰▰▱▱▱ 72 % of 200k · $0.43 at API prices · 5 h 12 %\n";
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), line, ""));
+    let styled = feed(&home, &["statusline", "--color", "always"], INPUT.as_bytes());
+    assert!(styled.stdout.contains("\u{1b}[33m▰"), "{:?}", styled.stdout);
+}
+
+#[test]
+fn percentages_of_the_plan_are_recorded_once() {
+    let home = small_home();
+    for _ in 0..3 {
+        assert_eq!(feed(&home, &["statusline"], INPUT.as_bytes()).code, Some(0));
+    }
+    let [record] = &records(&home)[..] else { panic!("one record: {:?}", records(&home)) };
+    assert_eq!((&record["fiveHour"]["usedPercentage"], &record["costUsd"]), (&12.5.into(), &0.4251.into()));
+}
+
+#[test]
+fn whatever_it_is_given_it_prints_one_line_and_succeeds() {
+    let deep = "[".repeat(100_000);
+    let long = format!(r#"{{"model":{{"display_name":"{}"}}}}"#, "天".repeat(400_000));
+    let inputs =
+        ["", "null", "[]", "{", "\u{0}", r#"{"model":{"display_name":"a\u001b[31m\nb"}}"#, &deep, &long];
+    for input in inputs {
+        let home = small_home();
+        let ran = feed(&home, &["statusline"], input.as_bytes());
+        let start: String = input.chars().take(50).collect();
+        assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1), "{start}");
+        assert!(
+            !ran.stdout.trim().is_empty() && !ran.stdout.contains("\u{1b}[31m"),
+            "{start}: {}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
+fn a_broken_rule_for_secrets_or_a_folder_that_cannot_be_written_leaves_the_line() {
+    let home = small_home();
+    home.write(".local/share/annals/secrets.toml", "no rule");
+    assert_eq!(feed(&home, &["statusline"], INPUT.as_bytes()).code, Some(0));
+    let home = small_home();
+    home.write(".local/share/annals", "a file where the folder should be");
+    let ran = feed(&home, &["statusline"], INPUT.as_bytes());
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.starts_with("Opus 4.8"), "{}", ran.stdout);
+}
+
+#[test]
+fn installing_sets_the_command_and_keeps_every_other_byte() {
+    let home = small_home();
+    let before = "{\n  \"model\": \"opus\",\n  \"天气\" : [1.50]\n}\n";
+    home.write(SETTINGS, before);
+    let ran = annals(&home, &["statusline", "install", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\"statusLine\": {"), "{}", ran.stderr);
+    let line = &settings(&home)["statusLine"];
+    assert_eq!(line["type"], "command");
+    let command = line["command"].as_str().unwrap();
+    assert!(command.contains(ANNALS) && command.ends_with(" statusline"), "{command}");
+    let after = fs::read_to_string(home.path().join(SETTINGS)).unwrap();
+    assert!(after.starts_with("{\n  \"model\": \"opus\",\n  \"天气\" : [1.50]"), "{after}");
+    assert_eq!(fs::read_to_string(home.path().join(".claude/settings.json.annals-backup")).unwrap(), before);
+
+    let again = annals(&home, &["statusline", "install", "--yes"]);
+    assert!(again.stderr.contains("nothing was changed"), "{}", again.stderr);
+    assert_eq!(fs::read_to_string(home.path().join(SETTINGS)).unwrap(), after);
+}
+
+#[test]
+fn another_status_line_is_replaced_only_after_it_was_said() {
+    let home = small_home();
+    let before = r#"{"statusLine": {"type": "command", "command": "mine"}}"#;
+    home.write(SETTINGS, before);
+    let ran = annals(&home, &["statusline", "install"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("It replaces the value that is there"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(home.path().join(SETTINGS)).unwrap(), before);
+    assert_eq!(annals(&home, &["statusline", "install", "--yes"]).code, Some(0));
+    assert_ne!(settings(&home)["statusLine"]["command"], "mine");
+}
