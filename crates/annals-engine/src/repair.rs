@@ -100,8 +100,10 @@ pub(crate) fn undo(engine: &Engine, file: &TranscriptFile, force: bool) -> Resul
     let Some((path, receipt)) = Receipt::last_of(engine, file, &bytes) else { return Ok(Undone::Nothing) };
     let length = receipt.length_before;
     let old = &bytes[..usize::try_from(length).unwrap_or(bytes.len()).min(bytes.len())];
-    let undone = if receipt.is_last_change(&bytes) {
-        let failed = |source| Error::write(&file.path, source);
+    let failed = |source| Error::write(&file.path, source);
+    // Claude Code takes no lock: what it appended since the file was read must not be cut off.
+    let has_grown = transcript.state().map_err(failed)?.length != bytes.len() as u64;
+    let undone = if receipt.is_last_change(&bytes) && !has_grown {
         transcript.truncate(length).and_then(|()| transcript.sync()).map_err(failed)?;
         Undone::Cut { length }
     } else {
