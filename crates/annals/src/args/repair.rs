@@ -6,7 +6,10 @@ pub(super) const REPAIR_HELP: &str = "\
 A session is repaired by appending lines: corrected copies of entries, and then the last message once more. Claude Code takes the last of \
 several lines with the same uuid. The old bytes stay as they are, so that `--undo` can cut the file back.
 
-  annals repair 50d5                  what would be done, and why
+Without `--apply` nothing is changed: the plan is printed.
+
+Examples:
+  annals repair 50d5
   annals repair 50d5 --apply
   annals repair 50d5 --undo";
 

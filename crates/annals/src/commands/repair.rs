@@ -61,27 +61,37 @@ fn undo(engine: &Engine, file: &TranscriptFile, args: &Repair, global: &Global) 
 /// Prints what is changed, why, and what Claude Code restores before and after.
 fn print(out: &mut impl Write, file: &TranscriptFile, plan: &Plan, is_applied: bool) -> Result<(), Failure> {
     if plan.is_empty() {
-        writeln!(out, "{}: nothing to repair; Claude Code {}", name(file), restored(&plan.after))?;
+        output::paragraph(
+            out,
+            &format!("{}: nothing to repair; Claude Code {}", name(file), restored(&plan.after)),
+        )?;
     } else {
         output::heading(out, &file.path.to_string_lossy())?;
         for group in plan.changes.chunk_by(|one, next| one.kind == next.kind) {
-            writeln!(out, "  {}: {}: {}", lines(group), group[0].kind.name(), group[0].kind.reason())?;
+            let kind = &group[0].kind;
+            output::paragraph(out, &format!("  {}: {}: {}", lines(group), kind.name(), kind.reason()))?;
         }
-        writeln!(out, "  before: Claude Code {}", restored(&plan.before))?;
-        writeln!(out, "  after:  Claude Code {}", restored(&plan.after))?;
+        output::paragraph(out, &format!("  before: Claude Code {}", restored(&plan.before)))?;
+        output::paragraph(out, &format!("  after:  Claude Code {}", restored(&plan.after)))?;
     }
     for branch in plan.branches.iter().take(LONGEST_LIST) {
         let messages = output::count(branch.messages, "message");
         let (line, uuid) = (branch.line, clean(&branch.uuid));
-        writeln!(
-            out,
+        let text = format!(
             "  not part of it: a branch of {messages} up to line {line}; `--branch {uuid}` continues it instead"
-        )?;
+        );
+        output::paragraph(out, &text)?;
     }
     if is_applied {
-        writeln!(out, "repaired {}; `annals repair {} --undo` undoes it", name(file), name(file))?;
+        output::paragraph(
+            out,
+            &format!("repaired {}; `annals repair {} --undo` undoes it", name(file), name(file)),
+        )?;
     } else if !plan.is_empty() {
-        writeln!(out, "nothing was changed; `annals repair {} --apply` does it", name(file))?;
+        output::paragraph(
+            out,
+            &format!("nothing was changed; `annals repair {} --apply` does it", name(file)),
+        )?;
     }
     Ok(())
 }
