@@ -106,6 +106,7 @@ pub(crate) enum ErrorKind {
     #[cfg(feature = "search")]
     #[error("the search was stopped at its time limit, before anything was found")]
     OutOfTime,
+    #[cfg_attr(not(feature = "catalog"), expect(dead_code, reason = "only a store has it"))]
     #[error("what was counted before, in {}, cannot be used: {reason}", path.display())]
     UsageStore { path: PathBuf, reason: String },
     #[error("{}: {reason}", path.display())]

@@ -60,6 +60,7 @@ pub(crate) use hydrate::Hydrate;
 #[cfg(feature = "search")]
 pub(crate) use index::{Index, IndexAction};
 pub(crate) use list::{List, SortBy};
+#[cfg(feature = "search")]
 pub(crate) use moment::Period;
 pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};

@@ -17,6 +17,10 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
+    #[cfg_attr(
+        not(feature = "catalog"),
+        expect(dead_code, reason = "only what is stored is compared with it")
+    )]
     pub(super) state: FileState,
     /// The session that the path names; old subagents have none.
     pub(super) session: Option<String>,

@@ -40,6 +40,7 @@ pub(crate) fn run(engine: &Engine, args: &Resume, global: &Global) -> Result<Exi
 }
 
 /// Returns the sessions that `--search` and `--on` select, and what was given; `None` if neither was.
+#[cfg_attr(not(feature = "search"), expect(clippy::unnecessary_wraps, reason = "a search can fail"))]
 fn selected(engine: &Engine, args: &Resume) -> Result<Option<(Vec<SessionRow>, String)>, Failure> {
     #[cfg(feature = "search")]
     if let Some(query) = &args.search {
