@@ -14,7 +14,7 @@ mod tests;
 mod unnamed;
 mod wanted;
 
-use std::io::SeekFrom;
+use std::io::{self, SeekFrom};
 use std::path::PathBuf;
 
 use annals_transcript::write::fs::Handle;
@@ -83,8 +83,10 @@ pub(crate) fn repair(
     let receipt = Receipt::of(file, &bytes, &plan);
     let path = receipt.write(engine)?;
     if let Err(error) = write::append_lines(&mut *transcript, &file.path, plan.appended.trim_ascii_start()) {
-        // Lines that are on disk do no harm: each is whole, and the next repair continues from them.
-        let _ = engine.disk().remove_file(&path);
+        // Half a repair may be worse than none. If it cannot be taken back, the receipt stays, so that `--undo` can do it later.
+        if cut_back(&mut *transcript, &bytes, &plan).is_ok_and(|is_cut| is_cut) {
+            let _ = engine.disk().remove_file(&path);
+        }
         return Err(error.into());
     }
     Ok(RepairOutcome { plan, receipt: Some(path) })
@@ -113,17 +115,34 @@ pub(crate) fn undo(engine: &Engine, file: &TranscriptFile, force: bool) -> Resul
     Ok(undone)
 }
 
-/// Writes the bytes that a file had before its repair as a new session beside it.
+/// Cuts a file to what it was before a repair that failed, if nothing but a part of the repair follows. Returns whether the file is as it
+/// was.
+fn cut_back(transcript: &mut dyn Handle, before: &[u8], plan: &Plan) -> io::Result<bool> {
+    let mut now = Vec::new();
+    transcript.seek(SeekFrom::Start(0))?;
+    transcript.read_to_end(&mut now)?;
+    let Some(added) = now.strip_prefix(before) else { return Ok(false) };
+    if !plan.appended.starts_with(added) && !plan.appended.trim_ascii_start().starts_with(added) {
+        return Ok(false);
+    }
+    transcript.truncate(before.len() as u64)?;
+    transcript.sync()?;
+    Ok(true)
+}
+
+/// Writes the bytes that a file had before its repair as a new session beside it. Its texts stay as they are: files that they name are
+/// those of the repaired session.
 fn fork_of(engine: &Engine, file: &TranscriptFile, old: &[u8]) -> Result<Undone, Error> {
     let id = new_id();
     let path = file.path.with_file_name(format!("{id}.jsonl"));
     let own = file.session.clone().unwrap_or_default();
-    let bytes = if own.is_empty() { old.to_vec() } else { replaced(old, own.as_bytes(), id.as_bytes()) };
+    let member = |id: &str| format!("\"sessionId\":\"{id}\"");
+    let bytes = replaced(old, member(&own).as_bytes(), member(&id).as_bytes());
     rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&bytes))?;
     Ok(Undone::Fork { session: id, path })
 }
 
-/// Returns bytes with every occurrence of an id replaced.
+/// Returns bytes with every occurrence of some others replaced.
 fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut from = 0;

@@ -96,7 +96,9 @@ fn config(transcript: &Path) -> Option<PathBuf> {
     // The transcript lies in `projects`, in the folder of its project.
     let config = transcript.ancestors().nth(3)?;
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is_used = Roots::of_claude_code().is_some_and(|used| resolved(&used) == resolved(config));
+    // A relative path means another folder in the folder of the session.
+    let used = Roots::of_claude_code().filter(|used| used.is_absolute());
+    let is_used = used.is_some_and(|used| resolved(&used) == resolved(config));
     (!is_used).then(|| resolved(config))
 }
 

@@ -165,7 +165,8 @@ impl FileCount {
 
     fn message_of(&self, line: &Line<'_>) -> u64 {
         let message = match (line.message, line.uuid) {
-            (Some(id), _) => message_hash(id),
+            // A repair gives the copies of a reply this ending, so that Claude Code does not send them.
+            (Some(id), _) => message_hash(id.trim_end_matches("_copy")),
             (None, Some(uuid)) => stable_hash(&["uuid", uuid]),
             (None, None) => {
                 let file = self.facts.first_uuid.to_string();

@@ -263,8 +263,8 @@ struct Sums {
     /// The groups that each session has responses in.
     sessions: HashSet<(u32, u32), FixedState>,
     last_session: Option<(u32, u32)>,
-    /// The cost of each session and its models.
-    by_session: HashMap<u32, (Money, BTreeSet<NameId>), FixedState>,
+    /// The cost of each session, unless that of a response is unknown, and its models.
+    by_session: HashMap<u32, (Option<Money>, BTreeSet<NameId>), FixedState>,
 }
 
 impl Sums {
@@ -279,8 +279,12 @@ impl Sums {
         if self.last_session.replace(session) != Some(session) {
             self.sessions.insert(session);
         }
-        let (cost, models) = self.by_session.entry(response.session).or_default();
-        *cost += priced.cost().unwrap_or_default();
+        let nothing = || (Some(Money::default()), BTreeSet::new());
+        let (cost, models) = self.by_session.entry(response.session).or_insert_with(nothing);
+        match (cost.as_mut(), priced.cost()) {
+            (Some(sum), Some(more)) => *sum += more,
+            _ => *cost = None,
+        }
         models.insert(model);
     }
 
@@ -328,6 +332,17 @@ impl ReportRow {
     }
 }
 
+impl Report {
+    /// Returns at most `limit` rows: the latest days, weeks, months or windows, and the first of all others.
+    pub fn shown(&self, by: By, limit: usize) -> &[ReportRow] {
+        let left_out = self.rows.len().saturating_sub(limit);
+        match by {
+            By::Day | By::Week | By::Month | By::Block => &self.rows[left_out..],
+            By::Session | By::Project | By::Branch | By::Model => &self.rows[..self.rows.len() - left_out],
+        }
+    }
+}
+
 fn total(rows: &[ReportRow]) -> ReportRow {
     let mut total = ReportRow::default();
     let mut models: HashMap<&str, Cells> = HashMap::new();
@@ -349,7 +364,8 @@ fn add_client(ledger: &Ledger, sums: &Sums, rows: &mut [ReportRow], total: &mut 
     let mut by_id = HashMap::new();
     let mut all = ClientTotal::default();
     for (index, session) in (0_u32..).zip(&ledger.sessions) {
-        let (Some(client), Some((transcript, models))) = (&session.client, sums.by_session.get(&index))
+        // A difference to something unknown would say nothing.
+        let (Some(client), Some((Some(transcript), models))) = (&session.client, sums.by_session.get(&index))
         else {
             continue;
         };

@@ -102,7 +102,7 @@ const SIGNS: &[(ErrorClass, &[&[&str]])] = &[
     (
         ErrorClass::FileNotFound,
         &[
-            &["no such file or directory"],
+            &["no such file"],
             &["file does not exist"],
             &["directory does not exist"],
             &["path does not exist"],
@@ -133,7 +133,7 @@ const SIGNS: &[(ErrorClass, &[&[&str]])] = &[
             &["panicked at"],
             &["goroutine ", "[running]"],
             &["segmentation fault"],
-            &["fatal error"],
+            &["fatal error:"],
             &["unhandled exception"],
         ],
     ),

@@ -183,13 +183,18 @@ fn changed_lines(output: Value<'_>) -> Option<(u64, u64)> {
     Some((added, removed))
 }
 
-/// Returns how long each turn was worked on, by its number: the time between its entries. A longer pause is a machine that slept, or a
-/// question that waited for its answer.
+/// Returns how long each turn was worked on, by its number: the time between its entries, up to the last one that belongs to its work. A
+/// longer pause is a machine that slept, or a question that waited for its answer.
 fn active_times(conversation: &Conversation<'_>) -> HashMap<usize, u64> {
+    let turns = conversation.turns().iter();
+    let ends: HashMap<_, _> = turns.filter_map(|turn| Some((turn.number, turn.ended_at?))).collect();
     let mut active = HashMap::new();
     let mut last: Option<(usize, i64)> = None;
     for (index, node) in conversation.session().nodes().iter().enumerate() {
         let Some((turn, time)) = conversation.turn_of(index).zip(node.time) else { continue };
+        if ends.get(&turn).is_none_or(|end| time > *end) {
+            continue;
+        }
         if let Some((last_turn, last_time)) = last
             && last_turn == turn
             && (0..=LONGEST_PAUSE_MS).contains(&(time - last_time))
@@ -250,7 +255,9 @@ fn error_of(call: &Call, snapshot: &Snapshot) -> Result<Option<(ErrorClass, Stri
     let text =
         tool::read_result(&bytes).map(|result| result.content().text().into_owned()).unwrap_or_default();
     // It is masked where it is shown, and there nobody would recognise a part of a secret.
-    Ok(Some((ErrorClass::of(&text), cut_between_words(&first_line(&text), LONGEST_ERROR, false))))
+    let shown = cut_between_words(&first_line(&text), LONGEST_ERROR, false);
+    let shown = if shown.is_empty() && !text.trim().is_empty() { "…".to_owned() } else { shown };
+    Ok(Some((ErrorClass::of(&text), shown)))
 }
 
 /// Returns the first line of an error that says something. An exit code says little, so the line behind it is added.

@@ -79,7 +79,8 @@ impl ChangeKind {
             }
             ChangeKind::Content { rule } => format!("a request with it would be refused ({rule})"),
             ChangeKind::Thinking => {
-                "its reasoning is bound to messages before it that have changed; it is removed".to_owned()
+                "its reasoning is removed: the API accepts it only behind the messages that it was made for"
+                    .to_owned()
             }
             ChangeKind::Result => {
                 "the result of a call is lost; a note takes its place, so that the call is sent".to_owned()

@@ -83,6 +83,8 @@ pub(super) struct NewFile<'a> {
     pub(super) position: FoldPosition,
     /// What was counted, as bytes.
     pub(super) counted: &'a [u8],
+    /// What was stored of it before, as bytes, when it was read.
+    pub(super) before: Option<&'a [u8]>,
 }
 
 impl Store {
@@ -130,52 +132,66 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Stores files, all or none.
+    /// Stores files. One that another process has changed since it was read is left as it is: its own count and its own
+    /// checkpoint belong together, and the next count goes on from there.
     pub(super) fn save<'a>(&mut self, files: impl Iterator<Item = NewFile<'a>>) -> Result<(), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         {
             let mut insert = transaction.prepare(
-                "INSERT OR REPLACE INTO file (path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted) \
+                "INSERT OR IGNORE INTO file (path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?;
+            let mut update = transaction.prepare(
+                "UPDATE file SET session = ?2, agent = ?3, length = ?4, modified = ?5, device = ?6, inode = ?7, rules = ?8, \
+                 checkpoint = ?9, lines = ?10, counted = ?11 WHERE path = ?1 AND counted = ?12",
             )?;
             for file in files {
                 let stamp = Stamp::of(file.state);
-                insert.execute(params![
-                    path_bytes(file.path),
+                let checkpoint = file.position.checkpoint.to_string();
+                let (path, lines) = (path_bytes(file.path), file.position.lines.cast_signed());
+                let Stamp { length, modified, device, inode } = stamp;
+                let values = params![
+                    path,
                     file.session,
                     file.agent,
-                    stamp.length,
-                    stamp.modified,
-                    stamp.device,
-                    stamp.inode,
+                    length,
+                    modified,
+                    device,
+                    inode,
                     RULES,
-                    file.position.checkpoint.to_string(),
-                    file.position.lines.cast_signed(),
-                    file.counted,
-                ])?;
+                    checkpoint,
+                    lines,
+                    file.counted
+                ];
+                match file.before {
+                    Some(before) => update.execute(&[values, params![before]].concat()[..])?,
+                    None => insert.execute(values)?,
+                };
             }
         }
         Ok(transaction.commit()?)
     }
 
-    /// Removes files, and replaces what is counted of others, all or none.
+    /// Removes files, and replaces what is counted of others, in one transaction. Returns how many; those that another process has
+    /// changed since they were read are left as they are.
     pub(super) fn forget(
         &mut self,
-        gone: &[&Path],
-        changed: &[(&Path, FileCount)],
-    ) -> Result<(), StoreError> {
+        gone: &[&StoredFile],
+        changed: &[(&StoredFile, FileCount)],
+    ) -> Result<usize, StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for path in gone {
-            transaction.execute("DELETE FROM file WHERE path = ?1", params![path_bytes(path)])?;
+        let mut done = 0;
+        for file in gone {
+            let row = params![path_bytes(&file.path), file.counted];
+            done += transaction.execute("DELETE FROM file WHERE path = ?1 AND counted = ?2", row)?;
         }
-        for (path, count) in changed {
-            let counted = count.encode();
-            transaction.execute(
-                "UPDATE file SET counted = ?2 WHERE path = ?1",
-                params![path_bytes(path), counted],
-            )?;
+        for (file, count) in changed {
+            let row = params![path_bytes(&file.path), file.counted, count.encode()];
+            let update = "UPDATE file SET counted = ?3 WHERE path = ?1 AND counted = ?2";
+            done += transaction.execute(update, row)?;
         }
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok(done)
     }
 }
 
@@ -190,9 +206,15 @@ impl StoredFile {
         FileCount::decode(&self.counted)
     }
 
-    /// Returns what was counted and where to read on. If the rules have changed, that is the start of the file.
+    /// Returns the bytes of what was counted.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.counted
+    }
+
+    /// Returns what was counted and where to read on. If the rules have changed, or what was counted cannot be read, that is the start of
+    /// the file.
     pub(super) fn progress(&self) -> FileProgress {
-        let count = self.count().unwrap_or_default();
+        let Ok(count) = self.count() else { return FileProgress::default() };
         match Checkpoint::parse(&self.checkpoint).filter(|_| self.rules == RULES) {
             Some(checkpoint) => FileProgress {
                 count,

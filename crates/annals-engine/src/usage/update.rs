@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
-use annals_usage::{CountedFile, FileCount, Ledger};
+use annals_usage::{CountedFile, DecodeError, FileCount, Ledger};
 use rayon::prelude::*;
 
 use super::Usage;
@@ -63,16 +63,14 @@ pub(crate) fn forget(engine: &Engine) -> Result<usize, Error> {
     let (mut store, stored) = open(&path).map_err(failed)?;
     let stored: Vec<_> = stored.into_iter().filter(|file| is_inside(engine, &file.path)).collect();
     let (gone, present): (Vec<_>, Vec<_>) = stored.iter().partition(|file| is_gone(&file.path));
-    let changed: Vec<(&Path, FileCount)> = present
-        .iter()
+    let changed: Vec<(&StoredFile, FileCount)> = present
+        .into_iter()
         .filter_map(|file| {
             let mut count = file.count().ok()?;
-            (count.forget_left() > 0).then_some((&*file.path, count))
+            (count.forget_left() > 0).then_some((file, count))
         })
         .collect();
-    let gone: Vec<_> = gone.iter().map(|file| &*file.path).collect();
-    store.forget(&gone, &changed).map_err(failed)?;
-    Ok(gone.len() + changed.len())
+    store.forget(&gone, &changed).map_err(failed)
 }
 
 fn open(path: &Path) -> Result<(Store, Vec<StoredFile>), StoreError> {
@@ -117,6 +115,8 @@ struct New {
     state: FileState,
     position: FoldPosition,
     counted: Vec<u8>,
+    /// What was stored of it before.
+    before: Option<Vec<u8>>,
 }
 
 impl New {
@@ -128,6 +128,7 @@ impl New {
             state: &self.state,
             position: self.position,
             counted: &self.counted,
+            before: self.before.as_deref(),
         }
     }
 }
@@ -166,34 +167,34 @@ impl Work {
     fn run(self) -> Done {
         match self {
             Work::Stored { file, is_gone } => counted(file, is_gone),
-            Work::Read { found, stored } => read(found, stored),
+            Work::Read { found, stored } => read(found.path, found.session, found.agent, stored),
         }
     }
 }
 
-/// Returns what is stored of a transcript.
+fn with_count(file: StoredFile, count: FileCount, is_gone: bool) -> CountedFile {
+    let StoredFile { path, session, agent, .. } = file;
+    CountedFile { path, session, agent, is_gone, count }
+}
+
+/// Returns what counts of a transcript that has not changed, or is gone.
 fn counted(file: StoredFile, is_gone: bool) -> Done {
     match file.count() {
-        Ok(count) => {
-            let StoredFile { path, session, agent, .. } = file;
-            Done {
-                counted: Some(CountedFile { path, session, agent, is_gone, count }),
-                new: None,
-                error: None,
-            }
-        }
+        Ok(count) => Done { counted: Some(with_count(file, count, is_gone)), new: None, error: None },
+        // It is counted again from its start.
+        Err(_) if !is_gone => read(file.path.clone(), file.session.clone(), file.agent.clone(), Some(file)),
         Err(error) => {
-            let reason = format!("{}: {error}", file.path.display());
-            let error = Error::new(ErrorKind::UsageStore { path: file.path, reason });
+            let error = Error::new(ErrorKind::UsageStore { path: file.path, reason: error.to_string() });
             Done { counted: None, new: None, error: Some(error) }
         }
     }
 }
 
 /// Reads what is new in a transcript. If it cannot be read, what is stored of it counts.
-fn read(found: Found, stored: Option<StoredFile>) -> Done {
-    let Found { path, session, agent, .. } = found;
+fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: Option<StoredFile>) -> Done {
     let earlier = stored.as_ref().map_or_else(FileProgress::default, StoredFile::progress);
+    // What a newer version of annals has stored is left as it is.
+    let is_newer = stored.as_ref().is_some_and(|stored| stored.count() == Err(DecodeError::Newer));
     match read::update(&path, session.as_deref(), earlier) {
         Ok((FileProgress { count, position }, state)) => {
             let new = New {
@@ -203,13 +204,17 @@ fn read(found: Found, stored: Option<StoredFile>) -> Done {
                 state,
                 position,
                 counted: count.encode(),
+                before: stored.map(|stored| stored.bytes().to_vec()),
             };
             let counted = CountedFile { path, session, agent, is_gone: false, count };
-            Done { counted: Some(counted), new: Some(new), error: None }
+            Done { counted: Some(counted), new: Some(new).filter(|_| !is_newer), error: None }
         }
         Err(error) => {
             let error = Some(Error::read(&path, error));
-            let before = stored.map(|stored| counted(stored, false)).and_then(|done| done.counted);
+            let before = stored.and_then(|stored| {
+                let count = stored.count().ok()?;
+                Some(with_count(stored, count, false))
+            });
             Done { counted: before, new: None, error }
         }
     }

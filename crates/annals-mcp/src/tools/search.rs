@@ -18,6 +18,9 @@ const PER_SESSION: usize = 3;
 const SNIPPET: (usize, usize) = (240, 1200);
 /// The longest time that a search takes, with the update of the index before it.
 const LONGEST_MS: u64 = 20_000;
+/// Leaves out the calls of this tool and their output, under the name that `annals mcp install` gives it. Claude Code may record a call
+/// before it is answered, so every search would find itself first.
+const NO_OWN_CALLS: &str = "-tool:mcp__annals__search_sessions";
 /// What stands around the hits of an answer.
 const KEPT: usize = 2_500;
 /// The most notes, and the longest.
@@ -148,7 +151,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Found, 
 fn params(arguments: Arguments) -> Result<SearchParams, Refusal> {
     let limit = limit(arguments.limit, SESSIONS.0, SESSIONS.1)?;
     Ok(SearchParams {
-        query: arguments.query,
+        query: query(&arguments),
         matching: arguments.r#match.map(|matching| match matching {
             Match::Words => SearchMatch::Words,
             Match::Fixed => SearchMatch::Fixed,
@@ -186,6 +189,17 @@ fn params(arguments: Arguments) -> Result<SearchParams, Refusal> {
         max_time_ms: Some(LONGEST_MS),
         ..SearchParams::default()
     })
+}
+
+/// Returns the query, without the calls of this tool unless a tool is asked for. Only a query of words has filters.
+fn query(arguments: &Arguments) -> String {
+    let query = &arguments.query;
+    let has_words = matches!(arguments.r#match, None | Some(Match::Words)) && !query.trim().is_empty();
+    if has_words && arguments.tool.is_none() && !query.contains("tool:") {
+        // In front, because a quotation mark that is not closed holds to the end.
+        return format!("{NO_OWN_CALLS} {query}");
+    }
+    query.clone()
 }
 
 /// Returns the hits that fit into an answer, and how many sessions they are of, at least 1. Sessions are whole, except for the first.

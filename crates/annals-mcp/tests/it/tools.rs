@@ -60,6 +60,19 @@ fn sessions_are_listed_and_found() {
 }
 
 #[test]
+fn a_search_does_not_find_itself() {
+    let input = json!({"query": "copper samovar"});
+    let session = tea()
+        .assistant("a8", |reply| reply.id("m8").tool("t8", "mcp__annals__search_sessions", input.clone()))
+        .assistant("a9", |reply| reply.id("m9").tool("t9", "WebSearch", input.clone()));
+    let client = Client::of(&session);
+    let found = |arguments: Value| texts(&client.get("search_sessions", &arguments), "hits", "uuid");
+    assert_eq!(found(json!({"query": "copper samovar"})), ["a9"]);
+    assert_eq!(found(json!({"query": "\"copper samovar"})), ["a9"]);
+    assert_eq!(found(json!({"query": "copper", "tool": "mcp__annals__search_sessions"})), ["a8"]);
+}
+
+#[test]
 fn the_outline_has_a_line_for_each_turn() {
     let client = Client::of(&tea());
     let outline = client.get("get_session", &json!({"session": TEA}));

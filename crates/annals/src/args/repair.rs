@@ -6,12 +6,7 @@ pub(super) const REPAIR_HELP: &str = "\
 A session is repaired by appending lines: corrected copies of entries, and then the last message once more. Claude Code takes the last of \
 several lines with the same uuid. The old bytes stay as they are, so that `--undo` can cut the file back.
 
-Without `--apply` nothing is changed: the plan is printed.
-
-Examples:
-  annals repair 50d5
-  annals repair 50d5 --apply
-  annals repair 50d5 --undo";
+Without `--apply` nothing is changed: the plan is printed.";
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]

@@ -35,7 +35,7 @@ pub(crate) struct Usage {
     /// List the responses behind the row with this key, each with its transcript and line
     #[arg(long, value_name = "KEY", conflicts_with_all = ["breakdown", "csv", "limit"], value_parser = text)]
     pub(crate) why: Option<String>,
-    /// Show at most N rows; the total has all of them
+    /// Show at most N rows, of days and other times the latest; the total has all of them
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
     /// The time zone of days, weeks and months, such as `Asia/Shanghai` or `UTC` [default: the local one]

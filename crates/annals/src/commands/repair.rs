@@ -28,7 +28,7 @@ pub(crate) fn run(engine: &Engine, args: &Repair, global: &Global) -> Result<Exi
     if global.json {
         output::json_line(&mut out, &to_wire::repair_result(&file, &plan, receipt.as_deref()))?;
     } else {
-        print(&mut out, &file, &plan, receipt.is_some())?;
+        print(&mut out, &file, &plan, receipt.is_some(), &chosen(&options))?;
     }
     out.flush()?;
     let is_whole =
@@ -59,7 +59,13 @@ fn undo(engine: &Engine, file: &TranscriptFile, args: &Repair, global: &Global) 
 }
 
 /// Prints what is changed, why, and what Claude Code restores before and after.
-fn print(out: &mut impl Write, file: &TranscriptFile, plan: &Plan, is_applied: bool) -> Result<(), Failure> {
+fn print(
+    out: &mut impl Write,
+    file: &TranscriptFile,
+    plan: &Plan,
+    is_applied: bool,
+    chosen: &str,
+) -> Result<(), Failure> {
     if plan.is_empty() {
         output::paragraph(
             out,
@@ -90,10 +96,17 @@ fn print(out: &mut impl Write, file: &TranscriptFile, plan: &Plan, is_applied: b
     } else if !plan.is_empty() {
         output::paragraph(
             out,
-            &format!("nothing was changed; `annals repair {} --apply` does it", name(file)),
+            &format!("nothing was changed; `annals repair {}{chosen} --apply` does it", name(file)),
         )?;
     }
     Ok(())
+}
+
+/// Returns the options of a plan as they are written behind the name of the session.
+fn chosen(options: &RepairOptions) -> String {
+    let branch = options.branch.as_ref().map(|branch| format!(" --branch {}", clean(branch)));
+    let strip = if options.strip_thinking { " --strip-thinking" } else { "" };
+    branch.unwrap_or_default() + strip
 }
 
 /// At most this many lines or branches are listed.

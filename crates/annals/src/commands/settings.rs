@@ -71,7 +71,7 @@ impl Change<'_> {
         let there = there.filter(|there| !there.trim_ascii().is_empty()).unwrap_or(b"{}\n");
         let changed = patch::set_in_document(there, self.keys, &self.value).map_err(|_| {
             let text = format!(
-                "{} is not a JSON object, or its \"{}\" is none; nothing was changed",
+                "{} is not valid JSON, or has something other than an object where \"{}\" belongs; nothing was changed",
                 self.path.display(),
                 self.keys[0]
             );
@@ -82,7 +82,7 @@ impl Change<'_> {
 
     /// Writes the value. Returns the path of the backup, if there was a file before.
     fn write(&self, disk: &dyn Disk) -> Result<Option<PathBuf>, Failure> {
-        let backup = with_suffix(&self.path);
+        let backup = free_backup(&self.path);
         let mut kept = Ok(None);
         // The file is read again under the lock: Claude Code may have changed it while the question was open.
         let updated = rewrite::update(disk, &self.path, |there| {
@@ -140,16 +140,20 @@ fn is_same_json(one: &[u8], other: &[u8]) -> bool {
 
 /// Keeps a copy, with the permissions of the file: settings may have secrets.
 fn back_up(disk: &dyn Disk, path: &Path, backup: &Path, content: &[u8]) -> io::Result<()> {
-    if backup.is_symlink() || backup.exists() {
-        disk.remove_file(backup)?;
-    }
     let mut copy = disk.create(backup, Some(path))?;
     AppendWriter(&mut *copy).write_all(content)?;
     copy.sync()
 }
 
-fn with_suffix(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(BACKUP);
-    path.with_file_name(name)
+/// Returns a path for a backup beside a file where nothing is yet: an earlier backup may be the only copy of what the user had.
+fn free_backup(path: &Path) -> PathBuf {
+    let named = |ending: &str| {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(BACKUP);
+        name.push(ending);
+        path.with_file_name(name)
+    };
+    let numbered = (2_u32..).map(|number| named(&format!("-{number}")));
+    let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
+    std::iter::once(named("")).chain(numbered).find(is_free).unwrap_or_else(|| named(""))
 }

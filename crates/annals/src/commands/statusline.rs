@@ -89,8 +89,11 @@ fn parts(input: &StatusInput, now: Timestamp) -> Vec<Part> {
     let model = input.model.as_deref().map(|model| Part::plain(1, clean(model).into_owned()));
     let cost = input.cost_usd.map(|cost| Part::plain(3, cost_text(cost, input)));
     let windows = [(4, "5 h", input.five_hour), (5, "7 d", input.seven_day)];
-    let windows =
-        windows.into_iter().filter_map(|(rank, name, window)| Some(window_part(rank, name, window?, now)));
+    // What was used of a window that has ended says nothing about the next one.
+    let is_open = |window: &PlanWindow| window.resets_at.is_none_or(|end| end > now.as_second());
+    let windows = windows
+        .into_iter()
+        .filter_map(|(rank, name, window)| Some(window_part(rank, name, window.filter(is_open)?, now)));
     let cache = input.cache.map(|cache| cache_part(cache, now));
     let parts: Vec<_> = [model, input.context.map(context_part), cost]
         .into_iter()
@@ -149,8 +152,11 @@ fn short_number(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..999_500 => format!("{}k", (number + 500) / 1000),
-        _ if (number + 50_000) % 1_000_000 < 100_000 => format!("{}M", (number + 50_000) / 1_000_000),
-        _ => format!("{}.{}M", (number + 50_000) / 1_000_000, (number + 50_000) % 1_000_000 / 100_000),
+        _ => {
+            let tenths = number.saturating_add(50_000) / 100_000;
+            let (whole, tenth) = (tenths / 10, tenths % 10);
+            if tenth == 0 { format!("{whole}M") } else { format!("{whole}.{tenth}M") }
+        }
     }
 }
 
@@ -216,6 +222,7 @@ mod tests {
         let numbers =
             [0, 999, 1_000, 84_449, 84_500, 200_000, 999_499, 999_500, 1_000_000, 1_250_000, 1_960_000];
         let texts = ["0", "999", "1k", "84k", "85k", "200k", "999k", "1M", "1M", "1.3M", "2M"];
+        assert_eq!(short_number(u64::MAX), "18446744073709.5M");
         assert_eq!(numbers.map(short_number), texts);
     }
 
@@ -233,6 +240,18 @@ mod tests {
         assert_eq!(shown(&json, whole.width() - 1), whole.strip_suffix(" · cache 2 min").unwrap());
         assert_eq!(shown(&json, 40), "天气 Opus · ▰▰▰▰▱▱▱▱▱▱ 42 % of 200k");
         assert_eq!(shown(&json, 1), "天气 Opus");
+    }
+
+    #[test]
+    fn a_window_that_has_ended_is_left_out() {
+        for (end, line) in
+            [(NOW, "$1.00 at API prices"), (NOW + 60, "$1.00 at API prices · 5 h 100 % until ")]
+        {
+            let json = format!(
+                r#"{{"cost":{{"total_cost_usd":1}},"rate_limits":{{"five_hour":{{"used_percentage":100,"resets_at":{end}}}}}}}"#
+            );
+            assert!(shown(&json, 80).starts_with(line) && shown(&json, 80).len() < line.len() + 6, "{json}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 mod print;
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -147,11 +147,11 @@ fn report(
     let limit = args.limit.unwrap_or(usize::MAX);
     let mut out = output::stdout_for(global.json);
     if global.json {
-        for row in report.rows.iter().take(limit) {
+        for row in report.shown(options.by, limit) {
             output::json_line(&mut out, &to_wire::usage_row(row, options.now))?;
         }
     } else if args.csv {
-        print::csv(&mut out, &report, limit)?;
+        print::csv(&mut out, report.shown(options.by, limit))?;
     } else {
         print::report(&mut out, &report, options, limit, args.breakdown)?;
     }
@@ -214,9 +214,13 @@ fn forget(engine: &Engine, args: &UsageForget, global: &Global) -> Result<ExitCo
         "{} that no transcript has any more",
         output::count(usize::try_from(replies).unwrap_or(usize::MAX), "response")
     );
-    if !args.yes && !output::ask(&format!("forget {what}? This cannot be undone."))? {
-        output::note("nothing was forgotten");
-        return Ok(ExitCode::SUCCESS);
+    if !args.yes {
+        if !io::stdin().is_terminal() {
+            return Err(Failure::usage("nothing was forgotten", "`--yes` forgets it without asking"));
+        }
+        if !output::ask(&format!("forget {what}? This cannot be undone."))? {
+            return Err(Failure::declined());
+        }
     }
     engine.forget_usage()?;
     output::note(&format!("forgot {what}"));

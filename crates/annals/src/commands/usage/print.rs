@@ -47,7 +47,7 @@ pub(super) fn report(
     ];
     let mut table = Table::new(&[&[&*title], project, &columns].concat());
     let most = report.rows.iter().map(weight).max().unwrap_or(0);
-    for row in report.rows.iter().take(limit) {
+    for row in report.shown(options.by, limit) {
         let project = has_project.then(|| row.project.as_deref().unwrap_or_default());
         add_cells(&mut table, &name(row, options), project, &row.cells, &bar(weight(row), most));
         if breakdown {
@@ -228,9 +228,9 @@ fn window_note(row: &ReportRow) -> Option<String> {
 const CSV: &str = "key,inputTokens,outputTokens,cacheCreationTokens,cacheCreation1hTokens,cacheReadTokens,totalTokens,costUsd,costKind,replies,unfinishedReplies,unpricedModels";
 
 /// Prints comma-separated values.
-pub(super) fn csv(out: &mut impl Write, report: &Report, limit: usize) -> Result<(), Failure> {
+pub(super) fn csv(out: &mut impl Write, rows: &[ReportRow]) -> Result<(), Failure> {
     writeln!(out, "{CSV}")?;
-    for row in report.rows.iter().take(limit) {
+    for row in rows {
         let wire = annals_api::to_wire::usage_row(row, 0);
         let sums = &wire.sums;
         let fields = [
