@@ -219,3 +219,50 @@ fn some_files_are_counted_without_a_store() {
     assert_eq!((total(&usage), usage.errors.len()), ((1, 5, 0), 1));
     assert!(!world.engine().home().usage_store().exists());
 }
+
+fn store_of(world: &World) -> store::Store {
+    store::Store::open(&world.engine().home().usage_store()).unwrap()
+}
+
+#[test]
+fn what_another_process_stored_meanwhile_is_neither_forgotten_nor_replaced() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7)]);
+    world.total();
+    // The file is rewritten, so that one response is kept that it no longer has.
+    world.write(&main_of(ONE), &[reply(ONE, "2", 7)]);
+    assert_eq!(world.total(), (2, 12, 1));
+    let mut slow = store_of(&world);
+    let read = slow.files().unwrap();
+    let mut forgotten = read[0].count().unwrap();
+    assert_eq!(forgotten.forget_left(), 1);
+    // Another process counts what was appended before the slow one writes.
+    world.write(&main_of(ONE), &[reply(ONE, "2", 7), reply(ONE, "3", 9)]);
+    assert_eq!(world.total(), (3, 21, 1));
+    assert_eq!(slow.forget(&[], &[(&read[0], forgotten)]).unwrap(), 0);
+    assert_eq!(world.total(), (3, 21, 1));
+    assert_eq!(forget(&world.engine()).unwrap(), 1);
+    assert_eq!(world.total(), (2, 16, 0));
+}
+
+#[test]
+fn what_cannot_be_decoded_is_counted_again_while_its_transcript_is_there() {
+    for damage in ["x'ff00ff'", "x''", "substr(counted, 1, 3)"] {
+        let world = World::new();
+        world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7)]);
+        assert_eq!(world.total(), (2, 12, 0));
+        let connection = rusqlite::Connection::open(world.engine().home().usage_store()).unwrap();
+        assert_eq!(connection.execute(&format!("UPDATE file SET counted = {damage}"), []).unwrap(), 1);
+        assert_eq!(world.total(), (2, 12, 0), "{damage}");
+        world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7), reply(ONE, "3", 9)]);
+        assert_eq!(world.total(), (3, 21, 0), "{damage}");
+    }
+}
+
+#[test]
+fn copies_that_a_repair_renamed_are_the_same_response() {
+    let world = World::new();
+    let copy = reply(ONE, "1", 5).replace("\"m1\"", "\"m1_copy\"").replace("\"u1\"", "\"u9\"");
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5), copy]);
+    assert_eq!(world.total(), (1, 5, 0));
+}

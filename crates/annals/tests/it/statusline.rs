@@ -107,3 +107,16 @@ fn another_status_line_is_replaced_only_after_it_was_said() {
     assert_eq!(annals(&home, &["statusline", "install", "--yes"]).code, Some(0));
     assert_ne!(settings(&home)["statusLine"]["command"], "mine");
 }
+
+#[test]
+fn a_second_change_keeps_the_backup_of_the_first() {
+    let home = small_home();
+    let mine = r#"{"statusLine": {"type": "command", "command": "mine"}}"#;
+    home.write(SETTINGS, mine);
+    assert_eq!(annals(&home, &["statusline", "install", "--yes"]).code, Some(0));
+    home.write("other/projects/.keep", "");
+    assert_eq!(annals(&home, &["statusline", "install", "--yes", "--root", "other"]).code, Some(0));
+    let backup = |name: &str| fs::read_to_string(home.path().join(".claude").join(name)).unwrap();
+    assert_eq!(backup("settings.json.annals-backup"), mine);
+    assert!(backup("settings.json.annals-backup-2").contains("statusline"));
+}
