@@ -17,6 +17,8 @@ mod wanted;
 use std::io::{self, SeekFrom};
 use std::path::PathBuf;
 
+use annals_transcript::json::{Value, quote};
+use annals_transcript::patch;
 use annals_transcript::write::fs::Handle;
 use annals_transcript::write::{self, new_id, rewrite};
 
@@ -83,7 +85,8 @@ pub(crate) fn repair(
     let receipt = Receipt::of(file, &bytes, &plan);
     let path = receipt.write(engine)?;
     if let Err(error) = write::append_lines(&mut *transcript, &file.path, plan.appended.trim_ascii_start()) {
-        // Half a repair may be worse than none. If it cannot be taken back, the receipt stays, so that `--undo` can do it later.
+        // Half a repair may be worse than none. If it cannot be taken back, the receipt stays: with it, `--undo` writes the file as it was
+        // as a new session.
         if cut_back(&mut *transcript, &bytes, &plan).is_ok_and(|is_cut| is_cut) {
             let _ = engine.disk().remove_file(&path);
         }
@@ -125,6 +128,13 @@ fn cut_back(transcript: &mut dyn Handle, before: &[u8], plan: &Plan) -> io::Resu
     if !plan.appended.starts_with(added) && !plan.appended.trim_ascii_start().starts_with(added) {
         return Ok(false);
     }
+    if added.is_empty() {
+        return Ok(true);
+    }
+    // Claude Code takes no lock, and may have appended since the file was read.
+    if transcript.state()?.length != now.len() as u64 {
+        return Ok(false);
+    }
     transcript.truncate(before.len() as u64)?;
     transcript.sync()?;
     Ok(true)
@@ -136,23 +146,19 @@ fn fork_of(engine: &Engine, file: &TranscriptFile, old: &[u8]) -> Result<Undone,
     let id = new_id();
     let path = file.path.with_file_name(format!("{id}.jsonl"));
     let own = file.session.clone().unwrap_or_default();
-    let member = |id: &str| format!("\"sessionId\":\"{id}\"");
-    let bytes = replaced(old, member(&own).as_bytes(), member(&id).as_bytes());
+    let lines = old.split_inclusive(|byte| *byte == b'\n');
+    let bytes: Vec<u8> = lines.flat_map(|line| with_session(line, &own, &id)).collect();
     rewrite::replace(&**engine.disk(), &path, |out| out.write_all(&bytes))?;
     Ok(Undone::Fork { session: id, path })
 }
 
-/// Returns bytes with every occurrence of some others replaced.
-fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut from = 0;
-    for at in memchr::memmem::find_iter(bytes, old) {
-        out.extend_from_slice(&bytes[from..at]);
-        out.extend_from_slice(new);
-        from = at + old.len();
+/// Returns a line with the id of the new session, if it names the old one.
+fn with_session(line: &[u8], old: &str, new: &str) -> Vec<u8> {
+    let named = Value::new(line.trim_ascii()).and_then(|entry| entry.text("sessionId"));
+    if named.is_none_or(|named| named != old) {
+        return line.to_vec();
     }
-    out.extend_from_slice(&bytes[from..]);
-    out
+    patch::set(line, "sessionId", &quote(new)).unwrap_or_else(|_| line.to_vec())
 }
 
 /// Fails for the transcripts of subagents: Claude Code does not resume them.

@@ -335,10 +335,17 @@ impl ReportRow {
 impl Report {
     /// Returns at most `limit` rows: the latest days, weeks, months or windows, and the first of all others.
     pub fn shown(&self, by: By, limit: usize) -> &[ReportRow] {
-        let left_out = self.rows.len().saturating_sub(limit);
+        if self.rows.len() <= limit {
+            return &self.rows;
+        }
         match by {
-            By::Day | By::Week | By::Month | By::Block => &self.rows[left_out..],
-            By::Session | By::Project | By::Branch | By::Model => &self.rows[..self.rows.len() - left_out],
+            By::Day | By::Week | By::Month | By::Block => {
+                // The row of responses without a time comes last.
+                let timed = self.rows.iter().take_while(|row| row.start.is_some()).count();
+                let end = if timed == 0 { self.rows.len() } else { timed };
+                &self.rows[end.saturating_sub(limit)..end]
+            }
+            By::Session | By::Project | By::Branch | By::Model => &self.rows[..limit],
         }
     }
 }

@@ -35,7 +35,8 @@ impl Api {
         cancelled.check()?;
         options.sessions = wanted(&usage.ledger, session, workspace.as_deref());
         let report = Report::new(&usage.ledger, &prices, &options);
-        let rows = report.rows.iter().take(limit).map(|row| to_wire::usage_row(row, options.now)).collect();
+        let rows =
+            report.shown(options.by, limit).iter().map(|row| to_wire::usage_row(row, options.now)).collect();
         let problems = usage.errors.iter().chain(&usage.store_error).map(ToString::to_string).collect();
         let total = to_wire::usage_total(&report, options.now);
         Ok(wire::UsageResult { rows, total, row_count: report.rows.len(), problems })

@@ -172,6 +172,11 @@ impl Work {
     }
 }
 
+/// Says that what is stored of a transcript cannot be read. Responses that only the store had are missing then.
+fn unreadable_count(transcript: &Path, reason: DecodeError) -> Error {
+    Error::new(ErrorKind::UsageStore { path: transcript.to_owned(), reason: reason.to_string() })
+}
+
 fn with_count(file: StoredFile, count: FileCount, is_gone: bool) -> CountedFile {
     let StoredFile { path, session, agent, .. } = file;
     CountedFile { path, session, agent, is_gone, count }
@@ -183,18 +188,15 @@ fn counted(file: StoredFile, is_gone: bool) -> Done {
         Ok(count) => Done { counted: Some(with_count(file, count, is_gone)), new: None, error: None },
         // It is counted again from its start.
         Err(_) if !is_gone => read(file.path.clone(), file.session.clone(), file.agent.clone(), Some(file)),
-        Err(error) => {
-            let error = Error::new(ErrorKind::UsageStore { path: file.path, reason: error.to_string() });
-            Done { counted: None, new: None, error: Some(error) }
-        }
+        Err(error) => Done { counted: None, new: None, error: Some(unreadable_count(&file.path, error)) },
     }
 }
 
 /// Reads what is new in a transcript. If it cannot be read, what is stored of it counts.
 fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: Option<StoredFile>) -> Done {
     let earlier = stored.as_ref().map_or_else(FileProgress::default, StoredFile::progress);
-    // What a newer version of annals has stored is left as it is.
-    let is_newer = stored.as_ref().is_some_and(|stored| stored.count() == Err(DecodeError::Newer));
+    let undecodable = stored.as_ref().and_then(|stored| stored.count().err());
+    let error = undecodable.map(|reason| unreadable_count(&path, reason));
     match read::update(&path, session.as_deref(), earlier) {
         Ok((FileProgress { count, position }, state)) => {
             let new = New {
@@ -207,7 +209,9 @@ fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: O
                 before: stored.map(|stored| stored.bytes().to_vec()),
             };
             let counted = CountedFile { path, session, agent, is_gone: false, count };
-            Done { counted: Some(counted), new: Some(new).filter(|_| !is_newer), error: None }
+            // What a newer version of annals has stored is left as it is.
+            let new = Some(new).filter(|_| undecodable != Some(DecodeError::Newer));
+            Done { counted: Some(counted), new, error }
         }
         Err(error) => {
             let error = Some(Error::read(&path, error));

@@ -456,7 +456,7 @@ fn repairing_survives_any_fault_and_is_finished_by_repairing_again() {
         assert!(text.starts_with(&before), "{context}: earlier lines are intact");
         if result.is_err() && text != before {
             let receipts = fs::read_dir(real(folder).home().path().join("repairs")).unwrap();
-            assert_eq!(receipts.count(), 1, "{context}: half a repair can be undone");
+            assert_eq!(receipts.count(), 1, "{context}: half a repair has its receipt");
         }
         assert_eq!(repair(sound(), folder), Ok(0), "{context}: it is finished");
         let text = fs::read_to_string(transcript(folder, SESSION)).unwrap();

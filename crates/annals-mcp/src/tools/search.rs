@@ -194,8 +194,10 @@ fn params(arguments: Arguments) -> Result<SearchParams, Refusal> {
 /// Returns the query, without the calls of this tool unless a tool is asked for. Only a query of words has filters.
 fn query(arguments: &Arguments) -> String {
     let query = &arguments.query;
-    let has_words = matches!(arguments.r#match, None | Some(Match::Words)) && !query.trim().is_empty();
-    if has_words && arguments.tool.is_none() && !query.contains("tool:") {
+    let has_words =
+        matches!(arguments.r#match, None | Some(Match::Words)) && query.contains(char::is_alphanumeric);
+    // A filter holds for all of a query, which the answer says where the query has alternatives.
+    if has_words && arguments.tool.is_none() && !query.contains("tool:") && !query.contains(" OR ") {
         // In front, because a quotation mark that is not closed holds to the end.
         return format!("{NO_OWN_CALLS} {query}");
     }

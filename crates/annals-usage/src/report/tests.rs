@@ -186,3 +186,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_limit_shows_the_latest_days_and_the_first_of_others() {
+    let lines = [
+        line("a", "claude-opus-4-8", DAY),
+        line("b", "claude-sonnet-4-6", 2 * DAY),
+        line("c", "claude-haiku-4-5", 3 * DAY),
+        line("d", "claude-opus-4-8", crate::NO_TIME),
+    ];
+    let ledger = Ledger::build(vec![file("s", &lines)]);
+    let shown = |by: By, limit: usize| {
+        let report = report(&ledger, &ReportOptions { by, ..ReportOptions::default() });
+        report.shown(by, limit).iter().map(|row| row.key.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(By::Day, 2), ["1970-01-03", "1970-01-04"], "the row without a time is not the latest");
+    assert_eq!(shown(By::Day, 4).len(), 4);
+    assert_eq!(shown(By::Model, 1), ["claude-opus-4-8"]);
+}

@@ -82,14 +82,15 @@ impl Change<'_> {
 
     /// Writes the value. Returns the path of the backup, if there was a file before.
     fn write(&self, disk: &dyn Disk) -> Result<Option<PathBuf>, Failure> {
-        let backup = free_backup(&self.path);
         let mut kept = Ok(None);
         // The file is read again under the lock: Claude Code may have changed it while the question was open.
         let updated = rewrite::update(disk, &self.path, |there| {
             kept = self.applied_to(there).and_then(|changed| match (changed, there) {
                 (Some(changed), Some(there)) => {
+                    // Under the lock, so that no two processes take the same one.
+                    let backup = free_backup(&self.path);
                     back_up(disk, &self.path, &backup, there).map_err(|error| self.cannot_write(&error))?;
-                    Ok(Some((changed, Some(backup.clone()))))
+                    Ok(Some((changed, Some(backup))))
                 }
                 (changed, _) => Ok(changed.map(|changed| (changed, None))),
             });
