@@ -14,7 +14,7 @@ use memchr::{memchr2, memmem};
 use crate::boundary::whole_json_escapes;
 use crate::cut::may_be_cut;
 use crate::masker::Masker;
-use crate::prefilter::Seen;
+use crate::prefilter::{CutText, Seen};
 use crate::rule::{Candidate, Form};
 use crate::{entropy, mark};
 
@@ -78,7 +78,7 @@ impl Masker {
         (found, seen): (Vec<Candidate>, Seen),
         items: Items,
     ) -> MaskedJson<'t> {
-        if found.is_empty() && !seen.hidden {
+        if found.is_empty() && !seen.hidden && !seen.cuts.iter().any(|cut| self.is_cut_in_secret(json, cut)) {
             return MaskedJson { json: Cow::Borrowed(json), count: 0 };
         }
         if form_of(json) == Form::Text {
@@ -100,6 +100,12 @@ impl Masker {
         MaskedJson { json: apply(json, edits), count }
     }
 
+    /// Returns whether a text may have been cut inside a secret.
+    fn is_cut_in_secret(&self, json: &[u8], cut: &CutText) -> bool {
+        let text = std::str::from_utf8(&json[cut.range.clone()]);
+        text.is_ok_and(|text| self.secret_at_cut(text, cut.longest).is_some())
+    }
+
     /// Does the same as [`Masker::scan`] in bytes that may not be UTF-8.
     fn scan_bytes(&self, bytes: &[u8]) -> (Vec<Candidate>, Seen) {
         if let Ok(text) = std::str::from_utf8(bytes) {
@@ -116,7 +122,7 @@ impl Masker {
                 secret: moved(secret.secret),
                 rule: secret.rule,
             }));
-            seen.join(seen_here);
+            seen.join(seen_here, offset);
             offset += chunk.valid().len() + chunk.invalid().len();
         }
         (found, seen)
@@ -346,11 +352,11 @@ impl Rewrite<'_> {
         let state = array.map_or(PrivateKey::Outside, |array| array.private_key);
         let is_near_key = self.open_key.is_some_and(|begin| range.start - begin <= LONGEST_KEY);
         let is_masked = match state {
-            PrivateKey::Outside => is_near_key && line.len() <= LONGEST_KEY_LINE && looks_random(line),
+            PrivateKey::Outside => is_near_key && self.may_be_key_line(line),
             PrivateKey::Whole => !is_blank(line),
             PrivateKey::WithoutEnd => looks_like_key(line),
         };
-        match key_at_end(line) {
+        match self.key_at_end(line) {
             Some(KeyLine::First) => self.open_key = Some(range.end),
             Some(KeyLine::Last) => self.open_key = None,
             None => {}
@@ -374,9 +380,29 @@ impl Rewrite<'_> {
         masked.end
     }
 
+    /// Returns whether a string near a private key may be one of its lines. A string with a mark is none: it may have been too
+    /// long before it was masked.
+    fn may_be_key_line(&self, line: &[u8]) -> bool {
+        line.len() <= LONGEST_KEY_LINE
+            && looks_random(line)
+            && mark::marks(line, &self.masker.rules).is_empty()
+    }
+
+    /// Returns which line of a key a string has last; `None` if it has neither the first nor the last one. A mark may
+    /// have replaced the last line, so it counts as one: masking masked JSON must not find more.
+    fn key_at_end(&self, line: &[u8]) -> Option<KeyLine> {
+        let is_end = |text: &[u8]| ends_key(text) || !mark::marks(text, &self.masker.rules).is_empty();
+        let begins = KEY_BEGINS.iter().filter_map(|begin| memmem::rfind(line, begin));
+        let Some(begin) = begins.max() else { return is_end(line).then_some(KeyLine::Last) };
+        let behind = &line[begin..];
+        let is_private = !behind.starts_with(KEY_FIRST) || memmem::find(behind, KEY_LINE).is_some();
+        let is_open = is_private && !is_end(behind);
+        Some(if is_open { KeyLine::First } else { KeyLine::Last })
+    }
+
     /// Returns whether the string behind this one is a line of a private key.
     fn private_key_behind(&mut self, range: &Range<usize>, state: PrivateKey) -> PrivateKey {
-        match key_at_end(&self.json[range.clone()]) {
+        match self.key_at_end(&self.json[range.clone()]) {
             None => state,
             Some(KeyLine::Last) => PrivateKey::Outside,
             Some(KeyLine::First) if self.has_end_of_key(range.end + 1) => PrivateKey::Whole,
@@ -504,10 +530,12 @@ impl Rewrite<'_> {
     }
 }
 
-/// Returns whether JSON goes on with a string that may have been cut after so many characters.
-pub(crate) fn may_begin_cut_text(json: &[u8], longest: usize) -> bool {
-    let [b'"', text @ ..] = json.trim_ascii_start() else { return false };
-    may_be_cut(&text[..end_of_string(text, 0)], longest)
+/// Returns where the text stands with which JSON goes on at an offset, if it may have been cut after so many characters.
+pub(crate) fn cut_text_at(json: &[u8], at: usize, longest: usize) -> Option<Range<usize>> {
+    let [b'"', text @ ..] = json[at..].trim_ascii_start() else { return None };
+    let start = json.len() - text.len();
+    let range = start..end_of_string(json, start);
+    may_be_cut(&json[range.clone()], longest).then_some(range)
 }
 
 /// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
@@ -533,16 +561,6 @@ enum KeyLine {
     First,
     /// The last line, or a line of something else: what follows belongs to no key.
     Last,
-}
-
-/// Returns which line of a key a string has last; `None` if it has neither the first nor the last one.
-fn key_at_end(line: &[u8]) -> Option<KeyLine> {
-    let begins = KEY_BEGINS.iter().filter_map(|begin| memmem::rfind(line, begin));
-    let Some(begin) = begins.max() else { return ends_key(line).then_some(KeyLine::Last) };
-    let behind = &line[begin..];
-    let is_private = !behind.starts_with(KEY_FIRST) || memmem::find(behind, KEY_LINE).is_some();
-    let is_open = is_private && !ends_key(behind);
-    Some(if is_open { KeyLine::First } else { KeyLine::Last })
 }
 
 fn ends_key(text: &[u8]) -> bool {

@@ -8,6 +8,7 @@
 //! session and ends.
 
 use std::iter;
+use std::ops::Range;
 
 use crate::json::{self, JsonForm};
 use crate::mark;
@@ -63,7 +64,7 @@ enum Meaning {
     Mark,
     /// See [`Seen::hidden`].
     Hidden,
-    /// The key of a text that may have been cut after this many characters: see [`Seen::hidden`] if it was.
+    /// The key of a text that may have been cut after this many characters: see [`Seen::cuts`] if it was.
     CutKey(usize),
 }
 
@@ -85,24 +86,37 @@ pub(crate) struct Hit {
     pub(crate) rule: usize,
 }
 
+/// A text in JSON that may have been cut after this many characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CutText {
+    pub(crate) range: Range<usize>,
+    pub(crate) longest: usize,
+}
+
 /// What a text has somewhere.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// An escape such as `\u0068`, which may stand for a letter of a keyword or of a secret.
     pub(crate) escape: bool,
     /// The beginning of a mark.
     pub(crate) mark: bool,
-    /// The beginning of something in JSON that rules do not see: the lines of a private key in strings of their own,
-    /// text that is not UTF-8, in base64, or a text that may have been cut.
+    /// The beginning of something in JSON that rules do not see: the lines of a private key in strings of their own, or
+    /// text that is not UTF-8, in base64.
     pub(crate) hidden: bool,
+    /// Texts that may have been cut, so that a secret at their end is not seen by the rules.
+    pub(crate) cuts: Vec<CutText>,
 }
 
 impl Seen {
-    /// Adds what was seen in another part of the same text.
-    pub(crate) fn join(&mut self, other: Self) {
+    /// Adds what was seen in the part of the same text that begins at an offset.
+    pub(crate) fn join(&mut self, other: Self, offset: usize) {
         self.escape |= other.escape;
         self.mark |= other.mark;
         self.hidden |= other.hidden;
+        self.cuts.extend(other.cuts.into_iter().map(|CutText { range, longest }| CutText {
+            range: range.start + offset..range.end + offset,
+            longest,
+        }));
     }
 }
 
@@ -187,10 +201,9 @@ impl Prefilter {
         seen: &mut Seen,
         report: &mut impl FnMut(Hit),
     ) {
-        let text = &text[offset..];
         let bucket = usize::from(hash >> 8);
         for keyword in &self.keywords[self.buckets[bucket]..self.buckets[bucket + 1]] {
-            if keyword.hash != hash || !keyword.starts(text) {
+            if keyword.hash != hash || !keyword.starts(&text[offset..]) {
                 continue;
             }
             match keyword.meaning {
@@ -199,7 +212,8 @@ impl Prefilter {
                 Meaning::Mark => seen.mark = true,
                 Meaning::Hidden => seen.hidden = true,
                 Meaning::CutKey(longest) => {
-                    seen.hidden |= json::may_begin_cut_text(&text[keyword.text.len()..], longest);
+                    let range = json::cut_text_at(text, offset + keyword.text.len(), longest);
+                    seen.cuts.extend(range.map(|range| CutText { range, longest }));
                 }
             }
         }
@@ -357,8 +371,7 @@ mod tests {
 
     #[test]
     fn what_rules_do_not_see_is_seen_at_every_offset() {
-        let form = JsonForm { cut: &[("title", 8)], ..JsonForm::default() };
-        let prefilter = Prefilter::new(&rules::built_in(), &form);
+        let prefilter = Prefilter::new(&rules::built_in(), &JsonForm::default());
         for (sign, escape, hidden) in [
             ("", false, false),
             (r"\u00", true, false),
@@ -366,18 +379,34 @@ mod tests {
             ("-----BEGIN ", false, true),
             ("Private-Lines:", false, true),
             (r#"{"bytes":""#, false, true),
-            (r#""title":"a…""#, false, true),
-            (r#""title": "abcdefgh""#, false, true),
-            (r#""title":"\"abcdef""#, false, true),
-            (r#""title":"abcdefg""#, false, false),
-            (r#""title":"茶茶茶""#, false, false),
-            (r#""title":null"#, false, false),
-            (r#""titles":"abcdefgh""#, false, false),
         ] {
             for before in 0..2 * CHUNK {
                 let text = format!("{}{sign} and much more text", " ".repeat(before));
                 let seen = prefilter.for_each_hit(text.as_bytes(), |_| ());
-                assert_eq!(seen, Seen { escape, hidden, mark: sign.starts_with("[masked") }, "{text}");
+                let mark = sign.starts_with("[masked");
+                assert_eq!(seen, Seen { escape, hidden, mark, cuts: Vec::new() }, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_that_may_have_been_cut_are_seen_at_every_offset() {
+        let form = JsonForm { cut: &[("title", 8)], ..JsonForm::default() };
+        let prefilter = Prefilter::new(&rules::built_in(), &form);
+        for (json, cut) in [
+            (r#""title":"a…""#, Some("a…")),
+            (r#""title": "abcdefgh""#, Some("abcdefgh")),
+            (r#""title":"\"abcdef""#, Some(r#"\"abcdef"#)),
+            (r#""title":"abcdefg""#, None),
+            (r#""title":"茶茶茶""#, None),
+            (r#""title":null"#, None),
+            (r#""titles":"abcdefgh""#, None),
+        ] {
+            for before in 0..2 * CHUNK {
+                let text = format!("{}{json} and much more text", " ".repeat(before));
+                let seen = prefilter.for_each_hit(text.as_bytes(), |_| ());
+                let found: Vec<_> = seen.cuts.iter().map(|cut| &text[cut.range.clone()]).collect();
+                assert_eq!(found, Vec::from_iter(cut), "{text}");
             }
         }
     }

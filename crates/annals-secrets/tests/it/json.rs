@@ -34,6 +34,24 @@ fn values_are_masked_by_their_form_and_by_their_names() {
 }
 
 #[test]
+fn marks_near_a_private_key_do_not_make_later_strings_lines_of_it() {
+    for json in [
+        // The string was too long for a line of a key before it was masked.
+        r#"{"":["Private-Lines: 1"],"a":["<alnum:30>Authorization: Bearer <alnum:110>"]}"#,
+        // What was masked contained the last line of the key.
+        r#"{"a":["Private-Lines: 1"],"b":["--token Private-MAC:Y3Q"],"c":["<alnum:40>"]}"#,
+        r#"{"a":["-----BEGIN RSA PRIVATE KEY-----<alnum:40>Private-MAC:"],"b":["<alnum:40>"]}"#,
+        r#"{"a":["-----BEGIN RSA PRIVATE KEY-----<alnum:40>Private-MAC:","<alnum:40>"]}"#,
+    ] {
+        let sample = fill(json, &mut Rng::with_seed(7)).text;
+        let once = masker().mask_json(&sample, Items::Whole);
+        assert_eq!(once.count, 1, "{sample}");
+        let twice = masker().mask_json_bytes(&once.json, Items::Whole);
+        assert_eq!(twice.count, 0, "{}", String::from_utf8_lossy(&twice.json));
+    }
+}
+
+#[test]
 fn ids_and_paths_are_kept_except_where_anybody_may_have_made_them() {
     let kept = fill(r#"{"id":"ghp_<alnum:36>","path":"/a/ghp_<alnum:36>"}"#, &mut Rng::with_seed(7)).text;
     let masked = masker().mask_json(&kept, Items::Whole);
