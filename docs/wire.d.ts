@@ -243,6 +243,14 @@ export interface ChatToolCall {
 /** Whether a call has ended, and how. */
 export type ChatToolStatus = "completed" | "failed" | "pending";
 
+/** Result of `history/check`. */
+export interface CheckResult {
+  /** What is wrong with the session, in the order of its lines, at most 10,000. */
+  findings: Array<Problem>;
+  /** How many there are. */
+  total: number;
+}
+
 /** What Claude Code itself counted for sessions. It includes calls that no transcript has, and is never added to other figures. */
 export interface ClientUsage {
   /** What they cost by it, in US dollars. */
@@ -269,6 +277,92 @@ export interface Compaction {
   trigger: string | null;
 }
 
+/** What a compaction did. */
+export interface CompactionEffect {
+  /** The tokens after: as it records them, or else those of the next prompt. */
+  afterTokens: number | null;
+  /** The tokens before: as it records them, or else those of the last prompt. */
+  beforeTokens: number | null;
+  /** How long it took. */
+  durationMs: number | null;
+  /** The difference. */
+  savedTokens: number | null;
+  /** When. */
+  timestamp: string | null;
+  /** `auto` or `manual`. */
+  trigger: string | null;
+  /** The turn that it fell into. */
+  turn: number | null;
+  /** The uuid of its entry. */
+  uuid: string | null;
+}
+
+/** How tokens are estimated from text. */
+export interface ContextEstimate {
+  /** How far the estimates of these steps are from the recorded growth, as a percentage of all growth; null if nothing was measured. */
+  errorPercent: number | null;
+  /** How many steps from one reply to the next it was measured by; with 0 it is the usual one of the model. */
+  measuredSteps: number;
+  /** Tokens for each byte of text. */
+  tokensPerByte: number;
+}
+
+/** What a part of the context is. */
+export type ContextKind = "prompt" | "reply" | "thinking" | "tool_call" | "tool_result" | "attachment" | "system" | "summary" | "other";
+
+/** Parameters of `history/context`. */
+export interface ContextParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
+  /** The most turns to return, the last ones: 1000 by default, at most 10000. */
+  limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** A part of the context. */
+export interface ContextPart {
+  /** An estimate of its tokens. */
+  estimatedTokens: number;
+  /** What it is. */
+  kind: ContextKind;
+  /** The tool, or the type of the attachment. */
+  name?: string | null;
+}
+
+/**
+ * How full the context of a session was and what filled it: the result of `history/context`, and the object of
+ * `annals usage SESSION --context --json`.
+ */
+export interface ContextUse {
+  /** Compactions. */
+  compactions: Array<CompactionEffect>;
+  /** How estimates are made, and how wrong they are. */
+  estimate: ContextEstimate;
+  /** Which part of that window was full at the last reply, in percent. */
+  filledPercent: number | null;
+  /** The model of the last reply. */
+  model: string | null;
+  /** What filled it at the last reply, the most tokens first. These are estimates. */
+  parts: Array<ContextPart>;
+  /** The most tokens that were in the context. */
+  peakTokens: number | null;
+  /** What the estimates do not explain: the system prompt, the definitions of tools, and the error. Negative if the estimates are too high. */
+  restTokens: number | null;
+  /** The tokens in the context at the last reply, as that records them; null without replies. */
+  tokens: number | null;
+  /** How many such turns there are. */
+  turnCount: number;
+  /** Turns in which there was a reply. */
+  turns: Array<TurnContext>;
+  /** An estimate of the size of the context window, from the name of the model and the prompts. */
+  windowTokens: number | null;
+}
+
 /** A word of a query that no message has. */
 export interface Correction {
   /** Words that may be meant, the best first. */
@@ -283,6 +377,18 @@ export type CostKind = "recorded" | "calculated" | "mixed" | "unknown";
 /** Where costs come from. */
 export type CostMode = "auto" | "calculate" | "recorded";
 
+/** The work of a day. */
+export interface DayWork {
+  /** How long these turns were worked on. */
+  activeMs: number;
+  /** The day, `2026-11-18`. */
+  date: string;
+  /** Sessions in which a turn started. */
+  sessions: number;
+  /** Turns that started. */
+  turns: number;
+}
+
 /** Result of `history/delete`. */
 export interface DeleteResult {
   /** Whether the session existed; it is now in the trash. */
@@ -291,6 +397,42 @@ export interface DeleteResult {
 
 /** An entry: its uuid, or the number of its line from 1. */
 export type EntryRef = number | string;
+
+/** Calls that failed or were stopped, of a class. */
+export interface ErrorCount {
+  /** The class, such as `timeout` or `file_not_found`. */
+  class: string;
+  /** How many calls failed in this way. */
+  count: number;
+  /** Some of the most recent ones. */
+  examples: Array<ErrorExample>;
+  /** Errors of no known class by their first words, the most frequent first; only in the class `other`. */
+  signatures?: Array<ErrorSignature>;
+}
+
+/** A failed call. */
+export interface ErrorExample {
+  /** The subagent that made the call. */
+  agentId: string | null;
+  /** The session. */
+  session: string | null;
+  /** The first line of the error. */
+  text: string;
+  /** When. */
+  timestamp: string | null;
+  /** The tool. */
+  tool: string;
+  /** The entry that made the call. */
+  uuid: string | null;
+}
+
+/** Errors of no known class that begin with the same words. */
+export interface ErrorSignature {
+  /** How many calls failed in this way. */
+  count: number;
+  /** The first words. */
+  text: string;
+}
 
 /** A copy of a file as it was. */
 export interface FileBackup {
@@ -318,6 +460,18 @@ export interface FileVersion {
   time: string | null;
   /** The number that Claude Code gave to it. */
   version: number;
+}
+
+/** Edits of a file. */
+export interface FileWork {
+  /** Lines that were added. */
+  added: number;
+  /** Calls that changed it. */
+  edits: number;
+  /** Lines that were removed. */
+  removed: number;
+  /** Sessions that changed it. */
+  sessions: number;
 }
 
 /** Result of `history/files`. */
@@ -487,6 +641,68 @@ export interface Input {
 /** What an input is. */
 export type InputKind = "prompt" | "queued" | "command" | "bash" | "output" | "ide_selection" | "ide_opened_file" | "task_notification" | "compact_summary" | "skill" | "teammate" | "hook" | "tool_result" | "interrupt" | "injected" | "notice" | "context";
 
+/** What the work of many sessions was: the result of `history/insight` and the object of `annals insight --json`. */
+export interface Insight {
+  /** How long they were worked on: the time between their entries, without pauses of more than half an hour. */
+  activeMs: number;
+  /** Subagents that were started, by type. */
+  agents: Record<string, number>;
+  /** Turns by the branch that was checked out. */
+  branches: Record<string, number>;
+  /** Which part of all prompt tokens was read from the cache, in percent; null without prompts. */
+  cacheHitPercent: number | null;
+  /** Slash commands. */
+  commands: Record<string, number>;
+  /** By day, the earliest first. */
+  days: Array<DayWork>;
+  /** The version of the rules that give errors their classes. */
+  errorClassesVersion: number;
+  /** Calls that failed or were stopped by class, the most frequent first. */
+  errors: Array<ErrorCount>;
+  /** By file that was edited. */
+  files: Record<string, FileWork>;
+  /** How many turns started, by weekday from Monday and by hour: seven lists of 24 numbers. */
+  hours: Array<Array<number>>;
+  /** Calls by MCP server. */
+  mcpServers: Record<string, number>;
+  /** The same for each model. */
+  models: Record<string, UsageSums>;
+  /** What could not be read. */
+  problems: Array<string>;
+  /** How many rows of tables are left out because of the limit. */
+  rowsLeftOut: number;
+  /** Sessions with at least one turn or call. */
+  sessions: number;
+  /** Skills that the model used. */
+  skills: Record<string, number>;
+  /** The zone of days and hours. */
+  timezone: string;
+  /** By tool. */
+  tools: Record<string, ToolWork>;
+  /** Turns of sessions; those of subagents do not count. */
+  turns: number;
+  /** Tokens and costs, as `history/usage` counts them. */
+  usage: UsageSums;
+}
+
+/** Parameters of `history/insight`. */
+export interface InsightParams {
+  /** Only what happened at this time or later: RFC 3339, or a day in the time zone. */
+  dateFrom?: string | null;
+  /** Only what happened before this time: RFC 3339, or a day in the time zone, which is included. */
+  dateTo?: string | null;
+  /** The most rows of each table, those with the largest numbers: 1000 by default, at most 10000. */
+  limit?: number | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** Only this session and its subagents: its id, with or without the prefix `claude:`. */
+  sessionId?: string | null;
+  /** The time zone of days and hours, such as `Europe/Berlin`; by default UTC. */
+  timezone?: string | null;
+  /** Only sessions that began in this directory, or in one below it; an absolute path. */
+  workspacePath?: string | null;
+}
+
 /** What an item is. */
 export type ItemKind = "message" | "compaction" | "branch" | "gap" | "root" | "salvaged" | "meta" | "damage";
 
@@ -560,10 +776,36 @@ export interface LoadResult {
   teamMessages?: Array<TeamMessage>;
 }
 
+/** Parameters of `history/locate`: one of `uuid`, `line`, `turn` and `callId`. */
+export interface LocateParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
+  /** The id of a call. */
+  callId?: string | null;
+  /** The line of an entry, from 1. */
+  line?: number | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** The number of a turn. */
+  turn?: number | null;
+  /** The uuid of an entry. */
+  uuid?: string | null;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** Result of `history/locate`. */
+export interface LocateResult {
+  /** The `revision` that the row belongs to. */
+  revision: string;
+  /** The first row of the entry; of an entry with the result of a call, the row of the call. */
+  row: number;
+}
+
 /** Parameters of methods that take none. */
 export type NoParams = Record<string, never>;
 
-/** One session: parameters of `history/session` and `history/files`. */
+/** One session: parameters of `history/session`, `history/files` and `history/check`. */
 export interface OneSessionParams {
   /** Whether text is sent without masked secrets; refused unless the server allows it. */
   reveal?: boolean | null;
@@ -573,8 +815,69 @@ export interface OneSessionParams {
   workspacePath?: string | null;
 }
 
+/** Which rows are sent with their content. */
+export type OpenRows = boolean | Array<number>;
+
 /** What was done to a session: the name of the command. */
 export type Operation = "rename" | "tag" | "archive" | "unarchive" | "tombstone" | "hydrate" | "delete" | "restore";
+
+/** Parameters of `history/part`. */
+export interface PartParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
+  /** How many lines: 1000 by default, at most 5000. */
+  count?: number | null;
+  /** The first line, from 0. */
+  from?: number | null;
+  /** The part, as `more` and `image` name it. */
+  part?: number;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The `revision` of `history/skeleton`. */
+  revision?: string;
+  /** The row. */
+  row?: number;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** Result of `history/part`: lines, or an image. */
+export interface PartResult {
+  /** The bytes of an image, in base64. */
+  data?: string | null;
+  /** How many lines the part has. */
+  lines: number;
+  /** The media type of an image: PNG, JPEG, GIF or WebP. */
+  media?: string | null;
+  /** The first line that is not in this answer, if there is one. */
+  next?: number | null;
+  /** The content. */
+  nodes?: Array<ViewNode>;
+}
+
+/** Something wrong in a transcript: a line of `annals check --json`, and in the result of `history/check`. */
+export interface Problem {
+  /** What is lost because of it, in words. */
+  effect: string;
+  /** The command that helps; null if there is none. */
+  help: string | null;
+  /** The line, from 1; of several adjacent lines, the first. Null if the file as a whole, or a folder, has the problem. */
+  line: number | null;
+  /** How many adjacent lines are affected; 0 for a file or a folder. */
+  lines: number;
+  /** The transcript, or the folder that the problem is about. */
+  path: Text;
+  /** What is wrong, in words. */
+  problem: string;
+  /** Whether the file can be repaired without further loss. */
+  repairable: boolean;
+  /** The session, if the path of the file names it. */
+  session: string | null;
+  /** How much it matters. */
+  severity: Severity;
+}
 
 /** A project: a line of `annals projects --json`. */
 export interface Project {
@@ -718,6 +1021,32 @@ export interface RestoreParams {
 /** Who speaks. */
 export type Role = "user" | "assistant";
 
+/** Parameters of `history/rows`. */
+export interface RowsParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
+  /** How many rows: at most 200. */
+  count?: number;
+  /** The first row. */
+  from?: number;
+  /** Which rows are sent with their content, besides prompts and replies: all of them, or those with these numbers. */
+  open?: OpenRows | null;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The `revision` of `history/skeleton`. */
+  revision?: string;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** Result of `history/rows`. */
+export interface RowsResult {
+  /** The rows. There are fewer than were requested if they would be too many bytes; then ask again behind the last one. */
+  rows: Array<ViewRow>;
+}
+
 /** A part of a conversation. */
 export type SearchField = "prompt" | "reply" | "thinking" | "tool" | "input" | "output" | "title" | "summary" | "notification";
 
@@ -736,7 +1065,7 @@ export interface SearchHit {
   /** How many values were masked in it, because they look like secrets; absent if none was. */
   masked?: number;
   /** What matches in `snippet`: pairs of the first character and the one behind the last, counted in Unicode characters. */
-  matches: Array<Array<unknown>>;
+  matches: Array<[number, number]>;
   /** The working directory of the session, or else of the message. */
   projectPath: string | null;
   /** Who wrote it. */
@@ -926,6 +1255,48 @@ export interface SessionParams {
   workspacePath?: string | null;
 }
 
+/** How much a problem matters. */
+export type Severity = "info" | "warning" | "error";
+
+/** Parameters of `history/skeleton`. */
+export interface SkeletonParams {
+  /** Selects the transcript of one of the session's agents, by the `agentId` of `history/agents`. */
+  agentId?: string | null;
+  /** The first row to describe. It needs `revision`, and counts only if the rows of that revision are unchanged. */
+  from?: number | null;
+  /** The `revision` of an earlier answer. */
+  revision?: string | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** Result of `history/skeleton`: all rows of a session in a few bytes each. */
+export interface SkeletonResult {
+  /** The rows of calls that failed, were denied or interrupted; of all rows. */
+  failed: Array<number>;
+  /** The first row that `kinds` and `lines` describe. */
+  from: number;
+  /** What each row is: one letter each. */
+  kinds: string;
+  /** The rows that are not on the live conversation, as ranges: the first row, and the first one behind; of all rows. */
+  left: Array<[number, number]>;
+  /** About how many lines of text each row has when it is open. */
+  lines: Array<number>;
+  /** How many bytes of the file this covers: `offset` of `GET /events` and `history/watch`. */
+  offset: number;
+  /**
+   * Names these rows. Requests for rows contain it; they are answered as long as the session has the same rows, also if more were
+   * added behind them.
+   */
+  revision: string;
+  /** How many rows there are. */
+  total: number;
+  /** The row at which each turn begins, from turn 1 on; of all rows. */
+  turns: Array<number>;
+}
+
 /** What started a turn. */
 export type StartedBy = "prompt" | "queued" | "command" | "bash" | "ide_selection" | "ide_opened_file" | "task_notification" | "compact_summary" | "skill" | "teammate" | "hook" | "other";
 
@@ -1078,6 +1449,8 @@ export interface ToolCall {
   agentId: string | null;
   /** The time from the call to its result. */
   durationMs: number | null;
+  /** The first line of the error, if it failed or was stopped. */
+  error?: string | null;
   /** Files that the call reads or writes, as far as its arguments name them. */
   files: Array<string>;
   /** The id of the call. */
@@ -1114,6 +1487,20 @@ export interface ToolCount {
 
 /** How a tool call ended. */
 export type ToolState = "ok" | "error" | "pending" | "interrupted" | "denied" | "cancelled";
+
+/** Calls of a tool. */
+export interface ToolWork {
+  /** How often it was called. */
+  calls: number;
+  /** How many calls failed. */
+  errors: number;
+  /** How many calls were denied, interrupted or cancelled. */
+  stopped: number;
+  /** How many calls have a known duration. */
+  timed: number;
+  /** The time that the calls with a known duration took together. */
+  totalMs: number;
+}
 
 /** Parameters of `history/tools`. */
 export interface ToolsParams {
@@ -1219,6 +1606,22 @@ export interface Turn {
   uuid?: string | null;
 }
 
+/** The context of a turn. */
+export interface TurnContext {
+  /** What the turn added to the context, the most tokens first. These are estimates. */
+  added: Array<ContextPart>;
+  /** The most tokens in the context. */
+  peakTokens: number;
+  /** How many replies there were. */
+  replies: number;
+  /** When it started. */
+  startedAt: string | null;
+  /** The tokens in the context at the last of them. */
+  tokens: number;
+  /** The number of the turn. */
+  turn: number;
+}
+
 /** How a turn relates to the turn before. */
 export type TurnKind = "new_session" | "new_round" | "resume" | "continue";
 
@@ -1242,6 +1645,8 @@ export interface TurnsParams {
 
 /** Result of `history/turns`. */
 export interface TurnsResult {
+  /** On the first page: how many messages Claude Code would not restore although they can be read; absent if it restores all. */
+  lostMessages?: number | null;
   /** Cursor of the next page; absent on the last. */
   nextCursor?: string | null;
   /** The turns, in order. */
@@ -1315,6 +1720,8 @@ export interface UsageResult {
 export interface UsageRow {
   /** How many are calls of advisors. */
   advisorReplies: number;
+  /** Whether a status line recorded how much of a plan is used: `costUsd` is then what the API would charge, and not what is paid. */
+  apiEquivalent?: boolean;
   /** Those of them that stay for an hour. */
   cacheCreation1hTokens: number;
   /** Those of them that stay for five minutes. */
@@ -1448,6 +1855,123 @@ export interface UsageWindow {
 /** Which messages of a session to load. */
 export type View = "full" | "model";
 
+/** How a column of a table is aligned. */
+export type ViewAlign = "" | "l" | "c" | "r";
+
+/** Which versions have a line of a diff. */
+export type ViewChange = " " | "+" | "-";
+
+/** A line of a diff. */
+export interface ViewDiffLine {
+  /** Which versions have it. */
+  k: ViewChange;
+  /** Its text. */
+  s: Array<ViewSpan>;
+}
+
+/** A place where two versions of a file differ. */
+export interface ViewHunk {
+  /** Its lines. */
+  lines: Array<ViewDiffLine>;
+  /** The number of its first line in the new version; 0 if that is not known. */
+  new: number;
+  /** The number of its first line in the old version; 0 if that is not known. */
+  old: number;
+}
+
+/** Text inside a paragraph: plain text, or text with a meaning. */
+export type ViewInline = string | ViewMark;
+
+/** Text with a meaning inside a paragraph. */
+export type ViewMark = { c: Array<ViewInline>; t: "strong"; } | { c: Array<ViewInline>; t: "em"; } | { c: Array<ViewInline>; t: "del"; } | { c: Array<ViewInline>; t: "code"; } | { c: Array<ViewInline>; href: string; t: "link"; } | { t: "br"; };
+
+/** A block of content. */
+export type ViewNode = { c: Array<ViewInline>; t: "p"; } | { c: Array<ViewInline>; level: number; t: "h"; } | { t: "hr"; } | { done?: Array<boolean | null>; items: Array<Array<ViewNode>>; start?: number | null; t: "list"; } | { c: Array<ViewNode>; t: "quote"; } | { align: Array<ViewAlign>; head: Array<Array<ViewInline>>; rows: Array<Array<Array<ViewInline>>>; t: "table"; } | { first?: number | null; lang?: string | null; lines: Array<Array<ViewSpan>>; t: "code"; } | { lines: Array<Array<ViewSpan>>; t: "ansi"; } | { added: number; hunks: Array<ViewHunk>; path?: string | null; removed: number; t: "diff"; } | { t: "json"; text: string; } | { t: "text"; text: string; } | { rows: Array<[string, Array<ViewInline>]>; t: "kv"; } | { bytes: number; height?: number | null; media: string; part: number; t: "image"; width?: number | null; } | { c: Array<ViewInline>; kind: string; t: "note"; } | { bytes: number; from: number; lines: number; part: number; t: "more"; };
+
+/** One row of a session: a part of an entry, or a mark between entries. A call and its result are one row. */
+export interface ViewRow {
+  /**
+   * One word that tells more: the kind of an input (`prompt`, `command`, `hook` …), why there is a second root, what is wrong with
+   * a line, the type of a record.
+   */
+  cause?: string | null;
+  /** What a compaction did. */
+  compaction?: Compaction | null;
+  /** Of a branch, how many entries it has. */
+  entries?: number | null;
+  /** How long nothing happened. */
+  idleMs?: number | null;
+  /** The arguments of a call, if the row is open. */
+  input?: Array<ViewNode> | null;
+  /** What it is. */
+  kind: ViewRowKind;
+  /** Of a branch, its last entry. */
+  leaf?: string | null;
+  /** The line of the file, from 1. */
+  line?: number | null;
+  /** Whether it belongs to the live conversation. */
+  live: boolean;
+  /** How many values were masked in it, because they look like secrets. */
+  masked?: number;
+  /** The model, in the first row of a reply. */
+  model?: string | null;
+  /** Its content, if the row is open. Prompts and replies always are. */
+  nodes?: Array<ViewNode> | null;
+  /** The result of a call, if the row is open. */
+  output?: Array<ViewNode> | null;
+  /** Of a gap, the missing entry; of a branch, the entry that it leaves from. */
+  parent?: string | null;
+  /** Its number, from 0. */
+  row: number;
+  /** What it says, in one line of at most 200 characters. */
+  summary: string;
+  /** When the entry was written. */
+  timestamp?: string | null;
+  /** The call of a tool. */
+  tool?: ViewTool | null;
+  /** The number of its turn. */
+  turn?: number | null;
+  /** The tokens of the reply, in the first row of each of its lines. Lines of one reply repeat them. */
+  usage?: Tokens | null;
+  /** The entry. */
+  uuid?: string | null;
+}
+
+/** What a row is. */
+export type ViewRowKind = "u" | "a" | "t" | "c" | "n" | "x" | "k" | "b" | "g" | "o" | "d" | "r" | "i";
+
+/**
+ * A piece of a line: plain text, or a class and a text.
+ *
+ * Classes of code: `kw`, `str`, `com`, `num`, `fn`, `type`, `lit`, `var`, `key`, `tag`, `add`, `del`, `hd`. Classes of terminal output, several of
+ * them with spaces between: `b`, `dim`, `i`, `u`, `inv`, `st`, `fg0` to `fg15`, `bg0` to `bg15`. In diffs, `ch` marks what differs inside a line.
+ */
+export type ViewSpan = string | [string, string];
+
+/** The call of a tool in a row. */
+export interface ViewTool {
+  /** How many lines an edit added. */
+  added?: number | null;
+  /** The subagent that it started. */
+  agentId?: string | null;
+  /** How long it took. */
+  durationMs?: number | null;
+  /** What came out of it, each in a few words: `exit 1`, `812 lines`. */
+  facts: Array<string>;
+  /** The file that it reads or changes. */
+  file?: string | null;
+  /** The id of the call. */
+  id?: string | null;
+  /** The name of the tool; `server › tool` for a tool of an MCP server. */
+  name: string;
+  /** How many lines an edit removed. */
+  removed?: number | null;
+  /** How it ended. */
+  state: ToolState;
+  /** What the call is about: a path, the first line of a command, a query. */
+  title: string;
+}
+
 /** Who should see an item. */
 export type Visibility = "conversation" | "folded" | "context" | "hidden";
 
@@ -1480,17 +2004,24 @@ export interface WatchResult {
 export interface Methods {
   "history/agents": { params: AgentsParams; result: AgentsResult };
   "history/archive": { params: SessionParams; result: ChangeResult };
+  "history/check": { params: OneSessionParams; result: CheckResult };
+  "history/context": { params: ContextParams; result: ContextUse };
   "history/delete": { params: SessionParams; result: DeleteResult };
   "history/files": { params: OneSessionParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
+  "history/insight": { params: InsightParams; result: Insight };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };
+  "history/locate": { params: LocateParams; result: LocateResult };
+  "history/part": { params: PartParams; result: PartResult };
   "history/projects": { params: ProjectsParams; result: ProjectsResult };
   "history/read": { params: ReadParams; result: ReadResult };
   "history/rename": { params: RenameParams; result: ChangeResult };
   "history/restore": { params: RestoreParams; result: ChangeResult };
+  "history/rows": { params: RowsParams; result: RowsResult };
   "history/search": { params: SearchParams; result: SearchResult };
   "history/session": { params: OneSessionParams; result: Session };
+  "history/skeleton": { params: SkeletonParams; result: SkeletonResult };
   "history/stats": { params: StatsParams; result: Stats };
   "history/status": { params: NoParams; result: StatusResult };
   "history/tag": { params: TagParams; result: ChangeResult };

@@ -100,6 +100,9 @@ pub struct TurnsResult {
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// On the first page: how many messages Claude Code would not restore although they can be read; absent if it restores all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_messages: Option<usize>,
 }
 
 /// Result of `history/agents`.

@@ -2,8 +2,31 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the work of many sessions was: the object of `annals insight --json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+use crate::UsageSums;
+
+/// Parameters of `history/insight`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct InsightParams {
+    /// The time zone of days and hours, such as `Europe/Berlin`; by default UTC.
+    pub timezone: Option<String>,
+    /// Only what happened at this time or later: RFC 3339, or a day in the time zone.
+    pub date_from: Option<String>,
+    /// Only what happened before this time: RFC 3339, or a day in the time zone, which is included.
+    pub date_to: Option<String>,
+    /// Only this session and its subagents: its id, with or without the prefix `claude:`.
+    pub session_id: Option<String>,
+    /// Only sessions that began in this directory, or in one below it; an absolute path.
+    pub workspace_path: Option<String>,
+    /// The most rows of each table, those with the largest numbers: 1000 by default, at most 10000.
+    pub limit: Option<usize>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
+}
+
+/// What the work of many sessions was: the result of `history/insight` and the object of `annals insight --json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Insight {
@@ -19,9 +42,15 @@ pub struct Insight {
     pub hours: Vec<Vec<u64>>,
     /// The zone of days and hours.
     pub timezone: String,
+    /// Tokens and costs, as `history/usage` counts them.
+    pub usage: UsageSums,
+    /// The same for each model.
+    pub models: BTreeMap<String, UsageSums>,
+    /// Which part of all prompt tokens was read from the cache, in percent; null without prompts.
+    pub cache_hit_percent: Option<f64>,
     /// By tool.
     pub tools: BTreeMap<String, ToolWork>,
-    /// Failed calls by class, the most frequent first.
+    /// Calls that failed or were stopped by class, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// The version of the rules that give errors their classes.
     pub error_classes_version: u32,
@@ -37,6 +66,10 @@ pub struct Insight {
     pub agents: BTreeMap<String, u64>,
     /// Calls by MCP server.
     pub mcp_servers: BTreeMap<String, u64>,
+    /// How many rows of tables are left out because of the limit.
+    pub rows_left_out: u64,
+    /// What could not be read.
+    pub problems: Vec<String>,
 }
 
 /// The work of a day.
@@ -71,7 +104,7 @@ pub struct ToolWork {
     pub timed: u64,
 }
 
-/// Failed calls of a class.
+/// Calls that failed or were stopped, of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -82,6 +115,20 @@ pub struct ErrorCount {
     pub count: u64,
     /// Some of the most recent ones.
     pub examples: Vec<ErrorExample>,
+    /// Errors of no known class by their first words, the most frequent first; only in the class `other`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<ErrorSignature>,
+}
+
+/// Errors of no known class that begin with the same words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorSignature {
+    /// The first words.
+    pub text: String,
+    /// How many calls failed in this way.
+    pub count: u64,
 }
 
 /// A failed call.

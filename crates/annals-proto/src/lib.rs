@@ -12,6 +12,7 @@ mod answer;
 mod change;
 mod chat;
 mod check;
+mod context;
 mod file;
 mod history;
 mod input;
@@ -36,6 +37,7 @@ mod tail;
 mod text;
 mod turn;
 mod usage;
+mod view;
 mod word;
 
 pub use agent::{Agent, AgentState};
@@ -46,14 +48,19 @@ pub use answer::{
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
-pub use check::{Problem, Severity};
+pub use check::{CheckResult, Problem, Severity};
+pub use context::{
+    CompactionEffect, ContextEstimate, ContextKind, ContextParams, ContextPart, ContextUse, TurnContext,
+};
 pub use file::{BackupState, ChangedFile, FileInSession, FileVersion, RestoredFile};
 pub use history::{
     Attribution, Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind,
     RootCause, SupersededLine, Visibility,
 };
 pub use input::{Input, InputKind};
-pub use insight::{DayWork, ErrorCount, ErrorExample, FileWork, Insight, ToolWork};
+pub use insight::{
+    DayWork, ErrorCount, ErrorExample, ErrorSignature, FileWork, Insight, InsightParams, ToolWork,
+};
 pub use lineage::{Kinship, Relation};
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::{ModelMessage, Role};
@@ -81,6 +88,11 @@ pub use turn::{StartedBy, Tokens, ToolCall, ToolState, Turn, TurnKind};
 pub use usage::{
     ClientUsage, CostKind, CostMode, UsageBurnRate, UsageBy, UsageParams, UsageReply, UsageResult, UsageRow,
     UsageSums, UsageWindow,
+};
+pub use view::{
+    LocateParams, LocateResult, OpenRows, PartParams, PartResult, RowsParams, RowsResult, SkeletonParams,
+    SkeletonResult, ViewAlign, ViewChange, ViewDiffLine, ViewHunk, ViewInline, ViewMark, ViewNode, ViewRow,
+    ViewRowKind, ViewSpan, ViewTool,
 };
 
 /// The version of the protocol: it increases when something changes its meaning.

@@ -68,6 +68,10 @@ methods! {
     HistoryStats "history/stats" reads_session,
     /// Counts tokens and costs by day, session, model and so on.
     HistoryUsage "history/usage" reads,
+    /// Adds up what the work was: days and hours, tools and errors, edited files.
+    HistoryInsight "history/insight" reads,
+    /// Says how full the context of a session was and what filled it.
+    HistoryContext "history/context" reads_session,
     /// Lists the tool calls of a session.
     HistoryTools "history/tools" reads_session,
     /// Lists the turns of a session.
@@ -76,6 +80,16 @@ methods! {
     HistoryAgents "history/agents" reads_session,
     /// Lists the files that a session changed, with the versions that Claude Code keeps.
     HistoryFiles "history/files" reads_session,
+    /// Checks a session: what is wrong with it, what Claude Code would lose, and what helps.
+    HistoryCheck "history/check" reads_session,
+    /// Lists all rows of a session in a few bytes each, for a viewer.
+    HistorySkeleton "history/skeleton" reads_session,
+    /// Renders some rows of a session.
+    HistoryRows "history/rows" reads_session,
+    /// Renders more of a row, or returns an image of it.
+    HistoryPart "history/part" reads_session,
+    /// Finds the row of an entry, a turn or a call.
+    HistoryLocate "history/locate" reads_session,
     /// Searches everything that was said and printed in sessions.
     HistorySearch "history/search" reads,
     /// Sets the title of a session.

@@ -23,6 +23,9 @@ pub struct RepairResult {
     pub branches: Vec<RepairBranch>,
     /// How many bytes are appended.
     pub appended: u64,
+    /// The length of the file that takes the place of the old one; absent if lines are appended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewritten: Option<u64>,
     /// The receipt, if something was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Text>,

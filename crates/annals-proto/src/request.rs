@@ -61,7 +61,7 @@ pub struct SessionParams {
     pub reveal: Option<bool>,
 }
 
-/// One session: parameters of `history/session` and `history/files`.
+/// One session: parameters of `history/session`, `history/files` and `history/check`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

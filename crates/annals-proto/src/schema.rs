@@ -5,12 +5,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, DeleteResult, ErrorCode,
-    FilesResult, ForkParams, ForkResult, ListParams, ListResult, LoadParams, LoadResult, Method, NoParams,
-    OneSessionParams, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
-    RestoreParams, SearchParams, SearchResult, Session, SessionParams, Stats, StatsParams, StatusResult,
-    TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
-    UsageParams, UsageResult, WatchParams, WatchResult, notification,
+    AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, CheckResult, ContextParams,
+    ContextUse, DeleteResult, ErrorCode, FilesResult, ForkParams, ForkResult, Insight, InsightParams,
+    ListParams, ListResult, LoadParams, LoadResult, LocateParams, LocateResult, Method, NoParams,
+    OneSessionParams, PartParams, PartResult, ProjectsParams, ProjectsResult, ReadParams, ReadResult,
+    RecordPart, RenameParams, RestoreParams, RowsParams, RowsResult, SearchParams, SearchResult, Session,
+    SessionParams, SkeletonParams, SkeletonResult, Stats, StatsParams, StatusResult, TagParams, ToolsParams,
+    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, UsageParams,
+    UsageResult, WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -56,10 +58,17 @@ impl Generators {
             Method::HistoryProjects => self.both::<ProjectsParams, ProjectsResult>(),
             Method::HistoryStats => self.both::<StatsParams, Stats>(),
             Method::HistoryUsage => self.both::<UsageParams, UsageResult>(),
+            Method::HistoryInsight => self.both::<InsightParams, Insight>(),
+            Method::HistoryContext => self.both::<ContextParams, ContextUse>(),
             Method::HistoryTools => self.both::<ToolsParams, ToolsResult>(),
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
+            Method::HistoryCheck => self.both::<OneSessionParams, CheckResult>(),
             Method::HistoryFiles => self.both::<OneSessionParams, FilesResult>(),
+            Method::HistorySkeleton => self.both::<SkeletonParams, SkeletonResult>(),
+            Method::HistoryRows => self.both::<RowsParams, RowsResult>(),
+            Method::HistoryPart => self.both::<PartParams, PartResult>(),
+            Method::HistoryLocate => self.both::<LocateParams, LocateResult>(),
             Method::HistorySearch => self.both::<SearchParams, SearchResult>(),
             Method::HistoryRename => self.both::<RenameParams, ChangeResult>(),
             Method::HistoryTag => self.both::<TagParams, ChangeResult>(),

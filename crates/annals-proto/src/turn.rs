@@ -119,6 +119,9 @@ pub struct ToolCall {
     pub subject: String,
     /// How it ended.
     pub state: ToolState,
+    /// The first line of the error, if it failed or was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// The time from the call to its result.
     pub duration_ms: Option<u64>,
     /// Files that the call reads or writes, as far as its arguments name them.

@@ -126,6 +126,9 @@ pub struct UsageRow {
     /// The five-hour window; only for blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<UsageWindow>,
+    /// Whether a status line recorded how much of a plan is used: `costUsd` is then what the API would charge, and not what is paid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub api_equivalent: bool,
 }
 
 /// Sums of responses, each counted once.

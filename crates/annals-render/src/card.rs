@@ -1,0 +1,485 @@
+//! A call of a tool as a card: what it is about and what came of it in one line, then its arguments and its result.
+//!
+//! A tool that has no card of its own shows its arguments as names and values, and its result as text.
+
+use std::borrow::Cow;
+
+use annals_proto::{ViewInline, ViewMark, ViewNode};
+use annals_transcript::content::{Block, ToolResult, ToolUse};
+use annals_transcript::json::{JsonStr, Value};
+use annals_transcript::tool;
+
+use crate::language::Language;
+use crate::{Keep, ansi, code, diff, inline, json, media, note, one_line, patch, plain, prose, visible};
+
+/// The longest title.
+const LONGEST_TITLE: usize = 160;
+/// More arguments are not listed.
+const MOST_ARGUMENTS: usize = 100;
+/// Longer arguments are shown below the others.
+const LONG_ARGUMENT: usize = 120;
+/// The part of a row with the first image of a result; parts 0 and 1 are arguments and result.
+const FIRST_IMAGE: usize = 2;
+
+/// A call with its result, as they stand in the transcript.
+#[derive(Clone, Copy, Debug)]
+pub struct CallParts<'a> {
+    /// The call.
+    pub call: ToolUse<'a>,
+    /// Its result.
+    pub result: Option<ToolResult<'a>>,
+    /// What the tool returned besides (`toolUseResult`), if it is an object.
+    pub output: Option<Value<'a>>,
+    /// The working directory: paths below it are shown without it.
+    pub cwd: Option<&'a str>,
+}
+
+/// What the folded card of a call says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Card {
+    /// The name of the tool.
+    pub name: String,
+    /// What the call is about.
+    pub title: String,
+    /// What came of it.
+    pub facts: Vec<String>,
+    /// Lines that an edit added and removed.
+    pub changes: Option<(usize, usize)>,
+    /// The file that it reads or changes.
+    pub file: Option<String>,
+    /// The subagent that it started.
+    pub agent: Option<String>,
+}
+
+impl<'a> CallParts<'a> {
+    /// Returns the folded card.
+    pub fn card(&self) -> Card {
+        let name = self.name();
+        let changes = self.diff().and_then(|node| match node {
+            ViewNode::Diff { added, removed, .. } => Some((added, removed)),
+            _ => None,
+        });
+        Card {
+            title: visible(&one_line(&self.title(&name), LONGEST_TITLE)).into_owned(),
+            facts: self.facts(&name),
+            changes,
+            file: tool::files(&self.call).into_iter().next(),
+            agent: self.output.and_then(|output| output.text("agentId")).map(Cow::into_owned),
+            name: display_name(&name),
+        }
+    }
+
+    /// Renders the arguments.
+    pub fn input(&self) -> Vec<ViewNode> {
+        let Some(input) = self.call.input() else { return Vec::new() };
+        let text = |key: &str| input.text(key);
+        match &*self.name() {
+            "Bash" | "PowerShell" => {
+                let about = text("description").map(|about| ViewNode::P { c: vec![inline(&about)] });
+                let command = code(&text("command").unwrap_or_default(), Language::named("sh"), None);
+                about.into_iter().chain([command]).collect()
+            }
+            "Edit" | "MultiEdit" => self.diff().map_or_else(|| arguments(input), |diff| vec![diff]),
+            "Write" => {
+                if let Some(diff) = self.diff() {
+                    vec![diff]
+                } else {
+                    let language = text("file_path").and_then(|path| Language::of_path(&path));
+                    vec![code(&text("content").unwrap_or_default(), language, Some(1))]
+                }
+            }
+            "Task" | "Agent" => text("prompt").map_or_else(|| arguments(input), |prompt| prose(&prompt)),
+            "TodoWrite" => todos(input.get("todos")).map_or_else(|| arguments(input), |todos| vec![todos]),
+            "ExitPlanMode" => text("plan").map_or_else(|| arguments(input), |plan| prose(&plan)),
+            "AskUserQuestion" => self.questions(input),
+            _ => arguments(input),
+        }
+    }
+
+    /// Renders the result, and says which end of it tells most.
+    pub fn output(&self) -> (Vec<ViewNode>, Keep) {
+        let name = self.name();
+        let Some(result) = self.result else { return (Vec::new(), Keep::First) };
+        let failed = result.is_error();
+        let nodes = match (&*name, self.output) {
+            ("Bash" | "PowerShell", Some(output)) if !failed => shell_output(output),
+            ("Read", output) if !failed => self.file_content(output),
+            ("Edit" | "MultiEdit" | "Write" | "TodoWrite", Some(_)) if !failed && self.diff().is_some() => {
+                Some(Vec::new())
+            }
+            ("TodoWrite", _) if !failed => Some(Vec::new()),
+            ("WebFetch" | "Task" | "Agent" | "ExitPlanMode", _) if !failed => {
+                Some(prose(&result.content().text()))
+            }
+            _ => None,
+        };
+        let mut nodes = nodes.unwrap_or_else(|| text_output(&result.content().text()));
+        nodes.extend(images(&result));
+        let keep =
+            if matches!(&*name, "Bash" | "PowerShell" | "BashOutput") { Keep::Last } else { Keep::First };
+        (nodes, keep)
+    }
+
+    /// Returns the image that a part of the row is.
+    pub fn image(&self, part: usize) -> Option<crate::MediaRef<'a>> {
+        let result = self.result?;
+        let mut images = result.content().blocks().filter_map(|block| match block {
+            Block::Image(image) | Block::Document(image) => Some(image),
+            _ => None,
+        });
+        images.nth(part.checked_sub(FIRST_IMAGE)?).and_then(|image| media(&image))
+    }
+
+    fn name(&self) -> Cow<'a, str> {
+        self.call.name().unwrap_or(Cow::Borrowed("?"))
+    }
+
+    fn title(&self, name: &str) -> String {
+        let Some(input) = self.call.input() else { return String::new() };
+        let text = |key: &str| input.text(key).unwrap_or_default();
+        match name {
+            "Bash" | "PowerShell" => {
+                let command = text("command");
+                let lines = command.trim().lines().count();
+                let first = command.trim().lines().next().unwrap_or_default().to_owned();
+                if lines > 1 { format!("{first} (+{} lines)", lines - 1) } else { first }
+            }
+            "Read" => {
+                let path = self.short_path(&text("file_path"));
+                match (input.number("offset"), input.number("limit")) {
+                    (Some(from), Some(count)) => {
+                        format!("{path} {from}–{}", from.saturating_add(count).saturating_sub(1))
+                    }
+                    (Some(from), None) => format!("{path} {from}–"),
+                    _ => path,
+                }
+            }
+            "Edit" | "MultiEdit" | "Write" => self.short_path(&text("file_path")),
+            "NotebookEdit" => self.short_path(&text("notebook_path")),
+            "Grep" | "Glob" => match input.text("path") {
+                Some(path) => format!("{} in {}", text("pattern"), self.short_path(&path)),
+                None => text("pattern").into_owned(),
+            },
+            "Task" | "Agent" => {
+                let kind = text("subagent_type");
+                format!("{kind}{}{}", if kind.is_empty() { "" } else { " · " }, text("description"))
+            }
+            "TodoWrite" => todo_title(input.get("todos")),
+            "AskUserQuestion" => {
+                let question = input
+                    .get("questions")
+                    .and_then(|all| all.items().next())
+                    .and_then(|one| one.text("question"));
+                let answer = self.answers().next().map(|(_, answer)| format!(" → {answer}"));
+                format!("{}{}", question.unwrap_or_default(), answer.unwrap_or_default())
+            }
+            "ExitPlanMode" => {
+                text("plan").trim().lines().next().unwrap_or_default().trim_start_matches('#').to_owned()
+            }
+            "Skill" | "SlashCommand" => {
+                let skill = input.text("skill").or_else(|| input.text("command")).unwrap_or_default();
+                format!("/{} {}", skill.trim_start_matches('/'), text("args"))
+            }
+            "WebFetch" => text("url").trim_start_matches("https://").to_owned(),
+            _ => tool::subject(&self.call),
+        }
+    }
+
+    fn facts(&self, name: &str) -> Vec<String> {
+        let mut facts = Vec::new();
+        let Some(result) = self.result else { return facts };
+        let number = |key: &str| self.output.and_then(|output| output.number(key));
+        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        if result.is_error() {
+            facts.extend(self.failure());
+            return facts;
+        }
+        match name {
+            "Bash" | "PowerShell" => {
+                let lines = line_total(&result.content().text());
+                facts.push(if lines == 0 { "no output".to_owned() } else { plural(lines, "line") });
+                if self.output.is_some_and(|output| output.get("backgroundTaskId").is_some()) {
+                    facts.push("in the background".to_owned());
+                }
+            }
+            "Read" => {
+                let file = self.output.and_then(|output| output.get("file"));
+                let lines = file.and_then(|file| file.number("numLines"));
+                facts.extend(lines.map(|lines| plural(lines, "line")));
+            }
+            "Write" => facts.extend(match self.output.and_then(|output| output.text("type")).as_deref() {
+                Some("create") => Some("new file".to_owned()),
+                Some("update") => Some("replaced".to_owned()),
+                _ => None,
+            }),
+            "Grep" | "Glob" => {
+                facts
+                    .extend(number("numFiles").filter(|&files| files > 0).map(|files| plural(files, "file")));
+                facts.extend(number("numLines").map(|lines| plural(lines, "line")));
+            }
+            "Task" | "Agent" => {
+                facts.extend(number("totalToolUseCount").map(|count| plural(count, "tool call")));
+                facts.extend(number("totalTokens").map(|tokens| format!("{} tokens", thousands(tokens))));
+            }
+            "WebFetch" => {
+                facts.extend(number("code").map(|code| code.to_string()));
+                facts.extend(number("bytes").map(|bytes| format!("{} bytes", thousands(bytes))));
+            }
+            "TodoWrite" | "AskUserQuestion" | "Edit" | "MultiEdit" | "ExitPlanMode" | "Skill" => {}
+            _ => {
+                let lines = line_total(&result.content().text());
+                facts.extend((lines > 0).then(|| plural(lines, "line")));
+            }
+        }
+        facts
+    }
+
+    /// Returns why a call failed: its exit code, or the first line of the error.
+    fn failure(&self) -> Option<String> {
+        let text = self.result?.content().text();
+        let text = text.trim().trim_start_matches("<tool_use_error>").trim_start();
+        let first = text.lines().next()?;
+        let code =
+            first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()));
+        Some(code.map_or_else(|| one_line(first, 80), |code| format!("exit {code}")))
+    }
+
+    /// Returns a path without the working directory.
+    fn short_path(&self, path: &str) -> String {
+        let below =
+            self.cwd.and_then(|cwd| path.strip_prefix(cwd)).and_then(|rest| rest.strip_prefix(['/', '\\']));
+        below.unwrap_or(path).to_owned()
+    }
+
+    /// Returns the change that an edit makes, with the line numbers of the file if the result has them.
+    fn diff(&self) -> Option<ViewNode> {
+        let name = self.name();
+        let input = self.call.input()?;
+        if !matches!(&*name, "Edit" | "MultiEdit" | "Write") {
+            return None;
+        }
+        let path = input.text("file_path").map(|path| self.short_path(&path));
+        let path = path.as_deref();
+        if let Some(stored) = self.output.and_then(|output| output.get("structuredPatch"))
+            && let Some(node) = patch(path, stored)
+        {
+            return Some(node);
+        }
+        match &*name {
+            "Edit" => Some(diff(path, &input.text("old_string")?, &input.text("new_string")?, 0)),
+            "MultiEdit" => {
+                let edits = input.get("edits")?.items().take(MOST_ARGUMENTS);
+                let edit = |edit: Value<'_>| {
+                    Some(diff(path, &edit.text("old_string")?, &edit.text("new_string")?, 0))
+                };
+                edits.filter_map(edit).reduce(joined)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the content of a file that was read.
+    fn file_content(&self, output: Option<Value<'_>>) -> Option<Vec<ViewNode>> {
+        let path = self.call.input()?.text("file_path")?;
+        let language = Language::of_path(&path);
+        let file = output.and_then(|output| output.get("file"));
+        if let Some(content) = file.and_then(|file| file.text("content")) {
+            let first = file.and_then(|file| file.number("startLine")).unwrap_or(1);
+            return Some(vec![code(&content, language, Some(first))]);
+        }
+        let text = self.result?.content().text();
+        let (first, content) = without_numbers(&text)?;
+        Some(vec![code(&content, language, Some(first))])
+    }
+
+    /// Returns questions with the answers that were chosen.
+    fn answers(&self) -> impl Iterator<Item = (String, String)> + use<'a> {
+        let answers = self.output.and_then(|output| output.get("answers"));
+        let answer = |(key, value): (JsonStr<'a>, Value<'a>)| {
+            Some((key.decode().into_owned(), value.as_text()?.into_owned()))
+        };
+        answers
+            .into_iter()
+            .flat_map(annals_transcript::json::Value::members)
+            .take(MOST_ARGUMENTS)
+            .filter_map(answer)
+    }
+
+    fn questions(&self, input: Value<'_>) -> Vec<ViewNode> {
+        let answers: Vec<_> = self.answers().collect();
+        let mut nodes = Vec::new();
+        let questions = input.get("questions");
+        for question in questions.into_iter().flat_map(Value::items).take(MOST_ARGUMENTS) {
+            let text = question.text("question").unwrap_or_default();
+            let chosen = answers.iter().find(|(asked, _)| *asked == text).map(|(_, answer)| &**answer);
+            nodes
+                .push(ViewNode::P { c: vec![ViewInline::Mark(ViewMark::Strong { c: vec![inline(&text)] })] });
+            let (mut items, mut done) = (Vec::new(), Vec::new());
+            for option in question.get("options").into_iter().flat_map(Value::items).take(MOST_ARGUMENTS) {
+                let label = option.text("label").unwrap_or_default();
+                done.push(Some(chosen.is_some_and(|chosen| chosen.split(", ").any(|one| one == label))));
+                let about = option.text("description").map_or_else(String::new, |about| format!(": {about}"));
+                items.push(vec![ViewNode::P { c: vec![inline(&format!("{label}{about}"))] }]);
+            }
+            if chosen.is_some() && done.iter().all(|done| *done == Some(false)) {
+                done.push(Some(true));
+                items.push(vec![ViewNode::P { c: vec![inline(chosen.unwrap_or_default())] }]);
+            }
+            nodes.push(ViewNode::List { start: None, items, done });
+        }
+        nodes
+    }
+}
+
+/// Returns the name of a tool as people know it.
+fn display_name(name: &str) -> String {
+    let name = match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((server, tool)) => format!("{server} › {tool}"),
+        None => name.to_owned(),
+    };
+    one_line(&name, 80)
+}
+
+fn line_total(text: &str) -> u64 {
+    let text = text.trim_end();
+    if text.is_empty() { 0 } else { memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64 + 1 }
+}
+
+fn thousands(number: u64) -> String {
+    if number < 10_000 { number.to_string() } else { format!("{}k", number / 1000) }
+}
+
+/// Joins two diffs of one file.
+fn joined(mut all: ViewNode, next: ViewNode) -> ViewNode {
+    if let (
+        ViewNode::Diff { added, removed, hunks, .. },
+        ViewNode::Diff { added: more, removed: less, hunks: others, .. },
+    ) = (&mut all, next)
+    {
+        *added += more;
+        *removed += less;
+        hunks.extend(others);
+    }
+    all
+}
+
+/// Renders the arguments of a tool: short ones as a list, long ones below it.
+fn arguments(input: Value<'_>) -> Vec<ViewNode> {
+    if !input.is_object() {
+        return vec![json(&String::from_utf8_lossy(input.bytes()))];
+    }
+    let (mut rows, mut below) = (Vec::new(), Vec::new());
+    for (key, value) in input.members().take(MOST_ARGUMENTS) {
+        let key = visible(&key.decode()).into_owned();
+        match value.as_text() {
+            Some(text) if text.len() <= LONG_ARGUMENT && !text.contains('\n') => {
+                rows.push((key, vec![inline(&text)]));
+            }
+            Some(text) => below.extend([note("argument", &key), plain(&text)]),
+            None => {
+                let bytes = value.bytes();
+                if bytes.len() <= LONG_ARGUMENT {
+                    let value = inline(&String::from_utf8_lossy(bytes));
+                    rows.push((key, vec![ViewInline::Mark(ViewMark::Code { c: vec![value] })]));
+                } else {
+                    below.extend([note("argument", &key), json(&String::from_utf8_lossy(bytes))]);
+                }
+            }
+        }
+    }
+    let rows = (!rows.is_empty()).then_some(ViewNode::Kv { rows });
+    rows.into_iter().chain(below).collect()
+}
+
+fn text_output(text: &str) -> Vec<ViewNode> {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Vec::new();
+    }
+    let is_json =
+        trimmed.starts_with(['{', '[']) && Value::new(trimmed.as_bytes()).is_some_and(Value::is_valid);
+    vec![if is_json { json(trimmed) } else { ansi(text) }]
+}
+
+/// Renders what a command printed: standard output, then standard error.
+fn shell_output(output: Value<'_>) -> Option<Vec<ViewNode>> {
+    let text = |key: &str| output.text(key).filter(|text| !text.trim().is_empty());
+    let mut nodes: Vec<_> = text("stdout").map(|text| ansi(text.trim_end())).into_iter().collect();
+    if let Some(errors) = text("stderr") {
+        nodes.extend([note("stderr", "standard error"), ansi(errors.trim_end())]);
+    }
+    output.get("stdout")?;
+    Some(nodes)
+}
+
+fn images(result: &ToolResult<'_>) -> Vec<ViewNode> {
+    let images = result.content().blocks().filter_map(|block| match block {
+        Block::Image(image) | Block::Document(image) => Some(image),
+        _ => None,
+    });
+    images.enumerate().map(|(at, image)| image_node(&image, FIRST_IMAGE + at)).collect()
+}
+
+/// Returns the node of an image that is this part of its row.
+pub(crate) fn image_node(image: &annals_transcript::content::Media<'_>, part: usize) -> ViewNode {
+    if let Some(found) = media(image) {
+        ViewNode::Image {
+            media: found.media.to_owned(),
+            bytes: found.bytes,
+            part,
+            width: found.size.map(|(width, _)| width),
+            height: found.size.map(|(_, height)| height),
+        }
+    } else {
+        let kind = image.media_type().unwrap_or(Cow::Borrowed("of an unknown type"));
+        note("media", &format!("An image or document is not shown: {}", one_line(&kind, 60)))
+    }
+}
+
+/// Removes the line numbers that Claude Code writes before the lines of a file. Returns the first one, too.
+fn without_numbers(text: &str) -> Option<(u64, String)> {
+    let split = |line: &'_ str| -> Option<(u64, String)> {
+        let (number, rest) = line.split_once(['→', '\t'])?;
+        Some((number.trim().parse().ok()?, rest.to_owned()))
+    };
+    let mut first = None;
+    let mut content = String::with_capacity(text.len());
+    for line in text.lines() {
+        match split(line) {
+            Some((number, rest)) => {
+                first.get_or_insert(number);
+                content.push_str(&rest);
+            }
+            None if first.is_some() => content.push_str(line),
+            None => return None,
+        }
+        content.push('\n');
+    }
+    Some((first?, content))
+}
+
+fn todo_title(todos: Option<Value<'_>>) -> String {
+    let all: Vec<Value<'_>> = todos.into_iter().flat_map(Value::items).take(MOST_ARGUMENTS).collect();
+    let is = |todo: &&Value<'_>, state: &str| todo.text("status").as_deref() == Some(state);
+    let done = all.iter().filter(|todo| is(todo, "completed")).count();
+    let current = all.iter().find(|todo| is(todo, "in_progress")).and_then(|todo| todo.text("content"));
+    let current = current.map_or_else(String::new, |current| format!(" → {current}"));
+    format!("{done}/{}{current}", all.len())
+}
+
+fn todos(todos: Option<Value<'_>>) -> Option<ViewNode> {
+    let (mut items, mut done) = (Vec::new(), Vec::new());
+    for todo in todos?.items().take(MOST_ARGUMENTS) {
+        let text = todo.text("content")?;
+        let state = todo.text("status").unwrap_or_default();
+        done.push(Some(state == "completed"));
+        let text = inline(&text);
+        let text =
+            if state == "in_progress" { ViewInline::Mark(ViewMark::Strong { c: vec![text] }) } else { text };
+        items.push(vec![ViewNode::P { c: vec![text] }]);
+    }
+    (!items.is_empty()).then_some(ViewNode::List { start: None, items, done })
+}
+
+#[cfg(test)]
+mod tests;

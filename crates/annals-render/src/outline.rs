@@ -1,0 +1,361 @@
+//! Which rows a conversation has: a few bytes for each, so that a session of any size can be scrolled through.
+//!
+//! A row is a part of an entry, or a mark between entries. The result of a call belongs to the row of the call.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use annals_proto::ViewRowKind;
+use annals_transcript::chain::NodeIndex;
+use annals_transcript::conversation::{Conversation, Transcript};
+use annals_transcript::full_view::Step;
+use annals_transcript::item::{Item, Notice, Part, Visibility};
+use annals_transcript::session::{BlockKind, Id, Node, Session};
+use annals_transcript::tool::{self, Call, State};
+use annals_transcript::{Entry, Kind};
+
+use crate::FIRST_LINES;
+
+/// A pause of at least this many milliseconds has a row.
+const IDLE_MS: i64 = 30 * 60 * 1000;
+/// About how many characters a line of a viewer has.
+const LINE_LENGTH: usize = 90;
+
+/// One row, without its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RowRef {
+    /// What it is.
+    pub kind: ViewRowKind,
+    /// The step of the full view that it belongs to.
+    pub step: u32,
+    /// The first part of the entry that it shows.
+    pub part: u32,
+    /// About how many lines of text it has when it is open.
+    pub lines: u32,
+}
+
+/// The rows of a conversation.
+#[derive(Clone, Debug, Default)]
+pub struct Outline {
+    steps: Vec<Step>,
+    rows: Vec<RowRef>,
+    /// The first row of each step.
+    first_rows: Vec<u32>,
+    /// The row of each call, in order, and by its id.
+    calls: Vec<(Id, u32)>,
+    row_by_call: HashMap<Id, u32>,
+    server_calls: HashMap<Id, Call>,
+    /// How many entries the file had. The last line may have been half written.
+    nodes: usize,
+}
+
+impl Outline {
+    /// Finds the rows of a conversation.
+    pub fn of<T: Transcript>(conversation: &Conversation<'_, T>) -> Result<Self, T::Error> {
+        Self::default().extended(conversation)
+    }
+
+    /// Finds the rows of a conversation after its file grew: steps that are still the same are not read again.
+    pub fn extended<T: Transcript>(&self, conversation: &Conversation<'_, T>) -> Result<Self, T::Error> {
+        let steps = conversation.steps_once()?;
+        let session = conversation.session();
+        let server_calls = tool::server_calls(session);
+        let settled = self.nodes.saturating_sub(1);
+        let is_settled = |step: &Step| !matches!(step, Step::Entry { node, .. } if *node >= settled);
+        let same =
+            steps.iter().zip(&self.steps).take_while(|(new, old)| new == old && is_settled(new)).count();
+        let kept = self.first_rows.get(same).map_or(self.rows.len(), |&row| row as usize);
+        let calls: Vec<_> = self.calls.iter().filter(|(_, row)| (*row as usize) < kept).copied().collect();
+        let mut outline = Outline {
+            rows: self.rows[..kept].to_vec(),
+            first_rows: self.first_rows[..same].to_vec(),
+            calls: calls.clone(),
+            row_by_call: calls.into_iter().collect(),
+            server_calls: server_calls
+                .into_iter()
+                .filter_map(|call| Some((call.block.tool?, call)))
+                .collect(),
+            steps,
+            nodes: session.nodes().len(),
+        };
+        let turns: HashMap<NodeIndex, i64> =
+            conversation.turns().iter().filter_map(|turn| Some((turn.node, turn.idle_ms?))).collect();
+        for at in same..outline.steps.len() {
+            outline.first_rows.push(index(outline.rows.len()));
+            outline.add_step(conversation, at, &turns)?;
+        }
+        Ok(outline)
+    }
+
+    /// Returns the rows.
+    pub fn rows(&self) -> &[RowRef] {
+        &self.rows
+    }
+
+    /// Returns the step of a row.
+    pub fn step(&self, row: &RowRef) -> &Step {
+        &self.steps[row.step as usize]
+    }
+
+    /// Returns the parts of the entry that a row shows: up to the next row of the same entry.
+    pub(crate) fn parts(&self, number: usize) -> std::ops::Range<usize> {
+        let row = &self.rows[number];
+        let next = self.rows.get(number + 1).filter(|next| next.step == row.step);
+        row.part as usize..next.map_or(usize::MAX, |next| next.part as usize)
+    }
+
+    /// Returns the call of a tool, also of one on the server.
+    pub(crate) fn call<T: Transcript>(&self, conversation: &Conversation<'_, T>, id: Id) -> Option<Call> {
+        conversation.call(id).or_else(|| self.server_calls.get(&id)).copied()
+    }
+
+    /// Returns the first row of an entry; of an entry that only has results, the row of the first call.
+    pub fn row_of<T: Transcript>(
+        &self,
+        conversation: &Conversation<'_, T>,
+        node: NodeIndex,
+    ) -> Option<usize> {
+        let node = conversation.duplicates().content(node);
+        let step = self
+            .steps
+            .iter()
+            .position(|step| matches!(step, Step::Entry { node: found, .. } if *found == node))?;
+        let row = *self.first_rows.get(step)? as usize;
+        let has_row = |row: usize| self.rows.get(row).is_some_and(|found| found.step as usize == step);
+        // The row before an entry may say that nothing happened for a while.
+        let is_idle = self.rows.get(row).is_some_and(|found| found.kind == ViewRowKind::Idle);
+        let row = row + usize::from(is_idle);
+        if has_row(row) {
+            return Some(row);
+        }
+        let session = conversation.session();
+        let mut ids = session.blocks(&session.nodes()[node]).iter().filter_map(|block| block.tool);
+        ids.find_map(|id| self.row_of_call(id))
+    }
+
+    /// Returns the row of a call.
+    pub fn row_of_call(&self, id: Id) -> Option<usize> {
+        self.row_by_call.get(&id).map(|&row| row as usize)
+    }
+
+    /// Returns the rows at which turns begin, from turn 1 on.
+    pub fn turns<T: Transcript>(&self, conversation: &Conversation<'_, T>) -> Vec<usize> {
+        let mut wanted = conversation.turns().iter().peekable();
+        let mut rows = Vec::with_capacity(conversation.turns().len());
+        for (step, &row) in self.steps.iter().zip(&self.first_rows) {
+            let Step::Entry { node, live: true } = *step else { continue };
+            if wanted.next_if(|turn| turn.node == node).is_some() {
+                let is_idle =
+                    self.rows.get(row as usize).is_some_and(|found| found.kind == ViewRowKind::Idle);
+                rows.push(row as usize + usize::from(is_idle));
+            }
+        }
+        rows
+    }
+
+    /// Returns the rows of calls that did not succeed.
+    pub fn failed<T: Transcript>(&self, conversation: &Conversation<'_, T>) -> Result<Vec<usize>, T::Error> {
+        let mut failed = Vec::new();
+        for (id, row) in &self.calls {
+            let Some(call) = self.call(conversation, *id) else { continue };
+            if !matches!(conversation.state(&call)?, State::Ok | State::Pending) {
+                failed.push(*row as usize);
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Returns the rows that are not on the live conversation, as ranges.
+    pub fn left(&self) -> Vec<(usize, usize)> {
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            if matches!(
+                self.step(row),
+                Step::Entry { live: true, .. } | Step::Root { live: true, .. } | Step::Gap { .. }
+            ) {
+                continue;
+            }
+            match ranges.last_mut() {
+                Some(last) if last.1 == number => last.1 += 1,
+                _ => ranges.push((number, number + 1)),
+            }
+        }
+        ranges
+    }
+
+    fn add_step<T: Transcript>(
+        &mut self,
+        conversation: &Conversation<'_, T>,
+        at: usize,
+        turns: &HashMap<NodeIndex, i64>,
+    ) -> Result<(), T::Error> {
+        let step = index(at);
+        let mut mark = |kind| self.rows.push(RowRef { kind, step, part: 0, lines: 1 });
+        let node = match self.steps[at] {
+            Step::Entry { node, .. } => node,
+            Step::Branch { .. } => {
+                mark(ViewRowKind::Branch);
+                return Ok(());
+            }
+            Step::Gap { .. } => {
+                mark(ViewRowKind::Gap);
+                return Ok(());
+            }
+            Step::Root { .. } => {
+                mark(ViewRowKind::Root);
+                return Ok(());
+            }
+        };
+        if turns.get(&node).is_some_and(|&idle| idle >= IDLE_MS) {
+            mark(ViewRowKind::Idle);
+        }
+        let entry = &conversation.session().nodes()[node];
+        match entry.kind {
+            Kind::Noise => {
+                mark(ViewRowKind::Damage);
+                return Ok(());
+            }
+            Kind::User
+            | Kind::Assistant
+            | Kind::System
+            | Kind::Attachment
+            | Kind::ContentReplacement
+            | Kind::AttributionSnapshot => {}
+            // Records have no text for people, and need not be read.
+            _ => {
+                mark(ViewRowKind::Record);
+                return Ok(());
+            }
+        }
+        let body = conversation.transcript().body(entry)?;
+        let item = Item::of(&Entry::new(&body));
+        let ids = calls_of(conversation.session(), entry, &item);
+        self.add_parts(conversation, step, &item, &ids);
+        Ok(())
+    }
+
+    fn add_parts<T: Transcript>(
+        &mut self,
+        conversation: &Conversation<'_, T>,
+        step: u32,
+        item: &Item<'_>,
+        ids: &[Option<Id>],
+    ) {
+        let first = self.rows.len();
+        let mut is_empty = true;
+        for (number, part) in item.parts.iter().enumerate() {
+            is_empty = false;
+            let id = ids[number];
+            let is_known = |id: Option<Id>| id.is_some_and(|id| self.call(conversation, id).is_some());
+            let kind = match part {
+                Part::Result(_) | Part::ServerResult(_) if is_known(id) => continue,
+                // Several lines may repeat a call.
+                Part::Call(_) | Part::ServerCall(_)
+                    if id.is_some_and(|id| self.row_by_call.contains_key(&id)) =>
+                {
+                    continue;
+                }
+                part => match kind_of(item, part) {
+                    Some(kind) => kind,
+                    None => continue,
+                },
+            };
+            let is_media = matches!(part, Part::Image(_) | Part::Document(_));
+            let lines = lines_of(part);
+            match self.rows[first..].last_mut() {
+                // An image belongs to the words that it came with.
+                Some(last) if is_media && last.kind == kind => last.lines += lines,
+                _ => {
+                    if let (ViewRowKind::Call, Some(id)) = (kind, id) {
+                        self.calls.push((id, index(self.rows.len())));
+                        self.row_by_call.insert(id, index(self.rows.len()));
+                    }
+                    self.rows.push(RowRef { kind, step, part: index(number), lines });
+                }
+            }
+        }
+        if is_empty {
+            self.rows.push(RowRef { kind: ViewRowKind::Record, step, part: 0, lines: 1 });
+        }
+    }
+}
+
+/// Returns the kind of row that a part is; `None` if it has none.
+fn kind_of(item: &Item<'_>, part: &Part<'_>) -> Option<ViewRowKind> {
+    let is_user = item.role == Some(annals_transcript::model::Role::User);
+    Some(match part {
+        _ if item.visibility_of(part) == Visibility::Hidden => return None,
+        _ if item.visibility_of(part) == Visibility::Context => ViewRowKind::Context,
+        Part::Input(input) if input.kind.is_typed() => ViewRowKind::Prompt,
+        Part::Text(text) if text.text().trim().is_empty() => return None,
+        Part::Thinking(_) | Part::RedactedThinking => ViewRowKind::Thinking,
+        Part::Call(_) | Part::ServerCall(_) => ViewRowKind::Call,
+        Part::Image(_) | Part::Document(_) if is_user => ViewRowKind::Prompt,
+        Part::Text(_) | Part::Image(_) | Part::Document(_) => ViewRowKind::Reply,
+        Part::Notice(Notice::Compaction(_)) => ViewRowKind::Compaction,
+        // Blocks of other types, results without a call, and what Claude Code says.
+        _ => ViewRowKind::Notice,
+    })
+}
+
+/// Returns the call that each part of an entry makes or answers. The blocks of the session have it; looking up an id by its text takes
+/// longer the more ids there are.
+pub(crate) fn calls_of(session: &Session, node: &Node, item: &Item<'_>) -> Vec<Option<Id>> {
+    let is_tool = |kind: BlockKind| {
+        matches!(
+            kind,
+            BlockKind::ToolUse
+                | BlockKind::ToolResult(_)
+                | BlockKind::ServerToolUse
+                | BlockKind::ServerToolResult
+                | BlockKind::AdvisorResult
+        )
+    };
+    let blocks: Vec<_> = session.blocks(node).iter().filter(|block| is_tool(block.kind)).collect();
+    let parts = item.parts.iter().filter(|part| is_call_or_result(part)).count();
+    let mut ids = blocks.iter().map(|block| block.tool);
+    let id = |part: &Part<'_>| match is_call_or_result(part) {
+        false => None,
+        true if blocks.len() == parts => ids.next().flatten(),
+        true => session.id(&id_text(part)?),
+    };
+    item.parts.iter().map(id).collect()
+}
+
+fn is_call_or_result(part: &Part<'_>) -> bool {
+    matches!(part, Part::Call(_) | Part::ServerCall(_) | Part::Result(_) | Part::ServerResult(_))
+}
+
+fn id_text<'a>(part: &Part<'a>) -> Option<Cow<'a, str>> {
+    match part {
+        Part::Call(call) | Part::ServerCall(call) => call.id(),
+        Part::Result(result) | Part::ServerResult(result) => result.tool_use_id(),
+        _ => None,
+    }
+}
+
+/// Returns about how many lines a part has when its row is open.
+fn lines_of(part: &Part<'_>) -> u32 {
+    let text =
+        |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + text.len() / LINE_LENGTH + 1;
+    let shown = |lines: usize| lines.min(FIRST_LINES) + 1;
+    let lines = match part {
+        Part::Text(found) | Part::RequestError(found) => text(&found.text()),
+        Part::Input(input) if input.kind.is_typed() => text(&input.text),
+        Part::Input(input) => shown(text(&input.text)),
+        Part::Thinking(thinking) => shown(text(&thinking.thinking().unwrap_or_default())),
+        Part::Call(call) | Part::ServerCall(call) => {
+            let input = call.input().map_or(0, |input| input.bytes().len());
+            shown(input / LINE_LENGTH) + FIRST_LINES / 2
+        }
+        Part::Image(_) | Part::Document(_) => FIRST_LINES,
+        _ => 1,
+    };
+    u32::try_from(lines).unwrap_or(u32::MAX)
+}
+
+/// Rows and steps are counted in 32 bits: a file with more of them has hundreds of gigabytes.
+fn index(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

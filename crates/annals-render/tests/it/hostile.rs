@@ -1,0 +1,267 @@
+//! Text of strangers stays text: every document is read by a real parser of HTML, which must find nothing but our own elements.
+
+use std::cell::RefCell;
+
+use annals_proto::ViewNode;
+use annals_render::{Language, ansi, code, diff, html, json, line_count, prose, text};
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{
+    BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+
+const ELEMENTS: &[&str] = &[
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "ol",
+    "ul",
+    "li",
+    "blockquote",
+    "div",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "pre",
+    "span",
+    "i",
+    "dl",
+    "dt",
+    "dd",
+    "strong",
+    "em",
+    "del",
+    "code",
+    "a",
+    "br",
+];
+
+/// What a parser found that must not be there.
+#[derive(Default)]
+struct Inspector(RefCell<Vec<String>>);
+
+impl TokenSink for Inspector {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
+        let mut found = self.0.borrow_mut();
+        match token {
+            Token::TagToken(tag) => {
+                if !ELEMENTS.contains(&&*tag.name) {
+                    found.push(format!("<{}>", tag.name));
+                }
+                for attribute in tag.attrs.iter().filter(|_| tag.kind == TagKind::StartTag) {
+                    let value = attribute.value.to_ascii_lowercase();
+                    let is_allowed = match &*attribute.name.local {
+                        "class" | "rel" => true,
+                        "start" => value.bytes().all(|byte| byte.is_ascii_digit()),
+                        "href" => {
+                            ["http://", "https://", "mailto:"].iter().any(|scheme| value.starts_with(scheme))
+                        }
+                        _ => false,
+                    };
+                    if !is_allowed {
+                        found.push(format!("{}={value}", attribute.name.local));
+                    }
+                }
+            }
+            Token::CommentToken(_) | Token::DoctypeToken(_) => found.push("a comment or doctype".to_owned()),
+            _ => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+/// Fails if HTML contains anything but our own elements.
+fn assert_inert(nodes: &[ViewNode], input: &str) {
+    let mut page = String::new();
+    html::nodes(nodes, &mut page);
+    let tokenizer = Tokenizer::new(Inspector::default(), TokenizerOpts::default());
+    let queue = BufferQueue::default();
+    queue.push_back(StrTendril::from(&*page));
+    let _ = tokenizer.feed(&queue);
+    tokenizer.end();
+    let found = tokenizer.sink.0.take();
+    assert!(found.is_empty(), "{found:?} in the page of {:?}", &input.chars().take(300).collect::<String>());
+    assert!(
+        !page.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')),
+        "control characters in the page of {input:?}"
+    );
+}
+
+/// The ways to render a text.
+const RENDERERS: [fn(&str) -> Vec<ViewNode>; 6] = [
+    prose,
+    |input| vec![ansi(input)],
+    |input| vec![json(input)],
+    |input| vec![code(input, Language::named("html"), Some(1))],
+    |input| vec![code(input, Language::named("js"), None)],
+    |input| vec![diff(Some(input), input, &input.to_uppercase(), 1)],
+];
+
+/// Renders a text; what comes out is inert, also if it is written as Markdown and read again.
+fn render(renderer: fn(&str) -> Vec<ViewNode>, input: &str) {
+    let nodes = renderer(input);
+    assert_inert(&nodes, input);
+    let mut markdown = String::new();
+    annals_render::markdown::nodes(&nodes, "", &mut markdown);
+    assert_inert(&prose(&markdown), input);
+    text::nodes(&nodes, "", &mut String::new());
+}
+
+fn render_all(input: &str) {
+    for renderer in RENDERERS {
+        render(renderer, input);
+    }
+}
+
+const HOSTILE: &[&str] = &[
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)><script>1</script></svg>",
+    "<style>*{display:none}</style>",
+    "<a href=\"javascript:alert(1)\">x</a>",
+    "[x](javascript:alert(1)) [x](  JaVaScRiPt:alert(1)) [x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](https://a.example/\" onmouseover=\"alert(1))",
+    "[x](https://a.example/%22onclick=1 \"title\" onclick=x)",
+    "<javascript:alert(1)> <https://a.example/><script>",
+    "![x](javascript:alert(1)) ![<script>](https://a.example/\"><script>)",
+    "```\"><script>\n</pre><script>alert(1)</script>\n```",
+    "```js onclick=x\n</code></pre><img src=x onerror=1>\n```",
+    "| <b> | \"><script> |\n|---|---|\n| </table><script> | x |",
+    "# <h1 onclick=x>\n\n> </blockquote><iframe src=//a.example>",
+    "<meta http-equiv=refresh content=\"0;url=//a.example\">",
+    "&lt;script&gt; &#60;script&#62; &#x3c;img src=x&#x3e;",
+    "<!-- --><!--> <![CDATA[ <script> ]]> <?php echo 1 ?> <!DOCTYPE x>",
+    "a\u{202e}txt.exe\u{202c} \u{2066}x\u{2069} \u{200b}\u{feff}\u{e0041}",
+    "\u{1b}[31m<script>\u{1b}[0m \u{1b}]8;;javascript:alert(1)\u{7}x\u{1b}]8;;\u{7}",
+    "\u{0}\u{1}\u{8}\u{7f}\u{9b}31m",
+    "{\"a\":\"</pre><script>alert(1)</script>\"}",
+    "- [x] <input onfocus=x autofocus>\n1. <form action=javascript:x>",
+    "https://a.example/<script>alert(1)</script> www.a.example/\"onclick=\"x mailto:a@b.example?x=<script>",
+    "<details open ontoggle=alert(1)> </details></div></body></html>",
+    "`<script>` ``</code><script>``",
+    "\\<script> \\`<script>\\` *<script>* **<img>** ~~<svg>~~",
+];
+
+#[test]
+fn a_hostile_corpus_renders_inert() {
+    for input in HOSTILE {
+        render_all(input);
+        render_all(&format!("text\n\n{input}\n\n> {input}\n- {input}"));
+    }
+    render_all(&HOSTILE.join("\n"));
+    render_all(&HOSTILE.concat());
+}
+
+#[test]
+fn bombs_take_bounded_space() {
+    for bomb in [
+        "x".repeat(1 << 20),
+        "\u{1b}[31mx".repeat(50_000),
+        "[".repeat(100_000),
+        "{\"a\":".repeat(50_000),
+        "> ".repeat(50_000),
+        "* ".repeat(50_000),
+        "**a ".repeat(20_000),
+        "<a ".repeat(20_000),
+        "\n".repeat(100_000),
+        "`".repeat(30_000),
+        "a\rb".repeat(50_000),
+        "| a ".repeat(5_000) + "\n" + &"|-".repeat(5_000) + "\n" + &"|\n".repeat(3_000),
+    ] {
+        for nodes in [
+            prose(&bomb),
+            vec![ansi(&bomb)],
+            vec![json(&bomb)],
+            vec![code(&bomb, Language::named("rust"), None)],
+        ] {
+            assert_inert(&nodes, &bomb[..bomb.len().min(20)]);
+            let mut page = String::new();
+            html::nodes(&nodes, &mut page);
+            assert!(page.len() < 40 * bomb.len() + 10_000, "{} bytes of {:?}", page.len(), &bomb[..4]);
+            assert!(line_count(&nodes) <= 2 * bomb.len(), "{:?}", &bomb[..4]);
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_random_texts_leave_no_active_content() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let pieces = [
+        "<",
+        ">",
+        "\"",
+        "'",
+        "&",
+        "script",
+        "img src=x onerror=",
+        "</",
+        "/>",
+        "javascript:",
+        "data:",
+        "https://a.example",
+        "(",
+        ")",
+        "[",
+        "]",
+        "!",
+        "`",
+        "```",
+        "~~~",
+        "*",
+        "**",
+        "_",
+        "~~",
+        "|",
+        "\n",
+        "\n\n",
+        "    ",
+        "- ",
+        "1. ",
+        "> ",
+        "# ",
+        "---",
+        "\\",
+        "\u{1b}[31m",
+        "\u{1b}]8;;",
+        "\u{7}",
+        "\u{202e}",
+        "\u{200d}",
+        "\0",
+        "\r",
+        "\t",
+        "茶",
+        "é",
+        "👩‍💻",
+        "a",
+        "b",
+        "=",
+        ":",
+        ";",
+        "{",
+        "}",
+        ",",
+        "&#60;",
+        "&lt;",
+        "<!--",
+        "-->",
+        "<style>",
+        "<svg/onload=",
+        "on",
+        "[x]: javascript:1",
+        "@a.example",
+    ];
+    for number in 0..10_000 {
+        let input: String = (0..random.usize(1..40)).map(|_| pieces[random.usize(..pieces.len())]).collect();
+        render(RENDERERS[if number % 2 == 0 { 0 } else { number / 2 % 6 }], &input);
+    }
+}

@@ -1,0 +1,4 @@
+//! What whole transcripts become, and that nothing in them becomes markup.
+
+mod hostile;
+mod rows;
